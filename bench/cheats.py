@@ -10,6 +10,7 @@ not green has stopped it. At last each layer is switched off alone.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -22,6 +23,7 @@ import anyio
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from support.judging.attack_corpus import Project, attacks, laid, lookalikes, named, plain
 from support.judging.layers import NAMES, Ladder, Layers, Ruling, outcomes_of, up_to, without
 
@@ -144,7 +146,9 @@ class Measured(NamedTuple):
 
 async def measured(folder: Path, only: Sequence[str]) -> Measured:
     """Judge the whole corpus, or those of it whose names are in *only*."""
-    ladder, rows, wrong = Ladder(folder), list[Row](), list[str]()
+    # Two processes are tried where one cannot reach the other, so it is judged as users judge: in S3.
+    box = await choose_sandbox("S3", SandboxSurroundings(folder, dict(os.environ)), unattended=False)
+    ladder, rows, wrong = Ladder(folder, box), list[Row](), list[str]()
     known = [*attacks(), *lookalikes()]
     limit = anyio.CapacityLimiter(AT_ONCE)
 

@@ -62,7 +62,7 @@ async def measure(root: Path, suite: Suite) -> Share:
     verifier.expected = (await verifier.collect(tree)).ids
     verdict = (await verifier.verify(tree, None)).verdict
     together = frozenset(i for i, r in verdict.results.items() if r.outcome is Outcome.PASSED)
-    trial = verifier.build_two_process_trial(tree, tuple(together), files={})
+    trial = verifier.build_two_process_trial(tree, tuple(together))
     told = partial(_tell_all, trial.invocation)
     records, child = await run_two_processes(trial._replace(product=_is_product, invocation=told))
     return Share(together, verifier.runner.report(records, child.ended, child.detail))

@@ -249,14 +249,14 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     output: str  # the name of a file in the run's `output/`, with all of it
     grade: str = "D"
-    """Of the evidence: `A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.challenge_rounds`)."""
+    """Of the evidence: `A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.grades`)."""
+    grades: Mapping[str, str] = {}  # expected id -> grade of its own evidence, where a green was accepted
+    reachable: str = ""  # the best grade that it could have had; empty: `grade`
     sandbox: str = "S0"  # the tier that the processes ran under
-    bits: int = 0
-    """Number of coins a forger had to guess: 0 where nothing was challenged."""
+    bits: int = 0  # coins that a forger had to guess: 0 where nothing was challenged
     warnings: tuple[str, ...] = ()
     """Warnings about code that looks written for the tests, with file and line."""
-    natives: Mapping[str, str] = {}
-    """Of the ids that an annotation gives: the id that the runner knows the test by."""
+    natives: Mapping[str, str] = {}  # id that an annotation gives -> the id that the runner knows the test by
     command: str = ""
 
 

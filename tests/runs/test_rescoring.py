@@ -29,8 +29,8 @@ def told(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict[
 
 
 SCORED = Scored(
-    ok=False, void="", grade="D", bits=0, sandbox="S0", passed=2, failed=1, errors=0, total=3, red=("t",), flaky=(),
-    warnings=(), probed=None, tree="",
+    ok=False, unproved="", void="", grade="D", grades={}, bits=0, sandbox="S0", passed=2, failed=1, errors=0, total=3,
+    red=("t",), flaky=(), warnings=(), probed=None, tree="",
 )  # fmt: skip
 
 
@@ -39,6 +39,7 @@ SCORED = Scored(
     [
         (SCORED, "red 2/3"),
         (replace(SCORED, ok=True, passed=3), "green 3/3"),
+        (replace(SCORED, passed=3, unproved="grade C, and --min-grade asks for B"), "unproved 3/3"),
         (replace(SCORED, void="held_out: t failed", passed=None), "red (held_out)"),
         (replace(SCORED, void="tamper: a line has a wrong MAC", passed=None), "red (tamper)"),
         (replace(SCORED, void="harness: no disk", passed=None), ""),

@@ -45,6 +45,19 @@ def test_a_run_goes_from_red_to_green(tmp_path: Path) -> None:
     assert [type(e.event).__name__ for e in made.entries()][-2:] == ["Final", "RunEnd"]
 
 
+@pytest.mark.parametrize(
+    ("wanted", "stop"), [("D", StopReason.GREEN), ("reachable", StopReason.GREEN), ("C", StopReason.UNPROVED)]
+)
+def test_a_green_below_the_grade_that_was_asked_for_is_unproved(tmp_path: Path, wanted: str, stop: StopReason) -> None:
+    made = world(tmp_path, (program(TOTAL),), Terms(min_grade=wanted))
+
+    assert told(made) is stop
+    assert made.text == program(TOTAL), "it is shipped all the same"
+    end = made.replayed().end
+    assert end is not None
+    assert ("--min-grade asks for C" in end.why) == (stop is StopReason.UNPROVED)
+
+
 def test_the_best_of_8_12_10_13_11_is_shipped_byte_for_byte(tmp_path: Path) -> None:
     tried = (8, 12, 10, 13, 11)
     made = world(tmp_path, tuple(program(n) for n in tried), Terms(start=8, budget=Budget(attempts=5)))

@@ -11,7 +11,7 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from jumar.core.gate.challenge_rounds import STRONG_BITS
+from jumar.core.gate.grades import STRONG_BITS
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification

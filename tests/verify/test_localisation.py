@@ -20,7 +20,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
 from jumar.ports import Record
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.coverage_spectrum import GREEN_SAMPLE, NEAR_SAMPLE, build_traced_invocation, find_problem
+from jumar.verify.localisation.coverage_spectrum import GREEN_SAMPLE, NEAR_SAMPLE, build_traced_invocation, find_problem
 from support.judging.real_verifier import Court
 from support.processes.other_users import sandbox
 

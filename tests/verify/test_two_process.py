@@ -284,7 +284,7 @@ def _passed(data: Path, task: Mapping[str, Any], folder: Path, suite: Suite) -> 
     }
     court = Court(folder, suite)
     ids = (*task["F2P"], *task["P2P"])
-    question = court.verifier.build_two_process_trial(court.tree(files), ids, files={})
+    question = court.verifier.build_two_process_trial(court.tree(files), ids)
     question = question._replace(product=lambda path: path in task["editable"])
     records, child = anyio.run(run_two_processes, question)
     return {r.id for r in plugin.report(records, child.ended, child.detail).results if r.outcome == "passed"}

@@ -10,7 +10,7 @@ import click
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import MANY_RUNS
-from jumar.core.gate.challenge_rounds import Grade
+from jumar.core.gate.grades import Grade
 from jumar.corpus.export import find_run_directories, refuse_inside_runs
 from jumar.errors import BadInput
 from jumar.preferences.completions import Target

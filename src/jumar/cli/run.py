@@ -23,6 +23,7 @@ from jumar.cli.parameters.command_options import (
 )
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST, RunPath, format_run
+from jumar.core.gate.grades import format_grades
 from jumar.core.quoting import make_one_line
 from jumar.core.state.budget import Budget
 from jumar.core.state.run_state import HOST
@@ -137,8 +138,9 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     for warning in scored.warnings:
         voice.say(f"warning: {warning}")
     counts = f"{scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors"
-    voice.say(f"void: {scored.void}" if scored.void else f"{'green' if scored.ok else 'red'}  {counts}")
-    voice.say(f"grade {scored.grade}, sandbox {scored.sandbox}")
+    word = "green" if scored.ok else "unproved" if scored.unproved else "red"
+    voice.say(f"void: {scored.void}" if scored.void else f"{word}  {counts}")
+    voice.say(f"{format_grades(scored.grade, scored.grades)}, sandbox {scored.sandbox}")
     _list(voice, "red", scored.red)
     _list(voice, "flaky", scored.flaky)
     if scored.probed:
@@ -197,7 +199,7 @@ def _ended(voice: Console, result: Result | None, *, apply: bool) -> int:
     cost = f"  ${result.usd:.4f}" if result.usd else ""
     voice.say(f"{result.stop}  {result.standing}  {result.seconds:.1f} s{cost}")
     if result.grade:
-        voice.say(f"grade {result.grade}, sandbox {result.sandbox}")
+        voice.say(f"{format_grades(result.grade, result.grades)}, sandbox {result.sandbox}")
     if how := _gate_line(result):
         voice.say(how)
     _list(voice, "flaky", result.flaky)

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.gate.challenge_rounds import Grade
+from jumar.core.gate.grades import Grade
 from jumar.core.run.strategy import Message
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import Phase, RunState
@@ -102,6 +102,7 @@ ENDS = {
     StopReason.GUARDRAIL: Reason.GUARDRAIL,
     StopReason.ESCALATED: Reason.ESCALATED,
     StopReason.UNTESTED: Reason.UNSCORED,
+    StopReason.UNPROVED: Reason.GRADE,
     StopReason.INTERRUPTED: Reason.UNFINISHED,
 }
 """Ends that say nothing about the quality of what an agent wrote."""

@@ -40,7 +40,7 @@ class Rescored(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     task: str
     before: str
-    """Standing as the run ended: `green 3/3`, `red 2/3`, or `unscored`."""
+    """Standing as the run ended: `green 3/3`, `unproved 3/3`, `red 2/3`, or `unscored`."""
     after: str = ""
     """Standing now; empty: it could not be judged."""
     changed: bool = False
@@ -79,15 +79,17 @@ def describe_score(scored: Scored) -> str:
     cause = scored.void.partition(":")[0]
     if cause == Cause.HARNESS:
         return ""
-    return f"red ({cause})" if cause else f"{'green' if scored.ok else 'red'} {scored.passed}/{scored.total}"
+    word = "green" if scored.ok else "unproved" if scored.unproved else "red"
+    return f"red ({cause})" if cause else f"{word} {scored.passed}/{scored.total}"
 
 
 def describe_end(state: RunState) -> str:
     """Return how the run that ended in *state* stood: `green 3/3`, `red 2/3`, or `unscored`."""
     if state.best is None or not state.expected:
         return "unscored"
-    green = state.end is not None and state.end.stop is StopReason.GREEN
-    return f"{'green' if green else 'red'} {state.best.score.passed}/{len(state.expected)}"
+    stop = state.end.stop if state.end else None
+    word = str(stop) if stop in (StopReason.GREEN, StopReason.UNPROVED) else "red"
+    return f"{word} {state.best.score.passed}/{len(state.expected)}"
 
 
 def _load(origin: Path, rules: RescoreRules, environ: Mapping[str, str]) -> Task:

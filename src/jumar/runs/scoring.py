@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
+from jumar.core.gate.grades import REACHABLE, is_proved
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Outcome, TestResult
 from jumar.errors import BadInput
@@ -44,9 +46,15 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict of `jumar score`."""
 
     ok: bool
+    """True if it is green, and proved as well as `--min-grade` asks for."""
+    unproved: str
+    """Reason that a green is not enough: its grade; empty where it is."""
     void: str
     """Reason that there is no usable evidence; empty if there is."""
     grade: str
+    """Lowest of the tests that were red on the task as it came."""
+    grades: Mapping[str, int]
+    """Grade -> how many tests have it; empty where nothing is green."""
     bits: int
     """Number of coin flips that a forger of this green had to guess."""
     sandbox: str
@@ -128,7 +136,7 @@ async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None,
     candidate = _with(store, candidate, hidden)
     wanted = task.probe and done.verdict.green
     probed = await probe(verifier, whole, candidate, seed=task.seed) if wanted else None
-    return _told(done, candidate, len(verifier.expected), probed, ignored)
+    return _weighed(_told(done, candidate, len(verifier.expected), probed, ignored), done, settings.min_grade)
 
 
 def _told(done: Verification, tree: str, total: int, probed: MutationFindings | None, ignored: Iterable[str]) -> Scored:
@@ -136,8 +144,10 @@ def _told(done: Verification, tree: str, total: int, probed: MutationFindings | 
     verdict = done.verdict
     return Scored(
         ok=verdict.green,
+        unproved="",
         void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
         grade=done.grade,
+        grades=dict(sorted(Counter(done.grades.values()).items())),
         bits=done.bits,
         sandbox=done.sandbox,
         passed=None if verdict.void else verdict.passed,
@@ -153,6 +163,14 @@ def _told(done: Verification, tree: str, total: int, probed: MutationFindings | 
         probed=probed,
         tree=tree,
     )
+
+
+def _weighed(scored: Scored, done: Verification, wanted: str) -> Scored:
+    """Return *scored*, but no green where the evidence is weaker than the grade *wanted*."""
+    if not scored.ok or is_proved(done.grade, done.reachable, wanted):
+        return scored
+    why = f"grade {done.grade}, and --min-grade asks for {done.reachable if wanted == REACHABLE else wanted}"
+    return replace(scored, ok=False, unproved=why)
 
 
 def _plain(store: Store, tree: str, settings: Settings) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -63,6 +64,7 @@ def build_test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]
             blame=result.blame,
             absent=result.absent,
             path=native.partition("::")[0] if native else "",
+            grade=done.grades.get(test_id, ""),
         )
 
 
@@ -79,6 +81,8 @@ def build_tests_event(trigger: Trigger, state: RunState, done: Verification) -> 
         void=verdict.void,
         grade=done.grade,
         sandbox=done.sandbox,
+        grades=dict(sorted(Counter(done.grades.values()).items())),
+        reachable=done.reachable,
         bits=done.bits,
         flaky=verdict.flaky_ids,
         warnings=done.warnings,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Rows = dict[str, SettingValue]
 
-PLAIN = ("ratchet", "ties", "confirm", "sandbox")
+PLAIN = ("ratchet", "ties", "confirm", "sandbox", "min_grade")
 """Settings that depend on no other."""
 
 DEFAULTS: Mapping[str, str | int] = {"ratchet": "count", "ties": "keep", "confirm": 3, "sandbox": AUTO}

@@ -22,6 +22,7 @@ class OptionValues(msgspec.Struct, frozen=True, kw_only=True):
     confirm: int | None = None
     """Fresh runs that must agree before a tree is called green; 0: the first one is believed."""
     sandbox: str | None = None
+    min_grade: str | None = None
     """A tier, or `auto`: the strongest that this machine has."""
     probe: bool = False
     """True: mutate the lines that a green changed, to see whether the tests notice."""

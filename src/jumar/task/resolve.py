@@ -82,6 +82,7 @@ def apply_options(
         switches=_switches(task, options, agent, gate),
         outside=read_agent_settings(options, agent, environ or {}),
         sandbox=str(rows["sandbox"].value),
+        min_grade=str(rows["min_grade"].value or ""),
         in_force=(*rows.values(), *caps.values()),
         notes=tuple(list_notes(task, options, rows | caps, routes)),
     )

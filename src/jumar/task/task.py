@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from jumar.core.gate.grades import REACHABLE
 from jumar.core.gate.write_rules import CONFIGURATION, WriteRules, find_unmade
 from jumar.core.state.budget import Budget
 from jumar.core.state.external_agent import ExternalAgentSettings
@@ -112,6 +113,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Of the ledger, where it is new."""
     record: Path | None = None
     sandbox: str = AUTO
+    min_grade: str = ""
+    """Weakest grade of a green; empty: nobody chose one."""
     unattended: bool = False
     """True if nobody watches: without a chosen sandbox the run gets the strongest tier, or is refused."""
     probe: bool = False
@@ -175,6 +178,7 @@ def freeze_settings(
         verify=task.verify,
         verify_seconds=task.verify_timeout_seconds,
         sandbox=task.sandbox,
+        min_grade=task.min_grade or (REACHABLE if task.unattended else ""),
         ledger=str(task.ledger) if task.ledger else "",
         notes=task.notes,
     )

@@ -1,53 +1,48 @@
-"""Accepts or refuses a green: fresh runs, in two processes or by challenge, that a forger cannot foresee."""
+"""Accepts or refuses a green: fresh runs, in two processes or under challenge, that a forger cannot foresee.
+
+Tests that pass with the code under test in another process are proved by that. Those that cannot run that way are
+challenged in one process (`core/gate/challenge_rounds.py`); what cannot be challenged is repeated. Each test has the
+grade of what was done with itself (`core/gate/grades.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import (
-    Grade,
-    Round,
-    RoundResult,
-    Strength,
-    check_round,
-    compute_grade,
-    count_bits,
-    plan_rounds,
-)
-from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, mark_flaky, reconcile
+from jumar.core.gate.challenge_rounds import Round, Strength, plan_apart, plan_rounds
+from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify.challenge.challenge import find_challenge
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
+from jumar.verify.evidence import AcceptedGreen, grade_green
 from jumar.verify.rounds import (
-    APART,
     GreenCandidate,
     Seeds,
+    can_run_apart,
     draw_seeds,
     is_pytest,
-    passes_same_in_both,
+    lay_held_out,
     run_round,
-    run_round_two_processes,
+    run_round_apart,
     toss_coins,
 )
-from jumar.workspace.files.trees import EntryKind, overlay
+from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
     from jumar.verify.execution import TreeRunner
-
-APART_CONFIRMS = 2
-"""Times that two processes confirm every outcome: in a plain run, and in the pair of a challenge."""
 
 
 async def accept_green(
     verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome]
 ) -> Verification:
-    """Accept or refute *first*, a green of *tree*: in two processes or by a challenge, and in plain fresh runs.
+    """Accept or refute *first*, a green of *tree*: in two processes, by a challenge, or by plain fresh runs.
 
-    It stays green and gets its grade, or it is void (a forged report, held-out tests that fail), or the tests whose
+    It stays green and gets its grades, or it is void (a forged report, held-out tests that fail), or the tests whose
     outcome changed are flaky.
 
     Args:
@@ -60,27 +55,28 @@ async def accept_green(
         return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
-    green = GreenCandidate(verifier, _with_held_out(verifier, tree), names, excuses)
-    strengths = _open_to_it(green, _strengths(verifier))
-    evident = await _apart(green, strengths)
-    two = evident is not None
-    refuted = evident is not None and (evident.void is not None or evident.flaky)
-    found = evident if evident is not None and refuted else await _confirmed(green, strengths, two=two)
-    done = msgspec.structs.replace(first, executions=first.executions + green.executions)
-    if found.void is not None:
-        return msgspec.structs.replace(done, verdict=Verdict({}, void=found.void))
-    if found.flaky:
-        flaky = [names.get(i, i) for i in found.flaky]
-        return msgspec.structs.replace(done, verdict=mark_flaky(first.verdict, flaky, CHANGED))
-    bits = 0 if two else count_bits(strengths, green.done, green.unproved)
-    challenged = not two and any(r.falsified - green.unproved for r in green.done)
-    grade = Grade.A if two else compute_grade(bits) if challenged else Grade(verifier.runner.grade)
-    strained = () if two else await _strained(green, grade)
-    if verifier.experience.ordered or strained:  # in an order that never changes, answers go by the number of the call
-        grade = max(grade, Grade.C)
+    whole = GreenCandidate(verifier, lay_held_out(verifier, tree), (*names, *verifier.held_out.ids), excuses)
+    apart, found = await _run_apart(whole)
+    rest = replace(whole, ids=_beside(whole.ids, apart), executions=0)
+    strengths = _strengths(rest, apart)
+    if rest.ids and found.void is None and not found.flaky:
+        found = await _confirmed(rest, strengths)
+        whole.executions += rest.executions
+    if found.void is not None or found.flaky:
+        flaky = mark_flaky(first.verdict, [names.get(i, i) for i in found.flaky], CHANGED)
+        verdict = Verdict({}, void=found.void) if found.void else flaky
+        return msgspec.structs.replace(first, verdict=verdict, executions=first.executions + whole.executions)
+    graded = await grade_green(AcceptedGreen(whole, rest, apart, strengths), names)
     held = "+H" if verifier.held_out.ids else ""
-    warnings = (*found.warnings, *strained, *await _warnings(verifier, tree, {} if two else strengths))
-    return msgspec.structs.replace(done, grade=f"{grade}{held}", bits=bits, warnings=warnings)
+    return msgspec.structs.replace(
+        first,
+        executions=first.executions + whole.executions,
+        grade=f"{graded.grades.lowest}{held}",
+        reachable=graded.grades.reachable,
+        grades={names[i]: str(grade) for i, grade in graded.grades.tests.items()},
+        bits=graded.grades.bits,
+        warnings=(*found.warnings, *graded.warnings, *await _warnings(verifier, tree, strengths)),
+    )
 
 
 class _Found(NamedTuple):
@@ -95,21 +91,52 @@ class _Found(NamedTuple):
     """Its chances."""
 
 
-async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength], *, two: bool) -> _Found:
+def _beside(ids: Sequence[str], apart: Collection[str]) -> tuple[str, ...]:
+    """Return the tests in *ids* that are run in one process: all of each file in which one is not in *apart*."""
+    files = {i.partition("::")[0] for i in ids if i not in apart}
+    return tuple(i for i in ids if i.partition("::")[0] in files)
+
+
+async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
+    """Run the tests in two processes; those that are proved that way, and what refutes the green, if anything does.
+
+    A falsified test that passes was asked of an object that answers whatever it is asked: the code under test knows
+    nothing of the tests there, but the operators of its own objects see what they are used with.
+    """
+    kept = frozenset(green.ids)
+    if not can_run_apart(green.verifier):
+        return frozenset(), _Found()
+    plan = plan_apart(_strengths(green, ()), green.verifier.suite.confirm, toss_coins())
+    for number, step in enumerate(plan, 1):
+        green.verifier.tell(ProgressPart.ROUND, number, len(plan))
+        # Shuffled: or answers could go by the number of the call. Tests that fail then are judged in one process.
+        part, draw = replace(green, ids=tuple(i for i in green.ids if i in kept)), draw_seeds(shuffled=True)
+        result = await run_round_apart(part, step, draw)
+        if result.forged:
+            same = await run_round_apart(part, step, draw)
+            green.executions = part.executions
+            return frozenset(), _forged(green, result.forged, same.forged)
+        green.executions = part.executions
+        kept &= result.kept
+        plain = {i for i in part.ids if i.partition("[")[0] not in step.falsified}
+        if not kept or (plain and kept.isdisjoint(plain)):
+            return frozenset(), _Found()
+    return kept, _Found()
+
+
+async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength]) -> _Found:
     """Run all the rounds; in another order first, and if that is what breaks the tests, in their own."""
     verifier, experience = green.verifier, green.verifier.experience
-    more = max(0, verifier.suite.confirm - APART_CONFIRMS) if two else verifier.suite.confirm
-    strengths = {} if two else strengths
-    plan = plan_rounds(strengths, more, toss_coins())
+    plan = plan_rounds(strengths, verifier.suite.confirm, toss_coins())
     found = await _run(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
         return _held_out(green, found)
-    # Who is lucky now and then gets no cheap second throw: the same order must break the same tests again, and then
-    # all of it is run once more, and one run beyond.
+    # Flaky code gets no retry: only if the same order breaks the same tests again is this an order dependency, and then
+    # all rounds are run once more, and one beyond.
     same, _ = await run_round(green, found.step, found.draw)
     if set(same.unsteady) != set(found.flaky):
         return _held_out(green, found)
-    beyond = await _run(green, plan_rounds(strengths, more + 1, toss_coins()), shuffled=False)
+    beyond = await _run(green, plan_rounds(strengths, verifier.suite.confirm + 1, toss_coins()), shuffled=False)
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
         seen = [i for i in found.flaky if i not in verifier.held_out.ids] or ["one"]
@@ -139,7 +166,7 @@ async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) 
             return _Found(void=Void(cause, _untold(green) or answered.void))
         if answered.forged:
             same, _ = await run_round(green, step, draw)
-            return await _without_challenge(green) or _forged(green, answered.forged, same)
+            return await _without_challenge(green) or _forged(green, answered.forged, same.forged)
         if answered.unsteady:
             return _Found(flaky=answered.unsteady, step=step, draw=draw)
         green.done.append(step)
@@ -158,56 +185,9 @@ async def _without_challenge(green: GreenCandidate) -> _Found | None:
     return _Found(flaky=answered.unsteady) if answered.unsteady else None
 
 
-async def _apart(green: GreenCandidate, strengths: Mapping[str, Strength]) -> _Found | None:
-    """Challenge a green whose tests run in a process of their own; None if they cannot.
-
-    An object of the code under test may still answer what a test asks it; what the test expects it cannot know.
-    """
-    if not _parted(green):
-        return None
-    shuffled = not green.verifier.experience.ordered
-    if not reconcile(
-        green.ids, await run_round_two_processes(green, Round(challenge=False), Seeds()), green.accepted
-    ).green:
-        return None
-    plan = plan_rounds(strengths, 1, toss_coins())
-    for number, step in enumerate(plan, 1):
-        green.verifier.tell(ProgressPart.ROUND, number, len(plan))
-        draw = draw_seeds(shuffled=shuffled)
-        answered = check_round(await run_round_two_processes(green, step, draw), step, green.ids, green.accepted)
-        if answered.forged:
-            same = check_round(await run_round_two_processes(green, step, draw), step, green.ids, green.accepted)
-            return _forged(green, answered.forged, same)
-        if answered.void or answered.unsteady:
-            return None
-    return _Found()
-
-
-async def _strained(green: GreenCandidate, grade: Grade) -> tuple[str, ...]:
-    """Return the warning for a suite that runs in two processes, and a green that does not."""
-    verifier, experience = green.verifier, green.verifier.experience
-    if not _parted(green):
-        return ()
-    # Honest, as far as can be seen: where the untouched files come out otherwise too, it is the suite. A grade that is
-    # no better than that of a strained one is not worth the runs.
-    if experience.alike is None and grade < Grade.C and verifier.base:
-        base = GreenCandidate(verifier, _with_held_out(verifier, verifier.base), green.names, green.accepted)
-        experience.alike = await passes_same_in_both(base)
-        green.executions += base.executions
-    experience.apart = bool(experience.alike)
-    said = "the tests run in two processes on the untouched files, and do not with this change: it is graded C at best"
-    return (said,) if experience.apart else ()
-
-
-def _parted(green: GreenCandidate) -> bool:
-    """Return whether two processes are to be tried."""
-    verifier = green.verifier
-    return verifier.experience.apart and is_pytest(verifier) and verifier.sandbox.tier in APART
-
-
-def _forged(green: GreenCandidate, forged: Sequence[str], same: RoundResult) -> _Found:
-    """Judge tests that passed although falsified: random if the same files then fail, else forged."""
-    wavering = set(forged).difference(same.forged)
+def _forged(green: GreenCandidate, forged: Sequence[str], again: Sequence[str]) -> _Found:
+    """Judge tests that passed although falsified: random if not all of them are forged *again*, by the same files."""
+    wavering = set(forged).difference(again)
     if wavering:
         return _Found(flaky=tuple(i for i in green.ids if i.partition("[")[0] in wavering))
     some = f"{len(forged)} tests that had to fail did not, {forged[0]} among them"
@@ -221,13 +201,19 @@ def _untold(green: GreenCandidate) -> str:
     return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
 
 
-def _strengths(verifier: TreeRunner) -> Mapping[str, Strength]:
-    """Return how the tests of the task, held-out ones too, can be falsified; read once from its frozen files."""
-    if not is_pytest(verifier):
+def _strengths(rest: GreenCandidate, apart: Collection[str]) -> Mapping[str, Strength]:
+    """Return how the test functions of *rest* can be falsified: those with a case that two processes did not prove."""
+    if not rest.ids or not is_pytest(rest.verifier):
         return {}
+    judging = {i.partition("[")[0] for i in rest.ids if i not in apart and i not in rest.accepted}
+    return {name: strength for name, strength in _read_challenge(rest.verifier).items() if name in judging}
+
+
+def _read_challenge(verifier: TreeRunner) -> Mapping[str, Strength]:
+    """Return how the tests of the task, held-out ones too, can be falsified; read once from its frozen files."""
     if verifier.experience.challenge is None:
         store = verifier.store
-        manifest = store.manifest(_with_held_out(verifier, verifier.experience.tests or verifier.base))
+        manifest = store.manifest(lay_held_out(verifier, verifier.experience.tests or verifier.base))
         files = {p: store.get(n.sha256) for p, n in manifest.items() if n.kind is EntryKind.FILE and p.endswith(".py")}
         tests = {*verifier.runner.test_files(tuple(files), ()), *(i.partition("::")[0] for i in verifier.expected)}
         verifier.experience.challenge = find_challenge(
@@ -235,21 +221,6 @@ def _strengths(verifier: TreeRunner) -> Mapping[str, Strength]:
             {p: s for p, s in files.items() if p not in tests and not verifier.sources(p)},
         )
     return verifier.experience.challenge.strengths
-
-
-def _open_to_it(green: GreenCandidate, strengths: Mapping[str, Strength]) -> Mapping[str, Strength]:
-    """Return the functions in *strengths* that judge, and of which nothing is excused: only their coins are tossed."""
-    judging = {i.partition("[")[0] for i in green.ids}
-    excused = {i.partition("[")[0] for i in green.accepted}
-    return {name: strength for name, strength in strengths.items() if name in judging - excused}
-
-
-def _with_held_out(verifier: TreeRunner, tree: str) -> str:
-    """Return *tree* with the held-out tests in it."""
-    if not verifier.held_out.tree:
-        return tree
-    hidden = verifier.store.manifest(verifier.held_out.tree)
-    return verifier.store.keep(overlay(verifier.store.manifest(tree), hidden, hidden.__contains__))
 
 
 def _vacuous(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[str, ...]:

@@ -53,9 +53,13 @@ class SuiteKnowledge:
     """Knowledge about one suite, gathered by the acceptances of its task."""
 
     apart: bool = True
-    """True while its tests may run in a process of their own: until correct code fails there."""
-    alike: bool | None = None
-    """True if the untouched files pass the same tests in one process and in two; None: not tried yet."""
+    """True while its tests may run in a process of their own: until none of them did."""
+    red: frozenset[str] | None = None
+    """Tests that do not pass on the untouched tree, by the runner's names; None: not known yet."""
+    base_report: Report | None = None
+    """Report of the untouched tree in one process."""
+    alike: frozenset[str] | None = None
+    """Tests that come out the same in one process and in two on the untouched tree; None: not tried yet."""
     ordered: bool = False
     """True if its tests pass in their own order only."""
     challenge: SuiteChallenge | None = None
@@ -140,18 +144,19 @@ class TreeRunner:
         async with lay_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(self._remove_own_tests, room, "")
             await to_thread.run_sync(replace_files, room, files)
-            records, child = await self.run(self._fresh_invocation(room, ids, seed), room, self.new_output())
+            run = self._fresh_invocation(room, ids, seed, explain=seed is None and not files)
+            records, child = await self.run(run, room, self.new_output())
         report = self.runner.report(records, child.ended, child.detail)
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
-    def _fresh_invocation(self, room: Path, ids: Sequence[str], seed: int | None) -> Invocation:
-        """Return the invocation of a fresh run. It explains no failure, which can take longer than all the tests."""
+    def _fresh_invocation(self, room: Path, ids: Sequence[str], seed: int | None, *, explain: bool) -> Invocation:
+        """Return the invocation of a fresh run. To *explain* failures can take longer than all the tests."""
         invocation = self.runner.verification(self.suite, room, ids)
-        config = {**invocation.config, "quiet": True, **({} if seed is None else {"shuffle": seed})}
+        config = {**invocation.config, "quiet": not explain, **({} if seed is None else {"shuffle": seed})}
         return msgspec.structs.replace(invocation, config=config)
 
     def build_two_process_trial(
-        self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None = None
+        self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes] | None = None, seed: int | None = None
     ) -> TwoProcessTrial:
         """Return a trial of *ids* in two processes; see `run_fresh`."""
         return TwoProcessTrial(
@@ -159,10 +164,10 @@ class TreeRunner:
             tree=tree,
             product=self.sources,
             confinement=self.confinement,
-            invocation=lambda room: self._fresh_invocation(room, ids, seed),
+            invocation=lambda room: self._fresh_invocation(room, ids, seed, explain=seed is None),
             rooms=self.rooms,
             output=self.new_output(),
-            files=files,
+            files=files or {},
         )
 
     async def map_ids(self, room: Path, ids: Sequence[str]) -> IdMapping:

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
-from jumar.core.gate.challenge_rounds import Grade, Round, RoundResult, check_round
-from jumar.core.state.verdict import Cause, Outcome, Report
+from jumar.core.gate.challenge_rounds import Round, RoundResult, check_round
+from jumar.core.gate.grades import Grade
+from jumar.core.state.verdict import Cause, Ended, Outcome, Report, reconcile
 from jumar.verify.two_process import run_two_processes
+from jumar.workspace.files.trees import overlay
 
 if TYPE_CHECKING:
     from jumar.verify.execution import TreeRunner
@@ -23,23 +23,18 @@ APART = ("S3", "S2")
 
 @dataclass(slots=True)
 class GreenCandidate:
-    """A green that is being accepted."""
+    """A green that is being accepted, or a part of its tests."""
 
     verifier: TreeRunner
     tree: str
     """The candidate's, with the held-out tests."""
-    names: Mapping[str, str]
-    """The runner's name of a test -> the expected id."""
+    ids: tuple[str, ...]
+    """All that is judged, by the runner's names; held-out tests too."""
     accepted: Mapping[str, Outcome]
     """By the runner's names: what the frozen run had for ids that did not pass."""
     executions: int = 0
     done: list[Round] = field(default_factory=list)
     unproved: set[str] = field(default_factory=set)
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """All that is judged, by the runner's names."""
-        return (*self.names, *self.verifier.held_out.ids)
 
 
 class Seeds(NamedTuple):
@@ -48,6 +43,15 @@ class Seeds(NamedTuple):
     order: int | None = None
     """Seed of the shuffling; None keeps the tests' own order."""
     falsities: int = 0
+
+
+class ApartResult(NamedTuple):
+    """Result of a round in two processes."""
+
+    kept: frozenset[str]
+    """Tests that came out as they must, or were falsified."""
+    forged: tuple[str, ...] = ()
+    """Functions that were falsified, and of which a case passed."""
 
 
 def draw_seeds(*, shuffled: bool) -> Seeds:
@@ -66,27 +70,42 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
     asked, files = _laid(green, step, draw)
     report = await green.verifier.run_fresh(green.tree, asked, files=files, seed=draw.order)
     green.executions += 1
-    return check_round(report, step, green.ids, green.accepted), Cause.TAMPER if report.anomalies else Cause.HARNESS
+    cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
+    return check_round(report, step, green.ids, green.accepted), cause
 
 
-async def run_round_two_processes(green: GreenCandidate, step: Round, draw: Seeds) -> Report:
-    """Run a round in two processes; its report."""
+def can_run_apart(verifier: TreeRunner) -> bool:
+    """Return whether two processes are to be tried."""
+    return verifier.experience.apart and is_pytest(verifier) and verifier.sandbox.tier in APART
+
+
+async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> ApartResult:
+    """Run a round in two processes. Whatever a test cannot do there makes it no forgery, only not proved that way."""
+    report = await run_fresh_apart(green, step, draw)
+    if report is None:
+        return ApartResult(frozenset())
+    plain = [i for i in green.ids if i.partition("[")[0] not in step.falsified]
+    kept = reconcile(plain, report, green.accepted).green_ids if plain else frozenset[str]()
+    passing = {r.id.partition("[")[0] for r in report.results if r.outcome is Outcome.PASSED}
+    return ApartResult(kept.union(set(green.ids).difference(plain)), tuple(sorted(passing & step.falsified)))
+
+
+async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Report | None:
+    """Run the tests of *green* in two processes; None after an anomaly: no evidence for or against the candidate."""
     asked, files = _laid(green, step, draw)
-    records, child = await run_two_processes(
-        green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
-    )
+    trial = green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
+    records, child = await run_two_processes(trial)
     green.executions += 1
     report = green.verifier.runner.report(records, child.ended, child.detail)
-    return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+    return None if report.anomalies or child.anomalies else report
 
 
-async def passes_same_in_both(green: GreenCandidate) -> bool:
-    """Return whether exactly the same tests pass in one process and in two."""
-    one = await green.verifier.run_fresh(green.tree, green.ids, files={}, seed=None)
-    green.executions += 1
-    two = await run_round_two_processes(green, Round(challenge=False), Seeds())
-    passed = [{r.id for r in report.results if r.outcome is Outcome.PASSED} for report in (one, two)]
-    return not (one.anomalies or two.anomalies) and passed[0] == passed[1]
+def lay_held_out(verifier: TreeRunner, tree: str) -> str:
+    """Return *tree* with the held-out tests in it."""
+    if not verifier.held_out.tree:
+        return tree
+    hidden = verifier.store.manifest(verifier.held_out.tree)
+    return verifier.store.keep(overlay(verifier.store.manifest(tree), hidden, hidden.__contains__))
 
 
 def _laid(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str], Mapping[str, bytes]]:

@@ -22,8 +22,8 @@ from jumar.ports import (
 )
 from jumar.process.room import lay_out, list_paths, make_links
 from jumar.process.shell_check import run_check
-from jumar.verify.coverage_spectrum import build_localisation, build_traced_invocation
 from jumar.verify.execution import SuiteKnowledge, TreeRunner
+from jumar.verify.localisation.coverage_spectrum import build_localisation, build_traced_invocation
 from jumar.verify.merge_reports import ReportPart, attribute_bad_end, list_retries, merge_reports, remove_parts
 from jumar.verify.single_test_command import wrap_runner
 from jumar.verify.test_names import complete_collected, map_collected
@@ -95,11 +95,20 @@ class TrustedVerifier(TreeRunner):
             natives=natives,
             command=self.last_command,
         )
+        if tree == self.base:
+            self._remember_base(report, done)
         if done.verdict.green and self.suite.confirm and self.expected:
             from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
             done = await accept_green(self, done, tree, accepted)
         return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
+
+    def _remember_base(self, report: Report, done: Verification) -> None:
+        """Keep what a verification of the untouched tree said, for the grades of later greens."""
+        if done.verdict.void is None:
+            red = done.verdict.red_ids
+            self.experience.red = frozenset(done.natives.get(i, i) for i in self.expected if i in red)
+            self.experience.base_report = None if done.natives else report
 
     async def _blamed(
         self, report: Report, tree: str, control: str, parts: Sequence[ReportPart]

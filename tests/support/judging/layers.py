@@ -15,7 +15,7 @@ from jumar.core.gate.write_rules import CONFIGURATION, WriteRules
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Ended, Outcome, Report
 from jumar.languages.gitignore_globs import compile_patterns
-from jumar.ports import Record
+from jumar.ports import Record, Sandbox
 from jumar.process import records as decode
 from jumar.runners.pytest import PytestRunner
 from jumar.runs.setup.assembly import (
@@ -32,6 +32,7 @@ from jumar.verify.execution import HeldOut, SuiteKnowledge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay
 from support.judging.attack_corpus import Project, attacked, junit_key, plain, task_in
+from support.processes.sandboxes import ENVIRON
 
 WITNESSED = ": reported "
 """What a witness says of a test; other reports of tampering are the tripwire's."""
@@ -110,10 +111,10 @@ class Case(NamedTuple):
 
 
 class Ladder:
-    """Judges the projects of the corpus in *folder*, by any of the layers."""
+    """Judges the projects of the corpus in *folder*, by any of the layers. Two processes need a *sandbox*, S2 or S3."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, sandbox: Sandbox | None = None) -> None:
+        self._folder, self._sandbox = folder, sandbox
         self._numbers = count()
         self._cases: dict[tuple[tuple[str, str], ...], Case] = {}
         self._opening = anyio.Lock()
@@ -128,7 +129,10 @@ class Ladder:
 
     async def _opened(self, project: Project) -> Case:
         folder = self._folder / f"case{next(self._numbers)}"
-        task, place = load_task(task_in(folder / "task", project)), RunPlace.at(folder / "run", {})
+        task, place = (
+            load_task(task_in(folder / "task", project)),
+            RunPlace.at(folder / "run", ENVIRON if self._sandbox else {}, self._sandbox),
+        )
         base = store_tree(place.store, task)
         settings = build_settings(task, place.store, base, None)
         expected = (await build_verifier(place, settings, base, ()).collect(base)).ids

@@ -35,9 +35,7 @@ def reported(
 ) -> Report:
     """What the tests' process reports of the project *files*."""
     court = Court(folder, suite)
-    question = court.verifier.build_two_process_trial(court.tree(files), ids_of(files), files={})._replace(
-        product=product
-    )
+    question = court.verifier.build_two_process_trial(court.tree(files), ids_of(files))._replace(product=product)
     records, child = anyio.run(run_two_processes, question)
     report = plugin.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))

@@ -89,6 +89,7 @@ class Terms(msgspec.Struct, frozen=True):
     judge: Callable[[Mapping[str, bytes]], Mapping[str, str] | Void] = judge
     agent: Strategy | None = None
     task: str = "app"
+    min_grade: str = ""
 
 
 def world(folder: Path, replies: tuple[str, ...], terms: Terms | None = None) -> World:
@@ -124,7 +125,7 @@ def world(folder: Path, replies: tuple[str, ...], terms: Terms | None = None) ->
         budget=terms.budget,
         expected=IDS,
         tree=tree,
-        settings=Settings(rule=terms.rule, instruction=terms.instruction),
+        settings=Settings(rule=terms.rule, instruction=terms.instruction, min_grade=terms.min_grade),
     )
     journal = Journal.create(folder)
     kernel = Kernel(journal, shell, agent, replay(journal.append((first,), 0.0)))

@@ -23,6 +23,10 @@ def add_output_options(command: Decorated) -> Decorated:
     return click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")(command)
 
 
+SHARED = ("confirm", "sandbox", "min_grade")
+"""Settings that other commands than `jumar run` have too."""
+
+
 class SharedOption(click.Option):
     """An option of several commands: where a command's own variable is not set, that of `jumar run` counts."""
 
@@ -37,12 +41,12 @@ def build_options(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
     """Yield the command-line options for the rows *names* of `jumar.task.settings.run_settings`."""
     for row in map(SETTINGS.__getitem__, names):
         kind = None if row.kind is str else row.kind
-        cls = SharedOption if row.name in ("confirm", "sandbox") else click.Option
+        cls = SharedOption if row.name in SHARED else click.Option
         yield click.option(row.flag, cls=cls, type=kind, help=row.help)
 
 
 EVIDENCE = (
-    *build_options("confirm", "sandbox"),
+    *build_options("confirm", "sandbox", "min_grade"),
     click.option(
         "--include", multiple=True, help="A glob: files that git ignores and the tests need; may be repeated."
     ),

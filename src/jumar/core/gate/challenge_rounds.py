@@ -9,29 +9,11 @@ of its coins. (Layer 4 of the catalogue of cheats; `docs/verdicts.md`.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 
 import msgspec
 
-from jumar.core.state.verdict import Ended, Outcome, Report, counts_as_pass
-
-
-class Grade(StrEnum):
-    """Strength of the evidence of a verdict, best first."""
-
-    A = "A"
-    """The tests ran in a process of their own, beside that of the code under test."""
-    B = "B"
-    """A forger had to guess at least `STRONG_BITS` coins."""
-    C = "C"
-    """Challenged, with fewer."""
-    D = "D"
-    """Authenticated and reconciled."""
-    X = "X"
-    """Report of the runner itself."""
-
-
-STRONG_BITS = 20
+from jumar.core.state.verdict import EXCUSED, Ended, Outcome, Report, counts_as_pass
 
 
 class Strength(IntEnum):
@@ -45,6 +27,9 @@ class Strength(IntEnum):
     """The value that it expects can be changed."""
 
 
+MOST_PAIRS = 2
+
+
 class Round(msgspec.Struct, frozen=True):
     """One fresh run of all tests."""
 
@@ -54,9 +39,10 @@ class Round(msgspec.Struct, frozen=True):
 
 
 def plan_rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool]) -> tuple[Round, ...]:
-    """Return the runs that accept a tree.
+    """Return the runs in one process that accept a tree.
 
-    Challenge pairs, and plain runs until every outcome was confirmed *confirm* times.
+    Challenge pairs, at most two, and plain runs: without a challenge *confirm* of them; with one, as many confirmations
+    less one, as a pair is more than a repetition.
 
     Args:
         strengths: test function -> how it can be falsified.
@@ -65,12 +51,28 @@ def plan_rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable
     """
     coins = iter(heads)
     open_to_it = [name for name, strength in strengths.items() if strength is not Strength.NONE]
-    pairs = min(confirm, 2) if open_to_it else 0
+    pairs = min(max(1, confirm - 1), MOST_PAIRS) if open_to_it and confirm else 0
     planned: list[Round] = []
     for _ in range(pairs):
         chosen = frozenset(name for name in open_to_it if next(coins))
         planned += [Round(chosen), Round(frozenset(open_to_it) - chosen)]
-    return (*planned, *(Round(challenge=False) for _ in range(confirm - pairs)))
+    more = confirm - 1 - pairs if pairs else confirm
+    return (*planned, *(Round(challenge=False) for _ in range(more)))
+
+
+def plan_apart(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool]) -> tuple[Round, ...]:
+    """Return the runs in two processes that accept a tree: one challenge pair, or plain runs, or both.
+
+    One run less than *confirm*, as the first run of the tree counts; a pair is never cut in two.
+
+    Args:
+        strengths: as for `plan_rounds`.
+        confirm: as for `plan_rounds`.
+        heads: as for `plan_rounds`.
+    """
+    pair = plan_rounds(strengths, min(confirm, 1), heads)
+    pair = pair if any(step.challenge for step in pair) else ()
+    return (*pair, *(Round(challenge=False) for _ in range(max(1 - len(pair), confirm - 1 - len(pair)))))
 
 
 class RoundResult(msgspec.Struct, frozen=True):
@@ -99,19 +101,23 @@ def check_round(report: Report, asked: Round, expected: Iterable[str], accepted:
     wanted: dict[str, list[str]] = {}
     for test_id in expected:
         wanted.setdefault(test_id.partition("[")[0], []).append(test_id)
-    forged, changed, unproved = [], [], set()
+    forged, changed, unproved, void = [], [], set(), ""
     for family, ids in wanted.items():
         seen = families.get(family, [])
         if family not in asked.falsified:
             changed += [i for i in ids if not _passed(i, outcomes, seen, accepted)]
         elif not seen or report.ended is not Ended.NORMAL or Outcome.TIMEOUT in seen or _partly(ids, seen):
             unproved.add(family)
+        elif _lacks_cases(ids, seen):
+            void = f"{family} has {len(seen)} cases where the task's own run has {len(ids)}"
         else:
-            excused = {accepted[i] for i in ids if i in accepted}
-            forged += [family] if any(o is not Outcome.FAILED and o not in excused for o in seen) else []
+            standing = sum(outcome is not Outcome.FAILED for outcome in seen)
+            excused = sum(i in accepted for i in ids)
+            kept = sum(outcome in EXCUSED for outcome in seen)
+            forged += [family] if standing > min(excused, kept) else []
     if report.ended is not Ended.NORMAL and not changed:  # all passed, and then it left: it is not believed
         changed = [i for ids in wanted.values() for i in ids]
-    return RoundResult(tuple(forged), tuple(changed), unproved=frozenset(unproved))
+    return RoundResult(tuple(forged), tuple(changed), void, frozenset(unproved))
 
 
 def _passed(
@@ -123,18 +129,9 @@ def _passed(
 
 def _partly(ids: list[str], seen: list[Outcome]) -> bool:
     """Return whether the task expects only some cases of a function."""
-    return len(ids) != len(seen) and not (len(ids) == 1 and "[" not in ids[0])
+    return len(ids) < len(seen) and "[" in ids[0]
 
 
-def count_bits(strengths: Mapping[str, Strength], done: Iterable[Round], unproved: Iterable[str]) -> int:
-    """Count the strong coins that a forger of all rounds in *done* had to guess.
-
-    The second round of a pair tosses none.
-    """
-    strong = {name for name, strength in strengths.items() if strength is Strength.STRONG}.difference(unproved)
-    return len(strong) * (sum(r.challenge for r in done) // 2)
-
-
-def compute_grade(bits: int) -> Grade:
-    """Return the grade of a challenge that was passed."""
-    return Grade.B if bits >= STRONG_BITS else Grade.C
+def _lacks_cases(ids: list[str], seen: list[Outcome]) -> bool:
+    """Return whether a falsified function has fewer cases than the frozen run: the code under test took them away."""
+    return len(ids) > len(seen)

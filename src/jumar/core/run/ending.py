@@ -5,6 +5,7 @@ The shell has others, as `Halt`.
 
 from __future__ import annotations
 
+from jumar.core.gate.grades import REACHABLE, is_proved
 from jumar.core.gate.leave_refactor import REFUSALS, explain_red, is_judged
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.quoting import make_one_line
@@ -32,7 +33,7 @@ def find_own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901
             StopReason.STALLED, f"leaving refactor mode was refused {REFUSALS} times in a row: {state.last_rejection}"
         )
     if _is_green(state, agent):
-        return Halt(StopReason.GREEN)
+        return _proved(state)
     if state.expired:
         return Halt(StopReason.BUDGET, state.expired)
     if state.final_message is not None:
@@ -71,6 +72,15 @@ def _guarded(state: RunState) -> str:
 
 def _is_green(state: RunState, agent: Strategy) -> bool:
     return state.green and not (_unchecked(state) or _unstarted(state, agent) or _unplanned(state))
+
+
+def _proved(state: RunState) -> Halt:
+    """Return the end of a green run: green, or `unproved` where the evidence is less than was asked for."""
+    wanted, found = state.run.settings.min_grade, state.evidence
+    if found is None or is_proved(found.grade, found.reachable, wanted):
+        return Halt(StopReason.GREEN)
+    asked = f"{found.reachable}, the best that its tests can have" if wanted == REACHABLE else wanted
+    return Halt(StopReason.UNPROVED, f"all tests passed at grade {found.grade}, and --min-grade asks for {asked}")
 
 
 def _is_leaving(state: RunState, agent: Strategy) -> bool:

@@ -101,7 +101,14 @@ def _due(state: RunState, ending: Halt | None) -> Effect | None:
 
 _AGAIN = "taken up again: it was never verified"
 
-_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.ESCALATED, StopReason.STALLED, StopReason.TURNS)
+_PATIENT = (
+    StopReason.GREEN,
+    StopReason.UNPROVED,
+    StopReason.FINAL,
+    StopReason.ESCALATED,
+    StopReason.STALLED,
+    StopReason.TURNS,
+)
 """Reasons to stop that leave the time to judge what was done before."""
 
 

@@ -21,8 +21,11 @@ def estimate_run_seconds(judged: Judged, suite: Suite) -> float:
 
 
 def count_acceptance_runs(confirm: int) -> int:
-    """Return most runs of the tests that the verification of a green takes: the first, two processes, the rounds."""
-    return 2 * confirm + 3 if confirm else 1
+    """Return most runs of the tests that the verification of a green takes.
+
+    The first, those in two processes, the rounds of a challenge, and two of the untouched tree.
+    """
+    return 2 * max(confirm, 2) + 3 if confirm else 1
 
 
 def compute_search_seconds(left: float, state: RunState) -> float:

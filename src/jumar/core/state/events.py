@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from jumar.core.state.budget import Budget
@@ -116,6 +118,8 @@ class TestRun(EventBase, frozen=True, kw_only=True, tag="test_run"):
     """The module or file that the test misses; see `jumar.core.state.verdict.TestResult`."""
     path: str = ""
     """The test's file, where the id does not begin with it."""
+    grade: str = ""
+    """Of the evidence that this test passes, where a green was accepted."""
 
     @property
     def file(self) -> str:
@@ -147,6 +151,10 @@ class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
     cached: bool = False
     duration_ms: int = 0
     tree: str = ""
+    grades: Mapping[str, int] = {}
+    """Grade -> how many of the expected ids have it; empty where no green was accepted."""
+    reachable: str = ""
+    """The best grade that this verdict could have had; empty: `grade`."""
     bits: int = 0
     """Number of random bits that a forger of this green had to guess: 0 where nothing was challenged."""
     flaky: tuple[str, ...] = ()

@@ -124,6 +124,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Files that the commands of the task run, and that those run in turn: they judge."""
     sandbox: str = "S0"
     """The tier that the processes of this run are confined by."""
+    min_grade: str = ""
+    """Weakest grade of a green (`jumar.core.gate.grades.WANTED`); empty: any."""
     hidden: str = ""
     """The tree of the held-out tests; empty: there are none."""
     held_out: tuple[str, ...] = ()

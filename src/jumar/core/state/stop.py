@@ -11,6 +11,8 @@ class StopReason(StrEnum):
     """Typed stop reason of a run."""
 
     GREEN = "green"
+    UNPROVED = "unproved"
+    """All tests passed, and the evidence is weaker than `--min-grade` asks for."""
     ATTEMPTS = "attempts"
     TURNS = "turns"
     STALLED = "stalled"
@@ -36,6 +38,7 @@ USAGE_EXIT = 2
 
 EXIT_CODES: dict[StopReason, int] = {
     StopReason.GREEN: 0,
+    StopReason.UNPROVED: 1,
     StopReason.ATTEMPTS: 1,
     StopReason.TURNS: 1,
     StopReason.STALLED: 1,

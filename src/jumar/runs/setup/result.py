@@ -57,7 +57,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     gate: str = Gate.OFF
     """Rule by which edits were admitted; `off`: no edit needed a red test, the ratchet alone decided."""
     grade: str = ""
-    """Of the evidence for the best tree (`jumar.core.gate.challenge_rounds.Grade`); empty: nothing was verified."""
+    """Of the evidence for the best tree (`jumar.core.gate.grades.Grade`); empty: nothing was verified."""
+    grades: Mapping[str, int] = {}
+    """Grade -> how many of the expected tests have it in that evidence."""
     sandbox: str = ""
     """The tier its verification ran under."""
     flaky: tuple[str, ...] = ()
@@ -114,6 +116,7 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         gate=state.run.gate,
         notes=state.run.settings.notes,
         grade=state.evidence.grade if state.evidence and score else "",
+        grades=state.evidence.grades if state.evidence and score else {},
         sandbox=state.evidence.sandbox if state.evidence and score else "",
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),
         warnings=state.evidence.warnings if state.evidence else (),

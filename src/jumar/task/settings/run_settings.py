@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from jumar.core.gate.grades import WANTED
 from jumar.core.prompts.suggestion import build_suggestion
 from jumar.core.run.strategy import DRIVER, PIPELINE, REPAIR
 from jumar.core.state.ratchet import Ratchet, Ties
@@ -162,6 +163,10 @@ ROWS = (
     Setting(
         name="sandbox", flag="--sandbox", values=("S0", "S1", "S2", AUTO, "S3"), stricter=Stricter.LATER,
         help="auto (default): the strongest tier here; or S3, S2, S1, S0.",
+    ),
+    Setting(
+        name="min_grade", flag="--min-grade", values=WANTED, stricter=Stricter.LATER,
+        help="Weakest grade of a green: A, B, C, D, X (default), or reachable: the best that its tests can have.",
     ),
 )  # fmt: skip
 

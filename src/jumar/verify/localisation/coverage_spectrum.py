@@ -13,7 +13,7 @@ from jumar.core.quoting import make_one_line
 from jumar.core.state.events import Localisation
 from jumar.core.state.verdict import Ended, Outcome
 from jumar.ports import Invocation, Record
-from jumar.verify.localise import Line, rank
+from jumar.verify.localisation.localise import Line, rank
 
 if TYPE_CHECKING:
     from jumar.core.state.settings import Suite

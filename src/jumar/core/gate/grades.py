@@ -1,0 +1,128 @@
+"""Grades of the evidence, per test: a test is as well proved as what was done with itself.
+
+The grade of a verdict is the lowest among the tests that were red before the change; where none was, among all.
+`docs/verdicts.md` says what each grade means to a user.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+
+import msgspec
+
+
+class Grade(StrEnum):
+    """Strength of the evidence for a test, best first."""
+
+    A = "A"
+    """It passed in a process of its own, beside that of the code under test."""
+    B = "B"
+    """It was falsified and failed; a forger of all tests that were red had to guess at least `STRONG_BITS` coins."""
+    C = "C"
+    """The same, with fewer coins, or with a circumstance that makes them worth less."""
+    D = "D"
+    """Its report was authenticated and reconciled, and believed."""
+    X = "X"
+    """Report of the runner itself."""
+
+
+STRONG_BITS = 20
+
+REACHABLE = "reachable"
+"""Value of `--min-grade`: the best grade that the tests of the task can have."""
+
+WANTED = (*reversed(tuple(Grade)), REACHABLE)
+"""Values of `--min-grade`, from the loosest to the strictest."""
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """Results of the fresh runs of a green, by the ids of its tests."""
+
+    runner: Grade
+    """Of one run of the runner: D or X."""
+    apart: frozenset[str] = frozenset()
+    """Tests that passed in two processes, every time."""
+    falsified: frozenset[str] = frozenset()
+    """Tests that failed whenever what they expect was changed, and only then."""
+    open_to_it: frozenset[str] = frozenset()
+    """Tests in which something can be changed so."""
+    coins: Mapping[str, str] = {}
+    """Test in `falsified` -> its function: all cases of a function are falsified by one coin."""
+    pairs: int = 0
+    """Pairs of rounds: a coin a function and pair."""
+    at_best_c: frozenset[str] = frozenset()
+    """Tests whose evidence is worth less than it looks: an order that never changes, a wall that is missing."""
+    retreated: frozenset[str] = frozenset()
+    """Tests that run in two processes on the untouched files, and do not with this change."""
+
+
+class Grades(msgspec.Struct, frozen=True):
+    """Grade of each test of a green, of the whole verdict, and what was possible."""
+
+    tests: Mapping[str, Grade]
+    lowest: Grade
+    """Of the tests that were red before the change."""
+    reachable: Grade
+    """Grade that the verdict could have had, as far as the tests of the task go."""
+    bits: int = 0
+    """Number of coins that a forger of the tests that were red had to guess."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of tests of each grade, best first."""
+        counted = Counter(self.tests.values())
+        return {str(grade): counted[grade] for grade in Grade if counted[grade]}
+
+    def list_weakest(self, red: Collection[str]) -> tuple[str, ...]:
+        """Return the tests in *red* that have the grade of the verdict."""
+        return tuple(i for i, grade in self.tests.items() if grade is self.lowest and (i in red or not red))
+
+
+def grade_tests(ids: Iterable[str], evidence: Evidence, red: Collection[str]) -> Grades:
+    """Grade the tests *ids* of a green by *evidence*.
+
+    Args:
+        ids: all that is expected.
+        evidence: what the fresh runs gave.
+        red: those of *ids* that did not pass before the change; empty: all of them count for the verdict.
+    """
+    judging = [i for i in ids if i in red] or list(ids)
+    bits = evidence.pairs * len({evidence.coins[i] for i in judging if i in evidence.coins})
+    coins = evidence.pairs * len({evidence.coins.get(i, i) for i in judging if i in evidence.open_to_it})
+    tests = {i: _grade(i, evidence, bits) for i in ids}
+    possible = [min(tests[i], _ceiling(i, evidence, coins)) for i in judging]
+    lowest = max((tests[i] for i in judging), default=evidence.runner)
+    return Grades(tests, lowest, max(possible, default=evidence.runner), bits)
+
+
+def _grade(test_id: str, evidence: Evidence, bits: int) -> Grade:
+    if test_id in evidence.apart:
+        found = Grade.A
+    elif test_id in evidence.falsified:
+        found = Grade.B if bits >= STRONG_BITS else Grade.C
+    else:
+        found = evidence.runner
+    return max(found, Grade.C) if test_id in evidence.at_best_c | evidence.retreated else found
+
+
+def _ceiling(test_id: str, evidence: Evidence, coins: int) -> Grade:
+    """Return the grade that right code would have for a test."""
+    if test_id in evidence.retreated:
+        return Grade.A
+    if test_id not in evidence.open_to_it:
+        return evidence.runner
+    return Grade.B if coins >= STRONG_BITS else Grade.C
+
+
+def format_grades(lowest: str, counts: Mapping[str, int]) -> str:
+    """Return `grade C`, and how many tests have which grade where they differ."""
+    told = ", ".join(f"{number} at {grade}" for grade, number in sorted(counts.items()))
+    return f"grade {lowest}" + (f" (tests: {told})" if len(counts) > 1 else "")
+
+
+def is_proved(grade: str, reachable: str, wanted: str) -> bool:
+    """Return whether a green of *grade* (`+H` or not) is at least what `--min-grade` asks for."""
+    least = (reachable or grade) if wanted == REACHABLE else wanted
+    return not least or grade.partition("+")[0] <= least.partition("+")[0]

@@ -1,0 +1,85 @@
+"""Weighs the fresh runs of a green: the grade of each test, and warnings about those that nothing proved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from jumar.core.gate.challenge_rounds import Strength
+from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
+from jumar.verify.rounds import APART, GreenCandidate, is_pytest
+from jumar.verify.untouched_tree import find_red_tests, find_retreated
+
+WEAKEST_NAMED = 3
+"""Tests of the lowest grade that a warning names."""
+
+
+class AcceptedGreen(NamedTuple):
+    """A green that stood all its fresh runs."""
+
+    whole: GreenCandidate
+    rest: GreenCandidate
+    """The part that was run in one process."""
+    apart: frozenset[str]
+    """Tests that passed in two processes."""
+    strengths: Mapping[str, Strength]
+    """Functions that were falsified, or could not be."""
+
+
+class GradedGreen(NamedTuple):
+    """Grades of an accepted green, and warnings about them."""
+
+    grades: Grades
+    warnings: tuple[str, ...] = ()
+
+
+async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> GradedGreen:
+    """Grade the tests *names* of a green; the untouched tree is run only where that decides something."""
+    whole, verifier = accepted.whole, accepted.whole.verifier
+    evidence, red = _gather(accepted), frozenset(names)
+    grades = grade_tests(names, evidence, ())
+    if len(grades.counts) > 1 or Grade.B in grades.tests.values():
+        red = (await find_red_tests(whole)).intersection(names) or red
+        grades = grade_tests(names, evidence, red)
+    if grades.lowest is not Grade.A and is_pytest(verifier):
+        gone = (await find_retreated(whole, accepted.apart)).intersection(names)
+        grades = grade_tests(names, msgspec.structs.replace(evidence, retreated=gone), red)
+        if gone:
+            some = f"{len(gone)} of the tests run in two processes on the untouched files, and do not with this change"
+            return GradedGreen(grades, (f"{some}: they are graded C at best", *_name_weakest(grades, red, names)))
+    told = _name_weakest(grades, red, names) if is_pytest(verifier) else ()
+    return GradedGreen(grades, told)
+
+
+def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the warning that names tests which were red and which nothing but their report proves."""
+    if grades.lowest is not Grade.D:
+        return ()
+    weakest = [names[i] for i in grades.list_weakest(red)]
+    more = f" and {len(weakest) - WEAKEST_NAMED} more" if len(weakest) > WEAKEST_NAMED else ""
+    some = ", ".join(weakest[:WEAKEST_NAMED])
+    return (f"grade D, as neither two processes nor a challenge proved {some}{more}",)
+
+
+def _gather(accepted: AcceptedGreen) -> Evidence:
+    """Return the evidence of the fresh runs for each test."""
+    whole, rest = accepted.whole, accepted.rest
+    strong = {name for name, strength in accepted.strengths.items() if strength is Strength.STRONG}
+    proved = strong.difference(rest.unproved)
+    family = {i: i.partition("[")[0] for i in rest.ids if i not in accepted.apart and i not in rest.accepted}
+    pairs = sum(step.challenge for step in rest.done) // 2
+    verifier = whole.verifier
+    shared = is_pytest(verifier) and verifier.sandbox.tier not in APART  # a round can leave word for the next
+    ordered = verifier.experience.ordered
+    return Evidence(
+        runner=Grade(verifier.runner.grade),
+        apart=accepted.apart,
+        falsified=frozenset(i for i, name in family.items() if pairs and name in proved),
+        open_to_it=frozenset(i for i, name in family.items() if name in strong),
+        coins={i: name for i, name in family.items() if pairs and name in proved},
+        pairs=pairs,
+        # In an order that never changes, answers go by the number of the call.
+        at_best_c=frozenset(whole.ids) if shared else frozenset(rest.ids) if ordered else frozenset(),
+    )

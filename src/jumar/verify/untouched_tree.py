@@ -1,0 +1,66 @@
+"""Runs of the untouched tree that say what a green is worth: which tests were red, and which ran in two processes.
+
+Each is run at most once a task, and only where the answer decides a grade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from jumar.core.gate.challenge_rounds import Round
+from jumar.core.state.verdict import Outcome, Report, TestResult, reconcile
+from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
+
+if TYPE_CHECKING:
+    from jumar.verify.rounds import GreenCandidate
+
+
+async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
+    """Return the tests of *green* that do not pass on the untouched tree of the task; empty where there is none."""
+    known = green.verifier.experience
+    if known.red is None and green.verifier.base not in ("", green.tree):
+        report = await _run_base(green)
+        known.red = frozenset(green.ids) - reconcile(green.ids, report, green.accepted).green_ids
+    return (known.red or frozenset()).intersection(green.ids)
+
+
+async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
+    """Return the tests that come out alike in one process and in two on the untouched tree, and fail in two here."""
+    verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
+    known = verifier.experience
+    if not missing or not verifier.base or not can_run_apart(verifier):
+        return frozenset()
+    if known.alike is None:
+        one = await _run_base(green)
+        two = await run_fresh_apart(_untouched(green), Round(challenge=False), Seeds())
+        green.executions += 1
+        known.alike = frozenset() if two is None else _compare(one, two)
+        known.apart = bool(known.alike or apart)
+    return missing & known.alike
+
+
+def _untouched(green: GreenCandidate) -> GreenCandidate:
+    return replace(green, tree=lay_held_out(green.verifier, green.verifier.base))
+
+
+async def _run_base(green: GreenCandidate) -> Report:
+    """Run the tests of *green* on the untouched tree, in one process; once."""
+    known = green.verifier.experience
+    if known.base_report is None:
+        tree = lay_held_out(green.verifier, green.verifier.base)
+        known.base_report = await green.verifier.run_fresh(tree, green.ids, files={}, seed=None)
+        green.executions += 1
+    return known.base_report
+
+
+def _compare(one: Report, two: Report) -> frozenset[str]:
+    """Return the tests that came out the same: passed, or failed in the same words."""
+    said = {result.id: _describe(result) for result in two.results}
+    return frozenset(result.id for result in one.results if said.get(result.id) == _describe(result))
+
+
+def _describe(result: TestResult) -> tuple[Outcome, str]:
+    lines = result.excerpt.strip().splitlines()
+    return result.outcome, lines[-1].strip() if lines else ""
