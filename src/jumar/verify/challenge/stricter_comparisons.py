@@ -196,32 +196,22 @@ def _further(name: str, sign: str, step: int) -> str:
 
 
 def _another_thing(name: str, random: Random) -> str:
-    """Return an expression of what is not equal to whatever equals *name*.
+    """Return an expression of what is not equal to whatever equals *name*: of its type, or a complex number.
 
-    Of its type, or of one that nobody else has.
-
-    It is never a number that may be congruent, nor what an empty sequence may be the beginning of; and a text has more
-    letters and more digits than the other, at both ends, as some may heed only a part of it.
+    It is data, so that another process can be asked too. It is never a number that may be congruent, nor what an empty
+    sequence may be the beginning of; and a text has more letters and more digits than the other, at both ends, as some
+    may heed only a part of it.
     """
-    letters = _letters(random, random.randint(6, LONG))
-    new = random.choice(
-        (
-            "object()",
-            f"type({letters.title()!r}, (), {{}})()",
-            f"lambda: {name}",
-            "[].append",
-            f"{random.randint(10, 99)}e{random.randint(100, 200)}j",
-        )
-    )
-    if random.random() < 1 / 3:
+    new = f"{random.randint(10, 99)}e{random.randint(100, 200)}j"
+    if random.random() < 1 / 5:
         return new
     kinds = {
         "str": f"{_mixed(random)!r} + {name} + {_mixed(random)!r}",
         "bytes": f"b{_mixed(random)!r} + {name} + b{_mixed(random)!r}",
-        "list": f"[object(), *{name}]",
-        "tuple": f"(object(), *{name})",
-        "dict": f"{{object(): {name}}}",
-        "set": "{object()}",
+        "list": f"[{_mixed(random)!r}, *{name}]",
+        "tuple": f"({_mixed(random)!r}, *{name})",
+        "dict": f"{{{_mixed(random)!r}: {name}}}",
+        "set": f"{{{_mixed(random)!r}}}",
     }
     typed = "".join(f"{made} if type({name}) is {kind} and {name} else " for kind, made in kinds.items())
     return f"{typed}{new}"
