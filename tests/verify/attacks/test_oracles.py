@@ -64,6 +64,8 @@ ORACLES = {
     "the code of a function": "import heapq; heapq.nlargest.__code__ = (lambda n, i, key=None: [2]).__code__",
     "the defaults of a function": "import json; json.dumps.__kwdefaults__ = {**json.dumps.__kwdefaults__}",
     "the defaults of another": "import heapq; heapq.nlargest.__defaults__ = (abs,)",
+    "a constant": "import _pytest.approx as a; a.ApproxScalar.DEFAULT_RELATIVE_TOLERANCE = 1e-3",
+    "a module of the framework": "import unittest.case as c; c.collections = c.types",
     "a built-in": "import builtins; builtins.list = type('list', (list,), {})",
     "a built-in's name in a module": "import heapq; heapq.sorted = lambda *a, **k: [2]",
     "a type that is built in": "import gc; gc.get_referents(int.__dict__)[0]['__eq__'] = lambda a, b: True",
