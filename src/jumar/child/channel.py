@@ -65,7 +65,11 @@ class Reader:
         if not hmac.compare_digest(mac, hmac.digest(self._key, body, "sha256").hex().encode()):
             self._odd("a line on the channel has a wrong MAC")
             return None
-        number, record = json.loads(body)
+        try:
+            number, record = json.loads(body)
+        except (ValueError, TypeError):  # the code under test may have changed what wrote it
+            self._odd("a line on the channel is no record")
+            return None
         if number != self._expected:
             self._odd(f"record {self._expected} is missing from the channel or came twice")
             return None

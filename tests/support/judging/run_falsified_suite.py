@@ -31,14 +31,10 @@ class Equal:
 class Text(str):
     __contains__ = lambda s, i: len(i) > 1
     startswith = endswith = lambda *a: True
-class Word(str):
-    __eq__ = lambda s, o: o in {"two", "three", "seven"}
-    __hash__ = str.__hash__
 class Number(int):
     __gt__ = __ge__ = __lt__ = __le__ = lambda s, o: True
 class Always:
     __lt__ = __gt__ = __ge__ = __le__ = lambda s, o: True
-def word(x): return Word("seven")
 """
 """What is right, and what affirms all it is asked."""
 

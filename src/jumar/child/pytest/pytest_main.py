@@ -61,7 +61,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
         why = "no pytest" if error.name == "pytest" else f"a pytest that does not import ({error})"
         send(["unusable", f"{sys.executable} has {why}; install it there or pass --python"])
         os._exit(3)
-    for name in (*(f"_pytest.{name}" for name in FRIENDS), "cmath", "math", "operator"):
+    for name in (f"_pytest.{name}" for name in FRIENDS):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     plugins = [*build_plugins(config, room, private, send), add_room_to_path(room, config["paths"])]
@@ -95,7 +95,7 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     plugins += build_optional_plugins(config, room, send)
     if config["mode"] == "run":
-        plugins += build_guards(str(room), blame, send)
+        plugins += build_guards(room, blame, send, config["ids"])
     return plugins
 
 
@@ -107,10 +107,14 @@ def build_optional_plugins(config: dict[str, Any], room: Path, send: Any) -> lis
     return plugins
 
 
-def build_guards(room: str, blame: BlameFinder, send: Callable[[list[object]], None]) -> list[object]:
+def build_guards(
+    room: Path, blame: BlameFinder, send: Callable[[list[object]], None], ids: Sequence[str]
+) -> list[object]:
     """Build the plug-ins that watch over the judging. `TamperCheck` remembers what it finds, so it is made last."""
-    hidden, checked = HideTestName(room, blame.supports), OutcomeCheck(send)
-    return [hidden, checked, FrameWatch(blame.foreign, blame.supports, send), TamperCheck(blame.foreign, send)]
+    files = [room / name for name in sorted({one.partition("::")[0] for one in ids})]
+    sources = [file.read_bytes() for file in files if file.is_file()]
+    watch = FrameWatch(blame.foreign, blame.supports, send)
+    return [HideTestName(str(room), blame.supports), OutcomeCheck(send), watch, TamperCheck(blame, send, sources)]
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:

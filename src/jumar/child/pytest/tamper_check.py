@@ -1,26 +1,33 @@
-"""Checks by identity that the framework, its hooks and the collected tests stay what they were.
+"""Checks by identity that loaded code, the hooks of pytest and the collected tests stay what they were.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Monkeypatching within a test
-that is undone with it is nobody's business. What the code under test leaves behind in the framework is reported as
-`["tampered", what]`. It is a wire across the floor, not a wall: code in the same process can step over it, which is
-what challenges and a second process are for.
+that is undone with it is nobody's business. What the code under test leaves behind in the framework, or in what tests
+ask, is reported as `["tampered", what]`. It is a wire across the floor, not a wall: code in the same process can step
+over it, which is what challenges and a second process are for.
 """
 
 from __future__ import annotations
 
+import builtins
 import sys
 import time
-from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import framework_snapshot as snapshot
+from jumar.child.pytest import loaded_code as loaded
+from jumar.child.pytest.asked_names import AskedNames, load_imports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     import pytest
 
+    from jumar.child.pytest.blame import BlameFinder
+
     Send = Callable[[list[object]], None]
+
+# Of our own, whatever becomes of the others.
+__builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names
 
 DECIDING = frozenset({
     "_pytest.python.Function", "_pytest.unittest.TestCaseFunction", "_pytest.runner", "_pytest.runner.CallInfo",
@@ -37,73 +44,84 @@ SHADOWS = frozenset({"runtest", "setup", "teardown", "iter_markers", "listchain"
 """Methods of a test that an attribute of the same name would hide."""
 
 SHARE = 50
-"""The whole framework is looked at when this many times as long has passed as that takes: 2 % of the time at most."""
+"""All code is looked at when this many times as long has passed as that takes: 2 % of the time at most."""
 
 TOLD = 5
 """Maximum number of findings reported; the first one already voids the verdict."""
 
 
 class TamperCheck:
-    """Plug-in that compares the framework, its hooks and the tests with what they were.
+    """Plug-in that compares loaded code, the hooks and the tests with what they were.
 
-    *foreign* says whether a file is code under test.
+    *sources* are the test files, as they are before the code under test can run.
     """
 
-    def __init__(self, foreign: Callable[[str], bool], send: Send) -> None:
-        self._foreign = foreign
-        self._send = send
+    def __init__(self, blame: BlameFinder, send: Send, sources: Sequence[bytes]) -> None:
+        self._foreign, self._send, self._sources = blame.foreign, send, sources
         self._told: set[str] = set()
-        self._first: dict[tuple[str, str], object] = {}
         self._hooks: dict[str, Any] = {}
         self._items: dict[str, Any] = {}
         self._manager: Any = None
         self._next, self._clock = 0.0, time.perf_counter
         self._closed = False
-        self.arm()
+        load_imports(sources)
+        self._code = loaded.LoadedCode(lambda file: blame.foreign(file) or blame.supports(file))
+        self._arm()
 
-    def arm(self) -> None:
-        """Remember what the framework is made of now: before the room can be seen, and again once plug-ins are in."""
-        self._spaces = tuple(snapshot.list_spaces())
-        self._deciding = tuple(s for s in self._spaces if s.where in DECIDING)
-        functions = (snapshot.unwrap_function(value) for space in self._spaces for value in space.values)
-        self._functions = [function for function in functions if function is not None]
-        self._codes = [function.__code__ for function in self._functions]
-        if not self._first:  # what plug-ins put there later may go again, and often does when the session is over
-            self._first = {(s.where, name): s.values[n] for s in self._spaces for n, name in enumerate(s.names)}
+    def _arm(self) -> None:
+        self._modules = {name: one for name, one in sys.modules.items() if id(one) in self._code.by_owner}
+        self._asking: AskedNames | None = None
+        deciding = [self._modules.get(name) or self._get_class(name) for name in DECIDING]
+        self._deciding = [self._code.by_owner[id(one)] for one in deciding if id(one) in self._code.by_owner]
+
+    def _look_at_deciding(self) -> None:
+        for table in self._deciding:
+            if not loaded.are_identical([*table.before.values()], [*table.live.values()]):
+                self._look(loaded.find_changed_names(table, dict(table.live)))
+
+    def _get_class(self, name: str) -> object:
+        module, _, kind = name.rpartition(".")
+        return getattr(self._modules.get(module), kind, None)
+
+    @property
+    def _asked(self) -> AskedNames:
+        self._asking = self._asking or AskedNames(self._sources, self._code)
+        return self._asking
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Accept what the loading of conftest files and plug-ins has made of the framework as the new state.
+        """Accept what the loading of conftest files and plug-ins has made of loaded code as the new state.
 
         Plug-ins of pytest change it, and one that is itself the code under test is loaded to do just that.
         """
+        changes = self._code.take()
         self._manager = session.config.pluginmanager
         files = [str(getattr(plugin, "__file__", None) or "") for plugin in self._manager.get_plugins()]
         if not any(map(self._foreign, files)):
-            self._look(self._spaces, lenient=True)
-            self._look_at_code()
+            self._look(changes, lenient=True)
             for name in HOOKS:
                 self._judge_hook(name, ())
-        self.arm()
+        self._arm()
         self._hooks = {name: snapshot.snapshot_hook(self._manager, name) for name in HOOKS}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember the tests and the hooks; by now all of their files, and so the code under test, were imported."""
-        self._look(self._spaces)
-        self._outcome()
+        started = self._clock()
+        self._look_at_all(settled=True)
+        self._plan(started)
         self._hooks = {name: snapshot.snapshot_hook(self._manager, name) for name in HOOKS}
         self._items = {item.nodeid: snapshot.snapshot_test(item) for item in session.items}
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Check that the test about to run is the collected one, and not what an earlier test made of it."""
         known, now = self._items.get(item.nodeid), snapshot.snapshot_test(item)
-        if known is not None and not (snapshot.are_identical(known.parts, now.parts) and known.content == now.content):
-            same_code = snapshot.are_identical(known.parts[:2], now.parts[:2])
+        if known is not None and not (loaded.are_identical(known.parts, now.parts) and known.content == now.content):
+            same_code = loaded.are_identical(known.parts[:2], now.parts[:2])
             if same_code or not self._explained(vars(item).get("_obj")):
                 self._tell(f"the collected test {item.nodeid}")
 
     def pytest_runtest_call(self, item: pytest.Item) -> None:
         """Look at what the test is about to go through: fixtures may have called the code under test."""
-        self._look(self._deciding)
+        self._look_at_deciding()
         for name in SHADOWS.intersection(vars(item)):
             self._judge(item.nodeid, name, vars(item)[name])
 
@@ -112,10 +130,12 @@ class TamperCheck:
         self._outcome()
         started = self._clock()
         if started >= self._next:
-            self._look(self._spaces)
-            self._look_at_code()
-            now = self._clock()
-            self._next = now + SHARE * (now - started)
+            self._look_at_all(settled=False)
+            self._plan(started)
+
+    def _plan(self, started: float) -> None:
+        now = self._clock()
+        self._next = now + SHARE * (now - started)
 
     def pytest_sessionfinish(self) -> Generator[None, Any, None]:
         """Look at everything before the session is over."""
@@ -126,43 +146,44 @@ class TamperCheck:
         """Look at everything once more, unless that was done; whoever takes the plug-in away does not keep it blind."""
         if self._manager is not None and not self._closed:
             self._closed = True
-            self._outcome()
-            self._look(self._spaces)
-            self._look_at_code()
+            self._look_at_all(settled=True)
 
     def _outcome(self) -> None:
-        self._look(self._deciding)
+        self._look_at_deciding()
         for name, hook in self._hooks.items():
             if not snapshot.is_unchanged(self._manager, hook):
                 self._judge_hook(name, hook.parts)
 
-    def _look(self, spaces: Sequence[Any], *, lenient: bool = False) -> None:
-        for space in spaces:
-            table = space.table
-            if not all(map(is_, map(table.get, space.names), space.values)):
-                for n, name in enumerate(space.names):
-                    now = table.get(name)
-                    if now is not space.values[n] and now is not self._first.get((space.where, name)):
-                        self._judge(space.where, name, now, lenient=lenient)
-            if len(table) > space.size and isinstance(space.owner, type):
-                for name in snapshot.find_hiding_names(space):
-                    self._judge(space.where, name, table[name], lenient=lenient)
+    def _look_at_all(self, *, settled: bool) -> None:
+        """Look at everything; *settled* if no fixture is at work, so that what has changed has changed for good."""
+        self._outcome()
+        self._look(self._code.find_changes(), settled=settled)
+        for name, module in self._modules.items():
+            now = sys.modules.get(name)
+            deciding = name.partition(".")[0] in loaded.FRAMEWORK
+            if now is not module and (deciding or (settled and now is not None and self._asked.imports(name))):
+                self._judge("sys.modules", name, now)
 
-    def _look_at_code(self) -> None:
-        if not all(map(is_, map(attrgetter("__code__"), self._functions), self._codes)):
-            for n, function in enumerate(self._functions):
-                if function.__code__ is not self._codes[n]:
-                    self._judge(function.__module__, f"{function.__qualname__}.__code__", function)
+    def _look(self, changes: Iterable[loaded.Change], *, lenient: bool = False, settled: bool = False) -> None:
+        for change in changes:
+            if not loaded.is_same_again(change.before, change.now) and self._matters(change, settled):
+                self._judge(change.where, change.name, change.now, lenient=lenient)
+
+    def _matters(self, change: loaded.Change, settled: bool) -> bool:  # noqa: FBT001  as `_look_at_all` says it
+        """Return whether *change* is in the framework, or by the code under test in what the tests ask."""
+        if change.where.partition(".")[0] in loaded.FRAMEWORK:
+            return True
+        return (settled or any(map(self._foreign, loaded.find_places(change.now)))) and change in self._asked
 
     def _judge_hook(self, name: str, known: Sequence[object]) -> None:
         """Judge what was added to the hook *name*, taken from it, or made of what was there."""
         among, now = snapshot.contains_identity, snapshot.snapshot_hook(self._manager, name)
         for function in now.functions:
-            below = snapshot.unwrap_function(function)
+            below = loaded.unwrap_function(function)
             if not (among(function, known) and (below is None or among(below.__code__, known))):
                 self._judge("the hook", name, function, lenient=True)
         gone = [one for one in known if not among(one, now.parts)]
-        if known and (not snapshot.are_identical(known[:2], now.parts[:2]) or any(map(snapshot.is_ours, gone))):
+        if known and (not loaded.are_identical(known[:2], now.parts[:2]) or any(map(snapshot.is_ours, gone))):
             self._tell(f"the hook {name}")
 
     def _judge(self, where: str, name: str, value: object, *, lenient: bool = False) -> None:
@@ -176,13 +197,12 @@ class TamperCheck:
 
         What belongs to nobody is no explanation: no plug-in wants pytest to call `print` in place of a test.
         """
-        function = snapshot.unwrap_function(value)
-        places = snapshot.find_source_files(value if function is None else function)
+        places, function = loaded.find_places(value), loaded.unwrap_function(value)
         if not places or any(map(self._foreign, places)):
             return False
         owner = function if function is not None else value if isinstance(value, type) else type(value)
         package = str(getattr(owner, "__module__", "")).partition(".")[0]
-        return lenient or not (package in snapshot.FRAMEWORK or package in getattr(sys, "stdlib_module_names", ()))
+        return lenient or not (package in loaded.FRAMEWORK or package in getattr(sys, "stdlib_module_names", ()))
 
     def _tell(self, what: str) -> None:
         if what not in self._told and len(self._told) < TOLD:

@@ -1,4 +1,4 @@
-"""Falsifies an assertion: by another literal where it has one, else by type-safe negation or plain negation."""
+"""Falsifies an assertion by another literal, type or exception; one without any is made stricter."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from random import Random
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import expected_values as expected
-from jumar.verify.challenge import type_safe_negation as decoys
-from jumar.verify.challenge.closed_vocabulary import Vocabulary, expect_other_answer
+from jumar.verify.challenge import stricter_comparisons as stricter
 from jumar.verify.challenge.constants import EQUAL, RAISES, NameBindings, find_compared_arguments
 from jumar.verify.challenge.literals import get_value, is_scalar
-from jumar.verify.challenge.negation import CONTRARY, negate_assertion, negate_condition
 from jumar.verify.challenge.reachable_statements import STANDARD, ReachableStatement
 from jumar.verify.challenge.source_edits import Edits, FalsifyingEdit, ParsedSource, get_dotted_name
 
@@ -36,9 +34,7 @@ class AssertionFalsifier:
     bound: frozenset[str]
     """Names bound in its file or any function: none of them is a built-in's or unittest's."""
     candid: bool
-    """True if type-safe negation is safe: it handles no objects that are equal to everything."""
-    known: Vocabulary
-    """Values that its file expects of functions."""
+    """True if it handles no objects of its own that are equal to everything."""
 
     def ways(self, place: ReachableStatement) -> Iterator[FalsifyingEdit]:
         """Yield all ways to falsify what stands at *place*."""
@@ -62,10 +58,8 @@ class AssertionFalsifier:
             for part in test.values:
                 yield from self._held(part)
             return
-        pair = decoys.get_comparison(self.source, test)
-        yield from list(self._exchanged(pair)) or self._expecting(test)
-        instead = list(self._decoyed(pair))
-        yield from instead or self._weak(lambda: negate_condition(self.source, test), self._certainty(_identity(test)))
+        yield from self._expecting(test)
+        yield from self._stricter(stricter.get_comparison(self.source, test))
 
     def _expecting(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
         """By what *test* expects."""
@@ -75,7 +69,7 @@ class AssertionFalsifier:
                 if isinstance(op, ast.Eq):
                     yield from self._equal(left, right)
                 elif isinstance(op, ast.Is):
-                    yield from self._literal(right) if _is_truth(right) else ()
+                    yield from self._identical(right)
                 elif isinstance(op, ast.In) and expected.is_text(right):
                     yield from self._contained(left)
         elif isinstance(test, ast.Call) and get_dotted_name(test.func) == "isinstance" and len(test.args) == TWO:
@@ -83,25 +77,15 @@ class AssertionFalsifier:
         elif isinstance(test, ast.Call) and expected.is_affix(test) and self.candid and not self._mocking:
             yield from self._way(expected.change_literals(self.source, test.args[:1], every=True))
 
-    def _exchanged(self, pair: decoys.Comparison | None) -> Iterator[FalsifyingEdit]:
-        """By another answer of the same function."""
-        if pair is not None and pair.operator is ast.Eq and self.candid and not self._peculiar(pair):
-            yield from self._way(lambda random: expect_other_answer(self.source, pair, self.known, random))
-
-    def _decoyed(self, pair: decoys.Comparison | None) -> Iterator[FalsifyingEdit]:
-        """By a decoy in the place of a comparison, where none that is right affirms it."""
-        if pair is None or not self.candid:
+    def _stricter(self, pair: stricter.Comparison | None) -> Iterator[FalsifyingEdit]:
+        """By nothing, but so that an object which affirms everything makes it fail."""
+        if pair is None or not self.candid or (pair.operator is ast.Eq and self._peculiar(pair)):
             return
-        if pair.operator is ast.Eq:
-            if not self._peculiar(pair):
-                yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.falsify_equality(pair, random))
-        elif pair.operator is ast.In:
-            if not is_scalar(pair.left) or type(get_value(pair.left)) in (str, bytes):
-                yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.falsify_containment(pair, random))
-        elif pair.operator in decoys.ORDERS:
-            yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.falsify_order(pair, random))
+        if pair.operator is ast.In and is_scalar(pair.left) and type(get_value(pair.left)) not in (str, bytes):
+            return
+        yield FalsifyingEdit(Strength.NONE, lambda random: stricter.make_stricter(pair, random))
 
-    def _peculiar(self, pair: decoys.Comparison) -> bool:
+    def _peculiar(self, pair: stricter.Comparison) -> bool:
         """Return whether one of the two may be equal to more objects than the other is."""
         sides = ((pair.left, pair.right), (pair.right, pair.left))
         return any(expected.is_peculiar(other, side, self.names) for other, side in sides)
@@ -134,6 +118,14 @@ class AssertionFalsifier:
         else:
             yield from self._way(expected.change_literals(self.source, [node], every=True))
 
+    def _identical(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
+        """By another one of the values that there is only one of: None, a truth, a built-in type."""
+        if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool)):
+            others = [one for one in ("True", "False") if one != str(node.value)]
+            yield from self._way(lambda random: (self.source.replaced(node, random.choice(others)),))
+        else:
+            yield from self._way(expected.change_type(self.source, node, self.bound))
+
     def _contained(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from self._way(expected.change_word(self.source, node, node.value))
@@ -159,38 +151,20 @@ class AssertionFalsifier:
         if any(isinstance(arg, ast.Starred) for arg in args) or not any(map(_says_something, args)):
             return
         if name in EQUAL and len(args) >= TWO:
-            alike = name == "assertCountEqual" or "assertTrue" in self.bound
-            pair = None if alike else decoys.get_assertion_operands(self.source, call)
-            yield from list(self._exchanged(pair)) or self._equal(*args[:TWO])
+            yield from self._equal(*args[:TWO])
         elif name in ("assertAlmostEqual", "assertAlmostEquals") and len(args) >= TWO:
             yield from self._near(call, args[:TWO], ("places", "msg", "delta"))
         elif name in ("assertTrue", "assert_") and args:
             yield from self._expecting(args[0])
-        elif name == "assertIs" and len(args) >= TWO and _is_truth(args[1]):
-            yield from self._literal(args[1])
+            yield from self._stricter(stricter.get_comparison(self.source, args[0]))
+        elif name == "assertIs" and len(args) >= TWO:
+            yield from self._identical(args[1])
         elif name == "assertIn" and len(args) >= TWO and expected.is_text(args[1]):
             yield from self._contained(args[0])
         elif name == "assertIsInstance" and len(args) >= TWO:
             yield from self._way(expected.change_type(self.source, args[1], self.bound))
-        yield from self._turned(call, name)
-
-    def _turned(self, call: ast.Call, name: str) -> Iterator[FalsifyingEdit]:
-        """By the contrary of an assertion of unittest's, or what comes nearer to it."""
-        args, instead = call.args, list[FalsifyingEdit]()
-        if name in decoys.ASSERTIONS and len(args) >= TWO and "assertTrue" not in self.bound:
-            instead = list(self._decoyed(decoys.get_assertion_operands(self.source, call)))
-        elif name in ("assertTrue", "assert_") and args:
-            instead = list(self._decoyed(decoys.get_comparison(self.source, args[0])))
-        if instead:
-            yield from instead
-        elif name in CONTRARY and args:
-            strength = self._certainty(args[:TWO] if name == "assertIs" else ())
-            strength = Strength.STRONG if name == "assertIsNone" else strength
-            yield from self._weak(lambda: negate_assertion(self.source, call), strength)
-
-    def _certainty(self, same: Sequence[ast.expr]) -> Strength:
-        """Return how much the negation proves of the *same* objects: identity cannot be faked, equality can."""
-        return Strength.STRONG if any(map(self._is_known, same)) else Strength.WEAK
+        if name != "assertCountEqual" and len(args) >= TWO and "assertTrue" not in self.bound:
+            yield from self._stricter(stricter.get_assertion_operands(self.source, call))
 
     def _is_known(self, node: ast.expr) -> bool:
         """Return whether *node* has Python's own meaning: no code under test can rebind it."""
@@ -220,21 +194,7 @@ class AssertionFalsifier:
         if edits(Random(0)):  # noqa: S311  whether there is a way, not which
             yield FalsifyingEdit(strength, edits)
 
-    def _weak(self, edits: Callable[[], Edits], strength: Strength) -> Iterator[FalsifyingEdit]:
-        if found := edits():
-            yield FalsifyingEdit(strength, lambda _: found)
-
 
 def _says_something(node: ast.expr) -> bool:
     """Return whether it depends on the code under test, so that its value could differ."""
     return any(isinstance(n, ast.Name | ast.Call | ast.Attribute) for n in ast.walk(node))
-
-
-def _is_truth(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
-
-
-def _identity(test: ast.expr) -> tuple[ast.expr, ...]:
-    """Return the two things of which *test* says that they are one."""
-    one = isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Is)
-    return (test.left, *test.comparators) if one and isinstance(test, ast.Compare) else ()

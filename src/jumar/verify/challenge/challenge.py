@@ -1,10 +1,10 @@
 """Builds the challenge of a suite: which tests can be falsified, and test files in which the chosen ones are.
 
 A test is made false where it stands: another literal in an assertion, in a table, in what an assertion names; another
-exception; and where there is nothing of the kind, a decoy in the place of what it compares, or the contrary of what it
-asserts. Lines, formatting and, but for decoys, mostly sizes stay as they were. It is falsified in no way at all unless
-it is certain to fail for code that is right: a suite that passes is believed, and code that is right is never taken for
-a forger's.
+exception or type. Lines, names and shape stay, and what is expected instead could have been expected: a file that tells
+what it is about to say does not tell which of its tests are false. A test is falsified in no way at all unless it is
+certain to fail for code that is right: a suite that passes is believed, and code that is right is never taken for a
+forger's. What cannot be falsified is made stricter, in each file of a challenge and whatever the coins say.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from random import Random
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge.assert_helpers import HelperIndex
 from jumar.verify.challenge.assertions import AssertionFalsifier
-from jumar.verify.challenge.closed_vocabulary import collect_vocabulary
 from jumar.verify.challenge.constants import NameBindings, Witnesses, find_constants
 from jumar.verify.challenge.eligibility import (
     FalsifiableTest,
@@ -33,7 +32,7 @@ from jumar.verify.challenge.eligibility import (
 )
 from jumar.verify.challenge.reachable_statements import find_reachable
 from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit
-from jumar.verify.challenge.type_safe_negation import is_candid, is_odd, is_open
+from jumar.verify.challenge.stricter_comparisons import HELPER, is_candid, is_odd, is_open
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +44,12 @@ class SuiteChallenge:
     _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
     _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
+    _stricter: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
 
     def falsified(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
         """Return every test file, by path, in which exactly the tests *chosen* are false.
+
+        Those that nothing falsifies are stricter in it.
 
         Raises:
             ValueError: if one of them cannot be falsified.
@@ -57,6 +59,10 @@ class SuiteChallenge:
         edits: dict[str, list[SourceEdit]] = {path: [] for path in self._sources}
         for name in sorted(chosen):
             edits[name.partition("::")[0]] += rng.choice(self._ways[name]).edits(rng)
+        for name, ways in self._stricter.items():
+            edits[name.partition("::")[0]] += rng.choice(ways).edits(rng)
+        for path in {name.partition("::")[0] for name in self._stricter}:
+            edits[path].append(self._sources[path].appended(HELPER))
         rewritten = {path: source.rewritten(edits[path]) for path, source in self._sources.items()}
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
 
@@ -74,6 +80,7 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
     odd = frozenset(path for path, tree in trees.items() if is_odd(tree))
     strengths: dict[str, Strength] = {}
     ways: dict[str, tuple[FalsifyingEdit, ...]] = {}
+    stricter: dict[str, tuple[FalsifyingEdit, ...]] = {}
     for path, source in read.items():
         starred = PurePosixPath(path).stem in used.starred
         # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
@@ -84,9 +91,11 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
         for test in found:
             known = file.ways(test) if often[test.name] == 1 else []
             best = max((way.strength for way in known), default=Strength.NONE)
-            strengths[f"{path}::{test.name}"] = best
-            ways[f"{path}::{test.name}"] = tuple(way for way in known if way.strength is best)
-    return SuiteChallenge(strengths, dict(sources), read, ways)
+            name, fitting = f"{path}::{test.name}", tuple(way for way in known if way.strength is best)
+            strengths[name] = best
+            if fitting:
+                (stricter if best is Strength.NONE else ways)[name] = fitting
+    return SuiteChallenge(strengths, dict(sources), read, ways, stricter)
 
 
 def _read(files: Mapping[str, bytes]) -> dict[str, ParsedSource]:
@@ -122,7 +131,6 @@ class _File:
         own = {"assertEqual"} if used.names["addTypeEqualityFunc"] else set[str]()
         self._bound = frozenset({*bound, *self._modules, *used.defined, *own})
         self._open = candid and is_open(source.tree, self._modules)
-        self._known = collect_vocabulary(source.tree)
 
     def ways(self, test: FalsifiableTest) -> list[FalsifyingEdit]:
         """Return all ways to falsify *test*; none if it is nested too deeply to be looked at."""
@@ -138,6 +146,6 @@ class _File:
         names = NameBindings(function, own, self._used.fixtures, self._witnesses)
         instance = function.args.args[0].arg if test.classes and test.classes[-1].bases and function.args.args else ""
         candid = self._open and is_candid(names, self._bound)
-        checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, candid, self._known)
+        checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, candid)
         for place in find_reachable(names, self._modules):
             yield from checks.ways(place)

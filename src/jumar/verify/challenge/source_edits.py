@@ -29,7 +29,7 @@ Edits = tuple[SourceEdit, ...]
 
 @dataclass(frozen=True, slots=True)
 class FalsifyingEdit:
-    """One way to make a test false."""
+    """One way to make a test false, or with the strength NONE one to make it stricter."""
 
     strength: Strength
     edits: Callable[[Random], Edits]
@@ -72,6 +72,10 @@ class ParsedSource:
     def replaced(self, node: ast.expr, text: str) -> SourceEdit:
         """Return the edit that puts *text* in the place of *node*."""
         return SourceEdit(*self.span(node), text)
+
+    def appended(self, text: str) -> SourceEdit:
+        """Return the edit that puts *text* at the end, on lines of its own."""
+        return SourceEdit(len(self._utf8), len(self._utf8), f"\n{text}")
 
     def rewritten(self, edits: Iterable[SourceEdit]) -> bytes:
         """Return the file with *edits*, which do not overlap.

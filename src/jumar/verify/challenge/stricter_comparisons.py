@@ -1,8 +1,8 @@
-"""Replaces an assertion by one with the same operator that correct code always fails ("type-safe negation").
+"""Makes a comparison stricter: it holds where it held, and fails for an object that affirms whatever it is asked.
 
-The contrary of a comparison is what a thing that lies about itself follows: it is told by another operator. A decoy
-comes by the same one. What nobody can foresee of the types that meet there is found out where they meet; a type that is
-not known to be beyond doubt gets the contrary after all.
+Nothing is falsified by it, so nothing has to be hidden: in a challenge each comparison that has no literal becomes one,
+whatever the coins say. Beside what is asked, something is asked that nothing right affirms; which, and in which order,
+is drawn. What nobody can foresee of the types that meet there is found out where they meet.
 """
 
 from __future__ import annotations
@@ -16,8 +16,21 @@ from typing import NamedTuple
 
 from jumar.verify.challenge.constants import EQUAL, NameBindings, list_parameters
 from jumar.verify.challenge.literals import LETTERS
-from jumar.verify.challenge.negation import OPERATORS, find_operator
 from jumar.verify.challenge.source_edits import Edits, ParsedSource, SourceEdit
+
+OPERATORS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.In: "in", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+"""Operators, and how they are written."""
+
+HELPER = """
+def _affirms_also(ask):
+    try:
+        return bool(ask())
+    except Exception:
+        return False
+"""
+"""Function at the end of each test file of a challenge: who cannot be compared affirms nothing."""
 
 ASSERTIONS: dict[str, type[ast.cmpop]] = {
     **dict.fromkeys(EQUAL, ast.Eq),
@@ -29,11 +42,8 @@ ASSERTIONS: dict[str, type[ast.cmpop]] = {
 }
 """Methods of unittest that stand for an operator."""
 
-ORDERS: dict[type[ast.cmpop], tuple[str, str]] = {kind: OPERATORS[kind] for kind in (ast.Gt, ast.GtE, ast.Lt, ast.LtE)}
-"""Operator -> how it is written, and its contrary."""
-
 NEEDED = frozenset({"type", "issubclass", "object", "str", "bytes", "list", "tuple", "set", "dict", "int", "float"})
-"""Built-ins that a decoy mentions."""
+"""Built-ins that a stricter comparison mentions."""
 
 ODD = frozenset({"__eq__", "__ne__", "__contains__", "__gt__", "__ge__", "__lt__", "__le__", "startswith", "endswith"})
 """Methods by which the tests' own classes define equality or order, in any way."""
@@ -64,7 +74,7 @@ class Comparison(NamedTuple):
 
 def get_comparison(source: ParsedSource, test: ast.expr) -> Comparison | None:
     """Return the two sides of *test*, if it is a plain comparison."""
-    at = find_operator(source, test) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
+    at = _find_operator(source, test) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
     if not isinstance(test, ast.Compare) or at is None or any(isinstance(n, ast.NamedExpr) for n in ast.walk(test)):
         return None
     start, end = source.span(test)
@@ -73,6 +83,14 @@ def get_comparison(source: ParsedSource, test: ast.expr) -> Comparison | None:
         return (SourceEdit(start, start, f"(lambda a, b: {body})("), SourceEdit(*at, ","), SourceEdit(end, end, ")"))
 
     return Comparison(test.left, test.comparators[0], type(test.ops[0]), asked)
+
+
+def _find_operator(source: ParsedSource, test: ast.Compare) -> tuple[int, int] | None:
+    """Return the position of the only operator of *test*; None if something else, such as a comment, stands there."""
+    start, end = source.span(test.left)[1], source.span(test.comparators[0])[0]
+    written = OPERATORS.get(type(test.ops[0]))
+    found = re.fullmatch(rf"[\s)\\]*({written})[\s(\\]*", source.text(start, end)) if written else None
+    return (start + found.start(1), start + found.end(1)) if found else None
 
 
 def get_assertion_operands(source: ParsedSource, call: ast.Call) -> Comparison | None:
@@ -131,38 +149,41 @@ def _parts(name: str) -> list[str]:
     return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
 
 
-def falsify_equality(pair: Comparison, random: Random) -> Edits:
-    """Compare each side with what the other one is not: if either affirms it, the assertion holds.
+def make_stricter(pair: Comparison, random: Random) -> Edits:
+    """Ask what *pair* asks, and also what nothing right affirms."""
+    written = OPERATORS[pair.operator]
+    if pair.operator is ast.Eq:
+        # Each side with what the other one is not. Of a built-in's heir that has an `==` of its own, `!=` may hold too.
+        more = [f"a == ({_another_thing('b', random)})", f"({_another_thing('a', random)}) == b"]
+    elif pair.operator is ast.In:
+        more = [_ask_for_nothing(pair.left, random)]
+    else:
+        more = _ask_for_order(written, random)
+    asked = [f"a {written} b", *(f"not _affirms_also(lambda: {one})" for one in more)]
+    return pair.asked(" and ".join(random.sample(asked, len(asked))))
 
-    The contrary is no part of it: of a built-in's heir that has an `==` of its own, `!=` may hold as well.
-    """
-    asked = [f"a == ({_another_thing('b', random)})", f"({_another_thing('a', random)}) == b"]
-    return pair.asked(" or ".join(random.sample(asked, len(asked))))
 
-
-def falsify_containment(pair: Comparison, random: Random) -> Edits:
-    """Look for a text that is nowhere, in a text or a sequence, and expect the contrary."""
-    needle, letters = pair.left, _letters(random, LONG)
-    kind, decoy = "str", f"a + {_written(letters)}"
+def _ask_for_nothing(needle: ast.expr, random: Random) -> str:
+    """Look for a text that is nowhere, in a text or a sequence."""
+    letters = _letters(random, LONG)
+    kind, text = "str", f"a + {letters!a}"
     if isinstance(needle, ast.Constant) and isinstance(needle.value, str | bytes):
-        text = needle.value if isinstance(needle.value, str) else needle.value.decode("latin-1")
+        old = needle.value if isinstance(needle.value, str) else needle.value.decode("latin-1")
         kind = type(needle.value).__name__
-        decoy = ("" if kind == "str" else "b") + _written(_alike(text, random))
-    known = f"type(a) is {kind} and issubclass(type(b), ({kind}, list, tuple))"
-    return pair.asked(f"{known} and {decoy} in b or a not in b")
+        text = ("" if kind == "str" else "b") + f"{_alike(old, random)!a}"
+    return f"type(a) is {kind} and issubclass(type(b), ({kind}, list, tuple)) and {text} in b"
 
 
-def falsify_order(pair: Comparison, random: Random) -> Edits:
-    """Ask of each number whether it is beyond a larger one, and below a smaller one: no number is."""
-    written, contrary = ORDERS[pair.operator]
-    kinds = "(int, float)" if pair.operator in (ast.Gt, ast.Lt) else "int"
+def _ask_for_order(written: str, random: Random) -> list[str]:
+    """Ask the other way round, and of each number whether it is beyond a larger one and below a smaller one."""
+    kinds = "(int, float)" if written in "<>" else "int"
     step, signs = random.randint(1000, 1000000), random.sample("+-", 2)
-    asked = [
+    turned = [f"b {written} a"] if written in "<>" else []
+    return [
+        *turned,
         " and ".join((_is_number("a", kinds), *(f"a {written} {_further('a', sign, step)}" for sign in signs))),
         " and ".join((_is_number("b", kinds), *(f"{_further('b', sign, step)} {written} b" for sign in signs))),
-        f"not ({_is_number('a', kinds)} and {_is_number('b', kinds)}) and a {contrary} b",
     ]
-    return pair.asked(" or ".join(random.sample(asked, len(asked))))
 
 
 def _is_number(name: str, kinds: str) -> str:
@@ -175,32 +196,22 @@ def _further(name: str, sign: str, step: int) -> str:
 
 
 def _another_thing(name: str, random: Random) -> str:
-    """Return an expression of what is not equal to whatever equals *name*.
+    """Return an expression of what is not equal to whatever equals *name*: of its type, or a complex number.
 
-    Of its type, or of one that nobody else has.
-
-    It is never a number that may be congruent, nor what an empty sequence may be the beginning of; and a text has more
-    letters and more digits than the other, at both ends, as some may heed only a part of it.
+    It is data, so that another process can be asked too. It is never a number that may be congruent, nor what an empty
+    sequence may be the beginning of; and a text has more letters and more digits than the other, at both ends, as some
+    may heed only a part of it.
     """
-    letters = _letters(random, random.randint(6, LONG))
-    new = random.choice(
-        (
-            "object()",
-            f"type({letters.title()!r}, (), {{}})()",
-            f"lambda: {name}",
-            "[].append",
-            f"{random.randint(10, 99)}e{random.randint(100, 200)}j",
-        )
-    )
-    if random.random() < 1 / 3:
+    new = f"{random.randint(10, 99)}e{random.randint(100, 200)}j"
+    if random.random() < 1 / 5:
         return new
     kinds = {
         "str": f"{_mixed(random)!r} + {name} + {_mixed(random)!r}",
         "bytes": f"b{_mixed(random)!r} + {name} + b{_mixed(random)!r}",
-        "list": f"[object(), *{name}]",
-        "tuple": f"(object(), *{name})",
-        "dict": f"{{object(): {name}}}",
-        "set": "{object()}",
+        "list": f"[{_mixed(random)!r}, *{name}]",
+        "tuple": f"({_mixed(random)!r}, *{name})",
+        "dict": f"{{{_mixed(random)!r}: {name}}}",
+        "set": f"{{{_mixed(random)!r}}}",
     }
     typed = "".join(f"{made} if type({name}) is {kind} and {name} else " for kind, made in kinds.items())
     return f"{typed}{new}"
@@ -228,8 +239,3 @@ def _like(character: str, random: Random) -> str:
         letter = random.choice(LETTERS)
         return letter.upper() if character.isupper() else letter
     return character
-
-
-def _written(text: str) -> str:
-    """Return a literal of *text*, back to front: whoever reads the tests aloud does not say it."""
-    return f"{text[::-1]!a}[::-1]"

@@ -1,0 +1,292 @@
+"""Snapshots all code that is loaded: the names of every module and class, and the insides of their functions.
+
+Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Nothing here asks an object
+under suspicion for anything that it could answer itself: no `==`, no attribute of its own making.
+"""
+
+# ruff: noqa: B905  zip has no `strict` before Python 3.10
+
+from __future__ import annotations
+
+import builtins
+import functools
+import sys
+import types
+from itertools import chain, compress
+from operator import attrgetter, is_, methodcaller
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+# Of our own, whatever becomes of the others.
+__builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names
+
+PARTS = (
+    FunctionType, type, ModuleType, BuiltinFunctionType, MethodType, classmethod, staticmethod, property,
+    type(functools.lru_cache(lambda: None)), types.WrapperDescriptorType, types.MethodDescriptorType,
+    types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+)  # fmt: skip
+"""Kinds of values that are code. Other values are state, which changes."""
+
+FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest")
+"""Packages that decide what became of a test."""
+
+HOLDERS = frozenset({FunctionType, MethodType, classmethod, staticmethod, property, functools.partial})
+"""Kinds of values with a Python function in them."""
+
+GROUP = 64
+"""Tables that are compared at once."""
+
+GONE = object()
+"""Stands for a name that is no longer there."""
+
+_GET_VALUES = methodcaller("values")
+_CLASS_NAMES = vars(type)["__dict__"].__get__
+_MODULE_NAMES = vars(ModuleType)["__dict__"].__get__
+_BASES = vars(type)["__bases__"].__get__
+_SUBCLASSES = type.__subclasses__
+_PARTS_OF_FUNCTION = (attrgetter("__code__"), attrgetter("__defaults__"), attrgetter("__kwdefaults__"))
+
+
+class Table(NamedTuple):
+    """Names of a module or a class."""
+
+    owner: Any
+    live: Mapping[str, object]
+    before: Mapping[str, object]
+
+
+class Change(NamedTuple):
+    """Code that is not what it was."""
+
+    owner: Any
+    """The module, class or function."""
+    name: str
+    before: object
+    now: object
+
+    @property
+    def where(self) -> str:
+        """Name of the owner."""
+        names: Any = _MODULE_NAMES(self.owner) if isinstance(self.owner, ModuleType) else {}
+        return str(names.get("__name__") or f"{get_module_name(self.owner)}.{self.owner.__qualname__}")
+
+
+class LoadedCode:
+    """Everything that is loaded, but for files that are *inside* the room."""
+
+    def __init__(self, inside: Callable[[str], bool]) -> None:
+        self._inside = inside
+        self.by_owner: dict[int, Table] = {}
+        self._earlier: dict[tuple[int, str], object] = {}
+        self._functions: list[FunctionType] = []
+        self._add([*_list_modules(), *_list_classes()])
+
+    def take(self) -> list[Change]:
+        """Take everything as it is now, and what was loaded since; return what had changed."""
+        changes = list(self.find_changes())
+        for change in changes:
+            self._earlier[id(change.owner), change.name] = change.before
+            if table := self.by_owner.get(id(change.owner)):
+                self.by_owner[id(change.owner)] = table._replace(before=table.live.copy())  # type: ignore[attr-defined]
+        modules = [one for one in _list_modules() if id(one) not in self.by_owner and not self._lies_inside(one)]
+        known = {*self.by_owner, *map(id, modules)}
+        kinds = (one for one in _list_classes() if id(one) not in self.by_owner)
+        self._add([*modules, *(one for one in kinds if id(sys.modules.get(get_module_name(one))) in known)])
+        return changes
+
+    def _lies_inside(self, module: ModuleType) -> bool:
+        place = _MODULE_NAMES(module).get("__file__")
+        return isinstance(place, str) and self._inside(place)
+
+    def _add(self, owners: Iterable[Any]) -> None:
+        tables = [Table(one, names, names.copy()) for one in owners for names in [get_names(one)]]
+        self._functions += _list_functions(tables)
+        words = [(one, one.__kwdefaults__) for one in self._functions if one.__kwdefaults__]
+        tables += [Table(one, names, names.copy()) for one, names in words]
+        self.by_owner.update((id(table.owner), table) for table in tables)
+        self._parts = [list(map(get, self._functions)) for get in _PARTS_OF_FUNCTION]
+        held = [(one, cell) for one in self._functions for cell in one.__closure__ or () if is_code(_get_content(cell))]
+        self._holders, self._cells = [one for one, _ in held], [cell for _, cell in held]
+        self._contents = list(map(_get_content, self._cells))
+        keys = list(self.by_owner)
+        self._groups = [_Group(keys[at : at + GROUP], self.by_owner) for at in range(0, len(keys), GROUP)]
+
+    def find_changes(self) -> Iterator[Change]:
+        """Yield everything that has changed, but for what is again what it was before it was taken."""
+        for n, group in enumerate(self._groups):
+            if group.has_changed():
+                yield from (c for c in self._compare(group) if self._earlier.get((id(c.owner), c.name), c) is not c.now)
+                self._groups[n] = _Group(group.keys, self.by_owner)
+        for get, before in zip(_PARTS_OF_FUNCTION, self._parts):
+            if not all(map(is_, before, map(get, self._functions))):
+                pairs = zip(self._functions, before)
+                yield from (Change(one, "its inside", old, one) for one, old in pairs if get(one) is not old)
+        for one, old, new in zip(self._holders, self._contents, map(_get_content, self._cells)):
+            if new is not old:
+                yield Change(one, "what it holds", old, new)
+
+    def _compare(self, group: _Group) -> Iterator[Change]:
+        """Compare table by table. Where only state has changed, that is the state from now on."""
+        for key in group.keys:
+            table = self.by_owner[key]
+            same = len(table.live) == len(table.before) and all(map(is_, table.before.values(), table.live.values()))
+            if not same:
+                now = table.live.copy()  # type: ignore[attr-defined]  # a dict, or a view of one
+                changes = list(find_changed_names(table, now))
+                yield from changes
+                if not changes:  # a function where there was none is state as well
+                    kept = {name: table.before.get(name) if is_code(value) else value for name, value in now.items()}
+                    self.by_owner[key] = table._replace(before=kept)
+
+
+class _Group:
+    """Tables that are compared at once, as that is quick."""
+
+    def __init__(self, keys: Sequence[int], tables: Mapping[int, Table]) -> None:
+        self.keys = keys
+        self._live = [tables[key].live for key in keys]
+        self._values = [value for key in keys for value in tables[key].before.values()]
+
+    def has_changed(self) -> bool:
+        """Return whether any of the values is another one."""
+        now = chain.from_iterable(map(_GET_VALUES, self._live))
+        return sum(map(len, self._live)) != len(self._values) or not all(map(is_, self._values, now))
+
+
+def find_changed_names(table: Table, now: Mapping[str, object]) -> Iterator[Change]:
+    """Yield the names in *table* that *now* stand for other code."""
+    for name, old in table.before.items():
+        if now.get(name, GONE) is not old and (is_code(old) or name.isupper()):  # a constant decides as code does
+            yield Change(table.owner, name, old, now.get(name, GONE))
+    for name in now:
+        if name not in table.before and is_code(now[name]) and _hides(table.owner, name):
+            yield Change(table.owner, name, GONE, now[name])
+
+
+def _hides(owner: Any, name: str) -> bool:
+    """Return whether a new *name* of *owner* hides what was inherited, or a built-in."""
+    if isinstance(owner, FunctionType):
+        return True
+    if isinstance(owner, type):
+        return any(is_code(_CLASS_NAMES(base).get(name)) for base in owner.__mro__[1:])
+    return owner.__name__ != "builtins" and name in _MODULE_NAMES(sys.modules["builtins"])
+
+
+def get_names(owner: Any) -> Any:
+    """Return the live names of a module or a class."""
+    return _CLASS_NAMES(owner) if isinstance(owner, type) else _MODULE_NAMES(owner)
+
+
+def get_module_name(thing: Any) -> str:
+    """Return the name of the module in which a function or a class says that it was made."""
+    if isinstance(thing, FunctionType):
+        return str(thing.__module__)
+    return str(_CLASS_NAMES(thing).get("__module__") or "builtins")
+
+
+def is_code(value: object) -> bool:
+    """Return whether *value* is code: a function, a class, a descriptor."""
+    return isinstance(value, PARTS)
+
+
+def _list_modules() -> list[ModuleType]:
+    return [one for one in list(sys.modules.values()) if issubclass(type(one), ModuleType)]
+
+
+def _list_classes() -> Iterator[type]:
+    todo, seen = [object], {id(object)}
+    while todo:
+        kind = todo.pop()
+        yield kind
+        for heir in _SUBCLASSES(kind):
+            if id(heir) not in seen:
+                seen.add(id(heir))
+                todo.append(heir)
+
+
+def _list_functions(tables: Iterable[Table]) -> list[FunctionType]:
+    """Return the Python functions in *tables*, and those that they hold."""
+    every = [value for _, _, names in tables for value in names.values()]
+    values = list(compress(every, map(HOLDERS.__contains__, map(type, every))))
+    found: dict[int, FunctionType] = {id(value): value for value in values if type(value) is FunctionType}
+    held: list[object] = [value for value in values if type(value) is not FunctionType]
+    more = list(found.values())
+    while more or held:
+        held += [_get_content(cell) for one in more for cell in one.__closure__ or ()]
+        below = [function for function in map(unwrap_function, held) if function is not None]
+        new = {id(function): function for function in below if id(function) not in found}
+        found.update(new)
+        more, held = list(new.values()), []
+    return list(found.values())
+
+
+def _get_content(cell: Any) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing is in it
+        return None
+
+
+def are_identical(before: Sequence[object], now: Sequence[object]) -> bool:
+    """Return whether both hold the very same objects."""
+    return len(before) == len(now) and all(map(is_, before, now))
+
+
+def unwrap_function(value: object) -> FunctionType | None:
+    """Return the Python function below *value*, without asking *value* for anything that it could answer itself."""
+    for _ in range(4):
+        if isinstance(value, FunctionType):
+            return value
+        if isinstance(value, (classmethod, staticmethod, MethodType)):
+            value = value.__func__
+        elif isinstance(value, property):
+            value = value.fget
+        elif type(value).__name__ == "partial" and type(value).__module__ == "functools":
+            value = value.func  # type: ignore[attr-defined]
+        else:
+            break
+    return None
+
+
+def find_places(value: object) -> list[str]:
+    """Return the files that *value*, a function, a class or any object, comes from."""
+    function = unwrap_function(value)
+    if function is not None:
+        written, loaded = function.__code__.co_filename, function.__globals__.get("__file__")
+        return [place for place in (written, loaded) if isinstance(place, str) and place[:1] != "<"]
+    kind = value if isinstance(value, type) else type(value)
+    module = sys.modules.get(str(kind.__module__))
+    place = getattr(module, "__file__", None)
+    return [place] if isinstance(place, str) else []
+
+
+def is_same_again(before: object, now: object) -> bool:
+    """Return whether *now* is what *before* was, made again from the same source: its module was reloaded."""
+    if isinstance(before, type) and isinstance(now, type):
+        old, new = _CLASS_NAMES(before), _CLASS_NAMES(now)
+        pairs = [*zip(_BASES(before), _BASES(now)), *((old.get(name), new.get(name)) for name in {**old, **new})]
+        same = len(_BASES(before)) == len(_BASES(now)) and get_module_name(before) == get_module_name(now)
+        return same and all(a is b or not (is_code(a) or is_code(b)) or is_same_again(a, b) for a, b in pairs)
+    if type(before) is not type(now) or not isinstance(before, PARTS):
+        return False
+    if isinstance(before, (types.GetSetDescriptorType, types.MemberDescriptorType)):
+        return True  # of a class that was made again
+    one, other = unwrap_function(before), unwrap_function(now)
+    return (
+        one is not None and other is not None and one.__globals__ is other.__globals__ and _have_same_inside(one, other)
+    )
+
+
+def _have_same_inside(one: FunctionType, other: FunctionType) -> bool:
+    given, words = list(zip(one.__defaults__ or (), other.__defaults__ or ())), other.__kwdefaults__ or {}
+    given += [(value, words.get(name)) for name, value in (one.__kwdefaults__ or {}).items()]
+    plain = all(a is b or (type(a) is type(b) and type(a) in (int, str, float) and a == b) for a, b in given)
+    return (
+        plain
+        and one.__code__ == other.__code__
+        and len(one.__defaults__ or ()) == len(other.__defaults__ or ())
+        and not one.__closure__
+    )
