@@ -140,6 +140,8 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     counts = f"{scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors"
     word = "green" if scored.ok else "unproved" if scored.unproved else "red"
     voice.say(f"void: {scored.void}" if scored.void else f"{word}  {counts}")
+    if scored.unproved:
+        voice.say(scored.unproved)
     voice.say(f"{format_grades(scored.grade, scored.grades, scored.asked)}, sandbox {scored.sandbox}")
     _list(voice, "red", scored.red)
     _list(voice, "flaky", scored.flaky)
