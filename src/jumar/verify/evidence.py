@@ -9,7 +9,8 @@ import msgspec
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
-from jumar.verify.rounds import APART, GreenCandidate, is_pytest
+from jumar.sandbox.probes.channels import has_channels_between_rounds
+from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.untouched_tree import find_red_tests, find_retreated
 
 WEAKEST_NAMED = 3
@@ -74,9 +75,10 @@ def _gather(accepted: AcceptedGreen) -> Evidence:
     family = {i: i.partition("[")[0] for i in rest.ids if i not in accepted.apart and i not in rest.accepted}
     pairs = sum(step.challenge for step in rest.done) // 2
     verifier = whole.verifier
-    shared = is_pytest(verifier) and verifier.sandbox.tier not in APART  # a round can leave word for the next
-    # In an order that never changes, answers go by the number of the call; in frames stands what is expected.
-    foreseen = verifier.experience.ordered or rest.looked
+    # In an order that never changes, answers go by the number of the call; in frames stands what is expected; and a
+    # round that can leave a word for the next one tells it what was falsified.
+    shared = is_pytest(verifier) and has_channels_between_rounds(verifier.sandbox)
+    foreseen = verifier.experience.ordered or rest.looked or shared
     return Evidence(
         runner=Grade(verifier.runner.grade),
         apart=accepted.apart,
@@ -84,5 +86,5 @@ def _gather(accepted: AcceptedGreen) -> Evidence:
         open_to_it=frozenset(i for i, name in family.items() if name in strong),
         coins={i: name for i, name in family.items() if pairs and name in proved},
         pairs=pairs,
-        at_best_c=frozenset(whole.ids if shared else family if foreseen else ()),
+        at_best_c=frozenset(family if foreseen else ()),
     )
