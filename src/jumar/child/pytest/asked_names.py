@@ -70,7 +70,7 @@ class AskedNames:
         if isinstance(owner, FunctionType):
             return True
         if isinstance(owner, type):
-            return (name[:2] == name[-2:] == "__") or name in self._names or id(owner) in self._classes
+            return is_special(name) or name in self._names or id(owner) in self._classes
         if change.before is GONE:  # what hides a built-in is never for show
             return True
         return name in self._names or ((id(owner), name) in self._reached and name not in _list_state(owner))
@@ -109,6 +109,11 @@ class AskedNames:
             yield value
             if isinstance(value, ModuleType) and id(value) in self._loaded.by_owner:
                 self._reached.update((id(value), attribute) for attribute in function.__code__.co_names)
+
+
+def is_special(name: str) -> bool:
+    """Return whether Python itself asks for *name*."""
+    return name[:2] == name[-2:] == "__"
 
 
 def _get_package(thing: object) -> str:

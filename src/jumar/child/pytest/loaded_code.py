@@ -91,15 +91,16 @@ class LoadedCode:
             self._earlier[id(change.owner), change.name] = change.before
             if table := self.by_owner.get(id(change.owner)):
                 self.by_owner[id(change.owner)] = table._replace(before=table.live.copy())  # type: ignore[attr-defined]
-        modules = [one for one in _list_modules() if id(one) not in self.by_owner and not self._lies_inside(one)]
+        self.take_modules(lambda place: not self._inside(place))
+        return changes
+
+    def take_modules(self, wanted: Callable[[str], bool]) -> None:
+        """Take modules that were loaded since, with their classes, if their file, or an empty name, is *wanted*."""
+        new = [one for one in _list_modules() if id(one) not in self.by_owner]
+        modules = [one for one in new if wanted(find_file(one))]
         known = {*self.by_owner, *map(id, modules)}
         kinds = (one for one in _list_classes() if id(one) not in self.by_owner)
         self._add([*modules, *(one for one in kinds if id(sys.modules.get(get_module_name(one))) in known)])
-        return changes
-
-    def _lies_inside(self, module: ModuleType) -> bool:
-        place = _MODULE_NAMES(module).get("__file__")
-        return isinstance(place, str) and self._inside(place)
 
     def _add(self, owners: Iterable[Any]) -> None:
         tables = [Table(one, names, names.copy()) for one in owners for names in [get_names(one)]]
@@ -178,6 +179,13 @@ def _hides(owner: Any, name: str) -> bool:
 def get_names(owner: Any) -> Any:
     """Return the live names of a module or a class."""
     return _CLASS_NAMES(owner) if isinstance(owner, type) else _MODULE_NAMES(owner)
+
+
+def find_file(owner: Any) -> str:
+    """Return the file of the module that *owner* is, or was made in; empty if there is none."""
+    module = owner if issubclass(type(owner), ModuleType) else sys.modules.get(get_module_name(owner))
+    place = _MODULE_NAMES(module).get("__file__") if isinstance(module, ModuleType) else None
+    return place if isinstance(place, str) else ""
 
 
 def get_module_name(thing: Any) -> str:

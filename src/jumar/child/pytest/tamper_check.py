@@ -11,11 +11,12 @@ from __future__ import annotations
 import builtins
 import sys
 import time
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import framework_snapshot as snapshot
 from jumar.child.pytest import loaded_code as loaded
-from jumar.child.pytest.asked_names import AskedNames, load_imports
+from jumar.child.pytest.asked_names import AskedNames, is_special, load_imports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -57,7 +58,7 @@ class TamperCheck:
     """
 
     def __init__(self, blame: BlameFinder, send: Send, sources: Sequence[bytes]) -> None:
-        self._foreign, self._send, self._sources = blame.foreign, send, sources
+        self._foreign, self._supports, self._send, self._sources = blame.foreign, blame.supports, send, sources
         self._told: set[str] = set()
         self._hooks: dict[str, Any] = {}
         self._items: dict[str, Any] = {}
@@ -107,6 +108,7 @@ class TamperCheck:
         """Remember the tests and the hooks; by now all of their files, and so the code under test, were imported."""
         started = self._clock()
         self._look_at_all(settled=True)
+        self._code.take_modules(self._supports)
         self._plan(started)
         self._hooks = {name: snapshot.snapshot_hook(self._manager, name) for name in HOOKS}
         self._items = {item.nodeid: snapshot.snapshot_test(item) for item in session.items}
@@ -170,10 +172,14 @@ class TamperCheck:
                 self._judge(change.where, change.name, change.now, lenient=lenient)
 
     def _matters(self, change: loaded.Change, settled: bool) -> bool:  # noqa: FBT001  as `_look_at_all` says it
-        """Return whether *change* is in the framework, or by the code under test in what the tests ask."""
+        """Return whether *change* is in the framework, or by the code under test in the tests or what they ask."""
         if change.where.partition(".")[0] in loaded.FRAMEWORK:
             return True
-        return (settled or any(map(self._foreign, loaded.find_places(change.now)))) and change in self._asked
+        foreign = any(map(self._foreign, loaded.find_places(change.now)))
+        if self._supports(loaded.find_file(change.owner)):
+            hidden = change.before is loaded.GONE if isinstance(change.owner, ModuleType) else is_special(change.name)
+            return foreign and (isinstance(change.owner, FunctionType) or hidden)
+        return (settled or foreign) and change in self._asked
 
     def _judge_hook(self, name: str, known: Sequence[object]) -> None:
         """Judge what was added to the hook *name*, taken from it, or made of what was there."""
