@@ -18,7 +18,8 @@ import sys
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from jumar.child.pytest.loaded_code import FRAMEWORK, GONE, Change, LoadedCode, get_module_name, unwrap_function
+from jumar.child.pytest.code_identity import FRAMEWORK, get_module_name, unwrap_function
+from jumar.child.pytest.loaded_code import GONE, Change, LoadedCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
