@@ -249,19 +249,19 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     output: str  # the name of a file in the run's `output/`, with all of it
     grade: str = "D"
-    """Of the evidence: `A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.grades`)."""
+    """`A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.grades`)."""
     grades: Mapping[str, str] = {}  # expected id -> grade of its own evidence, where a green was accepted
     reachable: str = ""  # the best grade that it could have had; empty: `grade`
-    sandbox: str = "S0"  # the tier that the processes ran under
+    sandbox: str = "S0"  # tier of the processes
+    asked: int | None = None  # requests of the code under test that the tests performed in two processes
     bits: int = 0  # coins that a forger had to guess: 0 where nothing was challenged
-    warnings: tuple[str, ...] = ()
-    """Warnings about code that looks written for the tests, with file and line."""
+    warnings: tuple[str, ...] = ()  # about code that looks written for the tests, with file and line
     natives: Mapping[str, str] = {}  # id that an annotation gives -> the id that the runner knows the test by
     command: str = ""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that was run to see whether it succeeds, and all that it printed."""
+    """A command that was run to see whether it succeeds."""
 
     ok: bool
     output: str

@@ -90,6 +90,8 @@ def test_a_green_is_proved_if_its_grade_is_at_least_what_is_asked(grade: str, wa
 def test_a_reader_sees_how_many_tests_have_which_grade() -> None:
     assert format_grades("C", {"A": 3, "C": 1}) == "grade C (tests: 3 at A, 1 at C)"
     assert format_grades("A+H", {"A": 3}) == "grade A+H"
+    assert format_grades("A", {"A": 3}, 0) == "grade A (one-way wire)"
+    assert format_grades("C", {"A": 3, "C": 1}, 2) == "grade C (tests: 3 at A, 1 at C; 2 requests to the tests)"
 
 
 IDS = st.frozensets(st.sampled_from(MANY))

@@ -6,13 +6,13 @@ import struct
 
 import pytest
 
-from jumar.sandbox import seccomp
+from jumar.sandbox import seccomp, seccomp_processes
 
 X86, ARM = ("x86_64", 0xC000003E, 0), ("aarch64", 0xC00000B7, 1)
 ALLOW, EPERM, ENOSYS, EAFNOSUPPORT, KILL = 0x7FFF0000, 0x50001, 0x50026, 0x50061, 0x80000000
 OPEN_CALLS = {
     "read": (0, 63), "openat": (257, 56), "execve": (59, 221), "kill": (62, 129), "mmap": (9, 222), "futex": (202, 98),
-    "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424), "seccomp": (317, 277), "memfd_create": (319, 279),
+    "pidfd_send_signal": (424, 424), "seccomp": (317, 277), "memfd_create": (319, 279),
     "prctl": (157, 167), "landlock_create_ruleset": (444, 444), "connect": (42, 203), "wait4": (61, 260),
 }  # fmt: skip
 """What honest suites call."""
@@ -21,9 +21,13 @@ OPEN_CALLS = {
 def says(machine: tuple[str, int, int], number: int, *arguments: int, audit: int | None = None, **how: object) -> int:
     """What the filter answers to a system call."""
     name, own, _ = machine
-    program = seccomp.build_filter(name, **how)  # type: ignore[arg-type]
+    return answer(seccomp.build_filter(name, **how), number, own if audit is None else audit, arguments)  # type: ignore[arg-type]
+
+
+def answer(program: bytes | None, number: int, audit: int, arguments: tuple[int, ...]) -> int:
+    """What *program* answers to a system call of the architecture *audit*."""
     assert program is not None
-    data = struct.pack("<IIQ6Q", number, own if audit is None else audit, 0, *arguments, *[0] * (6 - len(arguments)))
+    data = struct.pack("<IIQ6Q", number, audit, 0, *arguments, *[0] * (6 - len(arguments)))
     rules, place, accumulator = list(struct.iter_unpack("<HBBI", program)), 0, 0
     while True:
         code, true, false, operand = rules[place]
@@ -51,7 +55,9 @@ class TestAnswers:
     def test_nobody_learns_or_arranges_which_files_are_in_memory(self, machine: tuple[str, int, int]) -> None:
         fadvise, madvise, preadv2 = ((221, 28, 327), (223, 233, 286))[machine[2]]
         assert says(machine, fadvise, 3, 0, 4096, 4) == 0x50000
-        assert [says(machine, madvise, 0, 4096, advice) for advice in (4, 20, 21)] == [ALLOW, 0x50000, 0x50000]
+        assert [says(machine, madvise, 0, 4096, advice) for advice in (4, 8, 14)] == [ALLOW] * 3
+        assert [says(machine, madvise, 0, 4096, advice) for advice in (20, 21, 25)] == [0x50000] * 3
+        assert says(machine, (277, 84)[machine[2]], 3, 0, 4096, 7) == 0x50000
         assert says(machine, preadv2, 3, 0, 1, 0, 0, 0) == ALLOW
         assert says(machine, preadv2, 3, 0, 1, 0, 0, 8) == 0x5005F
 
@@ -69,9 +75,16 @@ class TestAnswers:
         clone = (56, 220)[machine[2]]
         assert says(machine, clone, 0x01200011) == ALLOW, "fork"
         assert says(machine, clone, 0x003D0F00) == ALLOW, "a thread"
+        assert says(machine, clone, 0x11 | 0x1000) == EPERM, "a descriptor whose number counts processes"
         for bit in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
             assert says(machine, clone, 0x11 | bit) == EPERM
         assert says(machine, 435, 0, 88) == ENOSYS, "a C library falls back to clone"
+        assert says(machine, 434, 1, 0) == ENOSYS, "asyncio and Go fall back to waiting for a number"
+
+    def test_no_socket_tells_how_many_there_were(self, machine: tuple[str, int, int]) -> None:
+        number = (55, 209)[machine[2]]
+        assert [says(machine, number, 3, 1, option) for option in (57, 77)] == [0x5005C] * 2
+        assert [says(machine, number, 3, level, option) for level, option in ((1, 4), (6, 57))] == [ALLOW] * 2
 
     def test_sockets_are_local_or_of_the_internet(self, machine: tuple[str, int, int]) -> None:
         for number in ((41, 53), (198, 199))[machine[2]]:
@@ -117,3 +130,20 @@ class TestAnswers:
 
 def test_another_machine_has_no_filter() -> None:
     assert seccomp.build_filter("riscv64") is None
+    assert seccomp_processes.build_filter("riscv64") is None
+
+
+@pytest.mark.parametrize("machine", [X86, ARM], ids=["x86_64", "aarch64"])
+def test_the_tests_process_makes_threads_and_no_process(machine: tuple[str, int, int]) -> None:
+    name, audit, place = machine
+
+    def said(number: int, *arguments: int) -> int:
+        return answer(seccomp_processes.build_filter(name), number, audit, arguments)
+
+    clone = (56, 220)[place]
+    assert said(clone, 0x003D0F00) == ALLOW, "a thread"
+    assert [said(clone, flags) for flags in (0x11, 0x01200011, 0x4111)] == [EPERM] * 3, "fork, and posix_spawn"
+    assert said(435, 0, 88) == ENOSYS, "a C library falls back to clone"
+    assert [said(number) for number in ((57, 58, 59, 322), (221, 281))[place]] == [EPERM] * (4, 2)[place]
+    assert [said(number[place], 1, 2, 3) for call, number in OPEN_CALLS.items() if call != "execve"] == [ALLOW] * 13
+    assert said(0x40000000 + 57) == EPERM, "x32"

@@ -140,7 +140,9 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     counts = f"{scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors"
     word = "green" if scored.ok else "unproved" if scored.unproved else "red"
     voice.say(f"void: {scored.void}" if scored.void else f"{word}  {counts}")
-    voice.say(f"{format_grades(scored.grade, scored.grades)}, sandbox {scored.sandbox}")
+    if scored.unproved:
+        voice.say(scored.unproved)
+    voice.say(f"{format_grades(scored.grade, scored.grades, scored.asked)}, sandbox {scored.sandbox}")
     _list(voice, "red", scored.red)
     _list(voice, "flaky", scored.flaky)
     if scored.probed:
@@ -199,7 +201,7 @@ def _ended(voice: Console, result: Result | None, *, apply: bool) -> int:
     cost = f"  ${result.usd:.4f}" if result.usd else ""
     voice.say(f"{result.stop}  {result.standing}  {result.seconds:.1f} s{cost}")
     if result.grade:
-        voice.say(f"{format_grades(result.grade, result.grades)}, sandbox {result.sandbox}")
+        voice.say(f"{format_grades(result.grade, result.grades, result.asked)}, sandbox {result.sandbox}")
     if how := _gate_line(result):
         voice.say(how)
     _list(voice, "flaky", result.flaky)

@@ -13,7 +13,6 @@ KINDS: Mapping[StopReason, str] = {
     StopReason.INFRA: "error",
     StopReason.INTERRUPTED: "skipped",
     StopReason.UNTESTED: "skipped",
-    StopReason.UNPROVED: "error",
 }
 """Ends that are no failure of the agent. Green passes; every other end is a failure."""
 

@@ -10,6 +10,9 @@
 | `["unusable", why]`, `["usage", why]` | the runner is not there, or refuses its own configuration |
 | `["stopped", why]` | something under test ended the session |
 | `["tampered", what]` | the framework, a hook or a test is not what it was, or a pass is not what was seen |
+| `["looked", event]` | the code under test looked at frames, all objects or test files while a test ran |
+| `["unconfined", what]` | the tests' own process, beside that of the code under test, is not kept from this |
+| `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
 | `["end", status]` | last: the status the process is about to leave with |
 """
@@ -17,6 +20,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
 
 from jumar.core.quoting import make_one_line
 from jumar.core.state.verdict import Blame, Broken, Ended, Outcome, Report, TestResult
@@ -78,7 +83,8 @@ def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial
                 ended, detail = Ended.EXIT, f"the session was stopped: {make_one_line(why, LINE)}"
     for test_id in found:
         results.setdefault(test_id, _silent(test_id, ended, detail, lost=test_id == running))
-    return Report(ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(odd), detail=detail)
+    report = Report(ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(odd), detail=detail)
+    return _add_circumstances(report, records)
 
 
 def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
@@ -100,6 +106,20 @@ def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
         last = kind if kind in ORDER else last
     if "start" in kinds and not {"finish", "stopped"}.intersection(kinds):
         yield "the session ended before it was over"
+
+
+def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
+    """Add to *report* what bears on the grade: how two processes were apart, what the code under test looked at."""
+    asked, unconfined, looked = report.asked_tests, list(report.unconfined), report.looked
+    for record in records:
+        match record:
+            case ["asked", int(asked)]:
+                pass
+            case ["looked", str(looked)]:
+                looked = make_one_line(looked, LINE)
+            case ["unconfined", str(what)]:
+                unconfined.append(make_one_line(what, LINE))
+    return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), looked=looked)
 
 
 def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:

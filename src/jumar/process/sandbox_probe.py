@@ -47,12 +47,17 @@ async def probe_sandbox(sandbox: Sandbox, place: Path, environ: Mapping[str, str
     with create_decoys(place) as traps:
         lure = Invocation(argv=_python(decoy_main), config=dict(traps.lure), env={"JUMAR_DECOY": traps.token})
         outside = Confinement(room=traps.folder, seconds=SECONDS)
+        aims = {**traps.aims(read_environment()), "later": False, "only": []}
         async with run_confined(lure, outside) as decoy, _sent(sandbox, traps, environ) as prober:
             ready = await _heard(decoy, "ready")
-            answers = await _answers(prober, {**traps.aims(read_environment()), **ready, "only": []})
+            answers = await _answers(prober, {**aims, **ready})
             await decoy.send({})
             seen = {**(await _heard(decoy, "seen")), **traps.harmed()}
         found = _judged(answers, seen, prober, traps, catalogue.PROBES)
+        if not found.why:  # all of the first process is gone: what a later one can tell of it
+            async with _sent(sandbox, traps, environ, later=True) as reader:
+                read = await _answers(reader, {**aims, "later": True, "only": catalogue.LEFT})
+            found = _judged({**answers, **read}, seen, reader, traps, catalogue.PROBES)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
@@ -61,19 +66,22 @@ async def reprobe_sandbox(sandbox: Sandbox, place: Path, environ: Mapping[str, s
     started = time.monotonic()
     with create_decoys(place) as traps:
         async with _sent(sandbox, traps, environ) as prober:
-            answers = await _answers(prober, {**traps.aims(read_environment()), "only": catalogue.QUICK})
+            aims = {**traps.aims(read_environment()), "later": False, "only": catalogue.QUICK}
+            answers = await _answers(prober, aims)
         quick = {name: told for name, told in traps.harmed().items() if name in catalogue.QUICK}
         found = _judged(answers, quick, prober, traps, catalogue.QUICK)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
-def _sent(sandbox: Sandbox, traps: Decoys, environ: Mapping[str, str]) -> AbstractAsyncContextManager[Child]:
+def _sent(
+    sandbox: Sandbox, traps: Decoys, environ: Mapping[str, str], *, later: bool = False
+) -> AbstractAsyncContextManager[Child]:
     """Return the prober, started in *sandbox*. Among the environment it is not to get is a key."""
     scripts = Path(start.FOLDER)
     return run_confined(
         Invocation(argv=_python(probe_main)),
         Confinement(
-            room=traps.room,
+            room=traps.later if later else traps.room,
             output=traps.output,
             seconds=SECONDS,
             environ={**environ, "JUMAR_DECOY_API_KEY": traps.key},

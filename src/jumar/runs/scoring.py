@@ -55,6 +55,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """Lowest of the tests that were red on the task as it came."""
     grades: Mapping[str, int]
     """Grade -> how many tests have it; empty where nothing is green."""
+    asked: int | None
+    """Requests that the code under test made of the tests, in two processes; 0: the wire was one-way."""
     bits: int
     """Number of coin flips that a forger of this green had to guess."""
     sandbox: str
@@ -148,6 +150,7 @@ def _told(done: Verification, tree: str, total: int, probed: MutationFindings | 
         void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
         grade=done.grade,
         grades=dict(sorted(Counter(done.grades.values()).items())),
+        asked=done.asked,
         bits=done.bits,
         sandbox=done.sandbox,
         passed=None if verdict.void else verdict.passed,

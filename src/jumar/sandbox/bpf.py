@@ -15,7 +15,7 @@ MACHINES = MappingProxyType({"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
-EPERM, ENOSYS, EOPNOTSUPP, EAFNOSUPPORT = 1, 38, 95, 97
+EPERM, ENOSYS, ENOPROTOOPT, EOPNOTSUPP, EAFNOSUPPORT = 1, 38, 92, 95, 97
 _NUMBER, _ARCHITECTURE = 0, 4
 """Places in `struct seccomp_data`, whose arguments begin at byte 16; of each its lower half counts."""
 

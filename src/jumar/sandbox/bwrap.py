@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jumar.errors import BadInput
-from jumar.sandbox import personal_files
+from jumar.sandbox import personal_files, quiet_proc
 from jumar.sandbox.program_files import PATH, find_source_folders
 from jumar.sandbox.request import Reach, Wrapped
 
@@ -101,12 +101,12 @@ class Bubblewrap:
         Raises:
             BadInput: if what is to be read shows the rooms of the run, or covers its own place in there.
         """
-        python = Path(argv[0])
+        python, still = Path(argv[0]), quiet_proc.write_constant_files()
         readable = personal_files.list_shown_files(python, reach)
         _check(room, (*SYSTEM, *readable), self.place)
         view = (
             *("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108  # in there, it is its own
-            *("--proc", "/proc", "--dev", "/dev"),
+            *("--proc", "/proc", *_quiet_proc(still), "--dev", "/dev"),
             *("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108
             *_mounts((*SYSTEM, *readable), reach, find_source_folders(python)),
         )
@@ -119,7 +119,7 @@ class Bubblewrap:
                 *(word for folder in ("/proc", "/dev", "/") for word in ("--remount-ro", folder)),
                 *("--chdir", str(self.place or room), "--", *command, *argv),
             ),
-            files=(self.filter,),
+            files=(self.filter, *still.values()),
             signalled=SIGNALLED,
             start=Path("/"),
         )
@@ -154,6 +154,17 @@ class Bubblewrap:
             *("--setenv", "HOME", str(own / "home"), "--setenv", "TMPDIR", str(own / "tmp")),
             *("--unsetenv", "JUMAR_ROOM"),
         )
+
+
+def _quiet_proc(still: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the arguments that leave no counters in /proc; *still* follow the filter among the files."""
+    for path, folder in quiet_proc.list_hidden():
+        if folder:
+            yield from ("--perms", "0555", "--size", "4096", "--tmpfs", path)
+        elif path not in still:
+            yield from ("--ro-bind", str(quiet_proc.EMPTY), path)
+    for number, path in enumerate(still, 1):
+        yield from ("--ro-bind-data", f"@file={number}", path)
 
 
 def _check(room: Path, readable: Iterable[Path], place: Path | None) -> None:

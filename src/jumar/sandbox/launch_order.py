@@ -6,14 +6,15 @@ import marshal
 import os
 import secrets
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from jumar.child import start
 from jumar.child.sandbox import enter_main
-from jumar.sandbox import bwrap, personal_files
+from jumar.child.sandbox.process_namespace import SIGNALLED
+from jumar.sandbox import bwrap, personal_files, quiet_proc
 from jumar.sandbox.request import Reach, Wrapped
 
 OWNERS = (60706, 61184)
@@ -45,6 +46,10 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """True if it may not run without namespaces of its own."""
     landlock: bool
     filters: Filters
+    hidden: tuple[tuple[str, bool], ...]
+    """Paths in /proc that are hidden where that is possible, and whether each is a folder."""
+    constant: Mapping[str, bytes]
+    """Content of files of /proc that are not shown and not empty."""
 
 
 def build_order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order:
@@ -64,13 +69,20 @@ def build_order(argv: Sequence[str], room: Path, private: Path, reach: Reach) ->
         namespaces=False,
         landlock=False,
         filters=Filters(),
+        hidden=tuple(quiet_proc.list_hidden()),
+        constant=quiet_proc.write_constant_files(),
     )
 
 
 def wrap_command(argv: Sequence[str], what: Order) -> Wrapped:
     """Return *argv*, started by a script of ours that carries out *what* first."""
     script = (sys.executable, "-I", "-S", "-B", *start.build_command(enter_main))
-    return Wrapped(argv=(*script, "@file=0", *argv), files=(marshal.dumps(msgspec.to_builtins(what)),), start=Path("/"))
+    return Wrapped(
+        argv=(*script, "@file=0", *argv),
+        files=(marshal.dumps(msgspec.to_builtins(what, builtin_types=(bytes,))),),
+        signalled=SIGNALLED,
+        start=Path("/"),
+    )
 
 
 def _ways(paths: Iterable[Path]) -> Iterator[str]:

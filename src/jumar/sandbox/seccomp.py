@@ -19,6 +19,7 @@ from jumar.sandbox.bpf import (
     ANY_BIT,
     AT_LEAST,
     EAFNOSUPPORT,
+    ENOPROTOOPT,
     ENOSYS,
     EOPNOTSUPP,
     EPERM,
@@ -78,7 +79,11 @@ protocol 0, nothing else of it). Most of the others, such as VSOCK, know no netw
 
 _X32, _DONE = 0x40000000, 0
 _CLONE = {"clone": (56, 220)}
-_CLONE3 = {"clone3": (435, 435)}
+_PIDFD = 0x1000
+"""A descriptor of the new process: its number tells how many processes this machine has started."""
+_UNKNOWN = {"clone3": (435, 435), "pidfd_open": (434, 434)}
+"""Programs that hear that the kernel does not know these use older ones: `clone`, whose flags can be seen, and `wait4`,
+which gives no number that tells how many processes there were."""
 _NAMESPACES = 0x7E020000
 """All of CLONE_NEW* that fit `clone`; the flags of `clone3` lie in memory, where nobody can look."""
 
@@ -95,11 +100,16 @@ _PLAIN, _QUERY = 0, 0xFFFFFFFF
 """The personality everybody has, and the question which one that is."""
 
 _FADVISE, _MADVISE, _PREADV2 = {"fadvise64": (221, 223)}, {"madvise": (28, 233)}, {"preadv2": (327, 286)}
-_COLD, _PAGEOUT = 20, 21
+_SYNC_RANGE = {"sync_file_range": (277, 84)}
+_COLD, _PAGEOUT, _COLLAPSE = 20, 21, 25
 _RWF_NOWAIT = 0x8
 """With these, too, it can be told which files are in memory, and arranged. Advice is taken, and not followed."""
 
 _SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
+
+_GETSOCKOPT = {"getsockopt": (55, 209)}
+_SOL_SOCKET, _NUMBERED = 1, (57, 77)
+"""SO_COOKIE and SO_PEERPIDFD: numbers that are counted up for the whole machine."""
 
 
 def build_filter(machine: str = "", *, families: tuple[int, ...] = FAMILIES) -> bytes | None:
@@ -127,14 +137,14 @@ def _refused(place: int) -> Iterator[Instruction]:
     for calls in REFUSED.values():
         for number in _numbers(calls, place):
             yield from ((EQUAL, 0, 1, number), fail_with(EPERM))
-    for number in _numbers(_CLONE3, place):  # a C library that hears this uses clone, whose flags can be seen
+    for number in _numbers(_UNKNOWN, place):
         yield from ((EQUAL, 0, 1, number), fail_with(ENOSYS))
 
 
 def _judged(place: int, families: tuple[int, ...]) -> Iterator[Instruction]:
     """Yield the rules that look at an argument."""
     allow, refuse = (RETURN, 0, 0, ALLOW), fail_with(EPERM)
-    yield from _case(_CLONE, place, load_argument(0), (ANY_BIT, 0, 1, _NAMESPACES), refuse, allow)
+    yield from _case(_CLONE, place, load_argument(0), (ANY_BIT, 0, 1, _NAMESPACES | _PIDFD), refuse, allow)
     device = ((ANY_BIT, 0, 1, _S_IFCHR), refuse, allow)
     yield from _case(_MKNOD, place, load_argument(1), *device)
     yield from _case(_MKNODAT, place, load_argument(2), *device)
@@ -143,11 +153,14 @@ def _judged(place: int, families: tuple[int, ...]) -> Iterator[Instruction]:
     known = [rule for kind in (_PLAIN, _QUERY) for rule in ((EQUAL, 0, 1, kind), allow)]
     yield from _case(_PERSONALITY, place, load_argument(0), *known, refuse)
     done = fail_with(_DONE)
-    yield from _case(_FADVISE, place, done)
-    cold = [rule for advice in (_COLD, _PAGEOUT) for rule in ((EQUAL, 0, 1, advice), done)]
+    yield from _case({**_FADVISE, **_SYNC_RANGE}, place, done)
+    cold = [rule for advice in (_COLD, _PAGEOUT, _COLLAPSE) for rule in ((EQUAL, 0, 1, advice), done)]
     yield from _case(_MADVISE, place, load_argument(2), *cold, allow)
     at_once = (ANY_BIT, 0, 1, _RWF_NOWAIT), fail_with(EOPNOTSUPP)
     yield from _case(_PREADV2, place, load_argument(5), *at_once, allow)
+    counted = [rule for option in _NUMBERED for rule in ((EQUAL, 0, 1, option), fail_with(ENOPROTOOPT))]
+    socket_level = ((EQUAL, 1, 0, _SOL_SOCKET), allow, load_argument(2))
+    yield from _case(_GETSOCKOPT, place, load_argument(1), *socket_level, *counted, allow)
     plain = [rule for family in families if family != NETLINK for rule in ((EQUAL, 0, 1, family), allow)]
     routes = ((EQUAL, 0, 3, NETLINK), load_argument(2), (EQUAL, 0, 1, 0), allow) if NETLINK in families else ()
     yield from _case(_SOCKETS, place, load_argument(0), *plain, *routes, fail_with(EAFNOSUPPORT))

@@ -60,12 +60,11 @@ async def accept_green(
     rest = replace(whole, ids=_beside(whole.ids, apart), executions=0)
     strengths = _strengths(rest, apart)
     if rest.ids and found.void is None and not found.flaky:
-        found = await _confirmed(rest, strengths)
+        said, found = found.warnings, await _confirmed(rest, strengths)
+        found = found._replace(warnings=(*said, *found.warnings))
         whole.executions += rest.executions
     if found.void is not None or found.flaky:
-        flaky = mark_flaky(first.verdict, [names.get(i, i) for i in found.flaky], CHANGED)
-        verdict = Verdict({}, void=found.void) if found.void else flaky
-        return msgspec.structs.replace(first, verdict=verdict, executions=first.executions + whole.executions)
+        return _refute(first, found, names, whole.executions)
     graded = await grade_green(AcceptedGreen(whole, rest, apart, strengths), names)
     held = "+H" if verifier.held_out.ids else ""
     return msgspec.structs.replace(
@@ -75,8 +74,16 @@ async def accept_green(
         reachable=graded.grades.reachable,
         grades={names[i]: str(grade) for i, grade in graded.grades.tests.items()},
         bits=graded.grades.bits,
+        asked=whole.asked if apart else None,
         warnings=(*found.warnings, *graded.warnings, *await _warnings(verifier, tree, strengths)),
     )
+
+
+def _refute(first: Verification, found: _Found, names: Mapping[str, str], executions: int) -> Verification:
+    """Return *first* as what it turned out to be: void, or flaky."""
+    flaky = mark_flaky(first.verdict, [names.get(i, i) for i in found.flaky], CHANGED)
+    verdict = Verdict({}, void=found.void) if found.void else flaky
+    return msgspec.structs.replace(first, verdict=verdict, executions=first.executions + executions)
 
 
 class _Found(NamedTuple):
@@ -116,7 +123,9 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
             same = await run_round_apart(part, step, draw)
             green.executions = part.executions
             return frozenset(), _forged(green, result.forged, same.forged)
-        green.executions = part.executions
+        green.executions, green.asked = part.executions, part.asked
+        if result.why:
+            return frozenset(), _Found(warnings=(f"two processes prove nothing here: {result.why}",))
         kept &= result.kept
         plain = {i for i in part.ids if i.partition("[")[0] not in step.falsified}
         if not kept or (plain and kept.isdisjoint(plain)):

@@ -9,7 +9,8 @@ import msgspec
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
-from jumar.verify.rounds import APART, GreenCandidate, is_pytest
+from jumar.sandbox.probes.channels import has_channels_between_rounds
+from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.untouched_tree import find_red_tests, find_retreated
 
 WEAKEST_NAMED = 3
@@ -38,8 +39,9 @@ class GradedGreen(NamedTuple):
 async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> GradedGreen:
     """Grade the tests *names* of a green; the untouched tree is run only where that decides something."""
     whole, verifier = accepted.whole, accepted.whole.verifier
-    evidence, red = _gather(accepted), frozenset(names)
-    grades = grade_tests(names, evidence, ())
+    evidence = _gather(accepted)
+    red = frozenset(i for i in names if i not in whole.accepted) or frozenset(names)  # until it is known
+    grades = grade_tests(names, evidence, red)
     if len(grades.counts) > 1 or Grade.B in grades.tests.values():
         red = (await find_red_tests(whole)).intersection(names) or red
         grades = grade_tests(names, evidence, red)
@@ -50,7 +52,9 @@ async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> Grad
             some = f"{len(gone)} of the tests run in two processes on the untouched files, and do not with this change"
             return GradedGreen(grades, (f"{some}: they are graded C at best", *_name_weakest(grades, red, names)))
     told = _name_weakest(grades, red, names) if is_pytest(verifier) else ()
-    return GradedGreen(grades, told)
+    looked = accepted.rest.looked
+    seen = (f"the code under test looks where tests keep what they expect ({looked}): C at best",) if looked else ()
+    return GradedGreen(grades, (*seen, *told))
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
@@ -71,8 +75,10 @@ def _gather(accepted: AcceptedGreen) -> Evidence:
     family = {i: i.partition("[")[0] for i in rest.ids if i not in accepted.apart and i not in rest.accepted}
     pairs = sum(step.challenge for step in rest.done) // 2
     verifier = whole.verifier
-    shared = is_pytest(verifier) and verifier.sandbox.tier not in APART  # a round can leave word for the next
-    ordered = verifier.experience.ordered
+    # In an order that never changes, answers go by the number of the call; in frames stands what is expected; and a
+    # round that can leave a word for the next one tells it what was falsified.
+    shared = is_pytest(verifier) and has_channels_between_rounds(verifier.sandbox)
+    foreseen = verifier.experience.ordered or rest.looked or shared
     return Evidence(
         runner=Grade(verifier.runner.grade),
         apart=accepted.apart,
@@ -80,6 +86,5 @@ def _gather(accepted: AcceptedGreen) -> Evidence:
         open_to_it=frozenset(i for i, name in family.items() if name in strong),
         coins={i: name for i, name in family.items() if pairs and name in proved},
         pairs=pairs,
-        # In an order that never changes, answers go by the number of the call.
-        at_best_c=frozenset(whole.ids) if shared else frozenset(rest.ids) if ordered else frozenset(),
+        at_best_c=frozenset(family if foreseen else ()),
     )

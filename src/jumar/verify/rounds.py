@@ -33,6 +33,10 @@ class GreenCandidate:
     accepted: Mapping[str, Outcome]
     """By the runner's names: what the frozen run had for ids that did not pass."""
     executions: int = 0
+    asked: int | None = None
+    """Requests of the code under test that the tests performed in two processes; None: it was in none."""
+    looked: str = ""
+    """Audit event by which the code under test looked at frames of the tests, in one process."""
     done: list[Round] = field(default_factory=list)
     unproved: set[str] = field(default_factory=set)
 
@@ -52,6 +56,8 @@ class ApartResult(NamedTuple):
     """Tests that came out as they must, or were falsified."""
     forged: tuple[str, ...] = ()
     """Functions that were falsified, and of which a case passed."""
+    why: str = ""
+    """Reason that it proves nothing: the tests' process could not be confined as it should."""
 
 
 def draw_seeds(*, shuffled: bool) -> Seeds:
@@ -70,6 +76,7 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
     asked, files = _laid(green, step, draw)
     report = await green.verifier.run_fresh(green.tree, asked, files=files, seed=draw.order)
     green.executions += 1
+    green.looked = report.looked or green.looked
     cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
     return check_round(report, step, green.ids, green.accepted), cause
 
@@ -82,8 +89,8 @@ def can_run_apart(verifier: TreeRunner) -> bool:
 async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> ApartResult:
     """Run a round in two processes. Whatever a test cannot do there makes it no forgery, only not proved that way."""
     report = await run_fresh_apart(green, step, draw)
-    if report is None:
-        return ApartResult(frozenset())
+    if report is None or report.unconfined:
+        return ApartResult(frozenset(), why=report.unconfined[0] if report else "")
     plain = [i for i in green.ids if i.partition("[")[0] not in step.falsified]
     kept = reconcile(plain, report, green.accepted).green_ids if plain else frozenset[str]()
     passing = {r.id.partition("[")[0] for r in report.results if r.outcome is Outcome.PASSED}
@@ -97,6 +104,7 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
     records, child = await run_two_processes(trial)
     green.executions += 1
     report = green.verifier.runner.report(records, child.ended, child.detail)
+    green.asked = (green.asked or 0) + (report.asked_tests or 0)
     return None if report.anomalies or child.anomalies else report
 
 

@@ -25,6 +25,7 @@ from jumar.ports import Invocation, Record
 from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement
 from jumar.process.room import TreeStore, lay_out, replace_files
+from jumar.sandbox import seccomp_processes
 
 PATTERNS = ("test_*.py", "*_test.py")
 
@@ -133,7 +134,7 @@ def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
 
 
 def _tests(invocation: Invocation, pipes: tuple[int, int], product: list[str]) -> Invocation:
-    told: Mapping[str, object] = {"pipes": pipes, "product": product}
+    told = {"pipes": pipes, "product": product, "filter": (seccomp_processes.build_filter() or b"").hex()}
     argv = (*invocation.argv[:-2], *start.build_command(tests_plugin))
     return msgspec.structs.replace(invocation, argv=argv, config={**invocation.config, "apart": told})
 

@@ -8,19 +8,24 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from jumar.core.state.settings import Suite
 from jumar.importing.from_pypi import make_venv
 from jumar.ports import Verification
+from jumar.process.sandbox_check import find_bubblewrap
 from jumar.runners.pytest import PytestRunner
+from jumar.verify.two_process import PATTERNS, TESTING
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 from support.judging.downloaded_suites import UPSTREAM, Upstream
+from support.processes.sandboxes import ENVIRON
 
 HELD_BACK = (
     Upstream(name="jsonschema", version="4.26.0", select=("jsonschema/tests",), seconds=60.0),
@@ -100,6 +105,11 @@ class Honest:
     """Of plain pytest, of our feedback, of our acceptance."""
 
     @property
+    def grades(self) -> Counter[str]:
+        """Grade -> how many of its tests have it."""
+        return Counter(self.accepted.grades.values() if self.accepted else ())
+
+    @property
     def wrong(self) -> list[str]:
         """What must not be."""
         done = self.accepted
@@ -121,9 +131,16 @@ class Honest:
         plain, feedback, acceptance = self.seconds
         return (
             f"{self.name:24} {len(self.plain):6} ids  {len(self.differing):3} differ  {len(self.wavering):3} waver  "
-            f"accepted: {outcome} ({done.bits if done else 0} bits)  "
+            f"accepted: {outcome} ({', '.join(f'{n} {grade}' for grade, n in sorted(self.grades.items()))})  "
             f"plain {plain:.1f} s, feedback {feedback:.1f} s, acceptance {acceptance:.1f} s"
         )
+
+
+def is_product(path: str) -> bool:
+    """Whether *path* of a release is code under test."""
+    parts = PurePosixPath(path).parts
+    tests = TESTING.intersection(parts) or any(fnmatch(parts[-1], pattern) for pattern in PATTERNS)
+    return path.endswith(".py") and not tests and path != "setup.py"
 
 
 async def environment(cache: Path) -> Path:
@@ -167,8 +184,9 @@ async def honest(name: str, root: Path, suite: Suite, confirm: int = CONFIRM) ->
     started = time.monotonic()
     done.plain = plainly(root, suite)
     after_plain = time.monotonic()
-    verifier = TrustedVerifier(store, PytestRunner(), suite, root.with_name("run"), base=tree)
-    verifier.environ = {"PATH": os.defpath, "LANG": "C.UTF-8"}
+    sandbox = await find_bubblewrap(root.parent, ENVIRON)  # as users judge: two processes are tried
+    verifier = TrustedVerifier(store, PytestRunner(), suite, root.with_name("run"), base=tree, sandbox=sandbox)
+    verifier.environ, verifier.sources = {"PATH": os.defpath, "LANG": "C.UTF-8"}, is_product
     verifier.expected = (await verifier.collect(tree)).ids
     collected = time.monotonic()
     ours = {i: str(r.outcome) for i, r in (await verifier.verify(tree, None)).verdict.results.items()}

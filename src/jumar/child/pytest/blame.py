@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib.util
+import linecache
 import os
 import sys
 from fnmatch import fnmatch
@@ -167,7 +168,7 @@ def _starred(frame: FrameType) -> Iterator[str]:
     """Yield the modules of which the file of *frame* imports everything, by their full names."""
     package = str(frame.f_globals.get("__package__") or "")
     with contextlib.suppress(OSError, SyntaxError, ValueError):
-        for node in ast.walk(ast.parse(Path(frame.f_code.co_filename).read_bytes())):
+        for node in ast.walk(ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))):
             if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
                 with contextlib.suppress(ImportError, ValueError):
                     yield importlib.util.resolve_name("." * node.level + (node.module or ""), package)

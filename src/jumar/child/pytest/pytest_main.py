@@ -19,6 +19,7 @@ from jumar.child import normalise
 from jumar.child.channel import join
 from jumar.child.pytest import line_recorders, test_timeout
 from jumar.child.pytest.blame import BlameFinder
+from jumar.child.pytest.frame_watch import FrameWatch
 from jumar.child.pytest.hide_test_name import HideTestName
 from jumar.child.pytest.line_tracer import Tracer
 from jumar.child.pytest.outcome_check import OutcomeCheck
@@ -112,8 +113,8 @@ def build_guards(
     """Build the plug-ins that watch over the judging. `TamperCheck` remembers what it finds, so it is made last."""
     files = [room / name for name in sorted({one.partition("::")[0] for one in ids})]
     sources = [file.read_bytes() for file in files if file.is_file()]
-    hidden, checked = HideTestName(str(room), blame.supports), OutcomeCheck(send)
-    return [hidden, checked, TamperCheck(blame, send, sources)]
+    watch = FrameWatch(blame.foreign, blame.supports, send)
+    return [HideTestName(str(room), blame.supports), OutcomeCheck(send), watch, TamperCheck(blame, send, sources)]
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:

@@ -12,7 +12,7 @@ import marshal
 import os
 import sys
 
-from jumar.child.sandbox import locks, mounts
+from jumar.child.sandbox import locks, mounts, process_namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,17 +33,18 @@ def refuse(why: str) -> NoReturn:
 
 def enter(order: dict[str, Any]) -> None:
     """Enter the sandbox as *order* says."""
-    uid, own, terminals = order["uid"], [], []
-    private = mounts.unshare_namespaces(uid)
+    uid = order["uid"]
+    own: list[str] = []
+    terminals: list[str] = []
+    numbered = uid is not None or not mounts.is_proc_covered()
+    private = mounts.unshare_namespaces(uid, numbered=numbered)
     if not private and order["namespaces"]:
         refuse("this machine gives no namespace of its own to a process: it needs CAP_SYS_ADMIN")
     needed = [path for path in (*order["readable"], *order["writable"], *order["sockets"]) if os.path.lexists(path)]
     for path in (*order["writable"], *order["sockets"]) if uid is not None else ():
         locks.give(path, uid, (0, *range(*order["owners"])))
     if private:
-        own, terminals = mounts.cover_folders(needed, uid), mounts.mount_terminals()
-        folders = [path for path in order["writable"] if os.path.isdir(path)]  # noqa: PTH112
-        mounts.seal_mounts(folders, (*own, *terminals[1:]))
+        own, terminals = enter_mounts(order, needed, numbered=numbered)
     elif uid is not None and (closed := mounts.find_barrier(needed, uid)):
         refuse(f"the user that tests run as cannot pass {closed}: keep it elsewhere, or run jumar as an ordinary user")
     if uid is not None:
@@ -63,6 +64,20 @@ def enter(order: dict[str, Any]) -> None:
         )
     for program in order["filters"]["private" if private else "shared"]:
         locks.install_filter(bytes.fromhex(program))
+    if private and numbered:
+        process_namespace.start_second()
+
+
+def enter_mounts(order: dict[str, Any], needed: list[str], *, numbered: bool) -> tuple[list[str], list[str]]:
+    """Make the mounts of a process that has its own; the folders that all may write to, and the terminals, in them."""
+    if numbered:
+        process_namespace.enter_namespace()
+        mounts.mount_proc()
+    own, terminals = mounts.cover_folders(needed, order["uid"]), mounts.mount_terminals()
+    mounts.hide_counters(order["hidden"], order["constant"])
+    folders = [path for path in order["writable"] if os.path.isdir(path)]  # noqa: PTH112
+    mounts.seal_mounts(folders, (*own, *terminals[1:]))
+    return own, terminals
 
 
 def main() -> None:

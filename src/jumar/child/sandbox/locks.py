@@ -89,10 +89,14 @@ def read_landlock_version() -> int:
     return min(max(int(LIBC.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1)), 0), NEWEST)
 
 
-def apply_landlock(allowed: Mapping[str, int], *, network: bool) -> None:
-    """Forbid every file but those *allowed* (path -> rights), foreign signals, and, unless *network*, TCP."""
+def apply_landlock(allowed: Mapping[str, int], *, network: bool, reading: bool = True) -> None:
+    """Forbid every file but those *allowed* (path -> rights), foreign signals, and, unless *network*, TCP.
+
+    Without *reading*, the others can be read as before.
+    """
     known = read_landlock_version()
     rights = FIRST | sum(right for since, right in SINCE.items() if known >= since)
+    rights &= -1 if reading else ~(READ_FILE | READ_FOLDER | IOCTL_DEVICE)
     fields = [rights]
     fields += [0 if network else TCP] if known >= TCP_SINCE else []
     fields += [SCOPES] if known >= SCOPES_SINCE else []

@@ -6,7 +6,7 @@ Loaded by name by `enter_main.py`, in whose process it runs; standard library on
 from __future__ import annotations
 
 # pathlib, typing and socket would double what it costs, and it starts once per verification.
-# ruff: noqa: PTH102, PTH103, PTH112, PTH114, PTH116, PTH120, PTH123, PTH211
+# ruff: noqa: PTH102, PTH103, PTH108, PTH112, PTH114, PTH116, PTH120, PTH123, PTH211
 import ctypes
 import errno
 import fcntl
@@ -16,11 +16,12 @@ import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
-NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_NETWORK = 0x20000, 0x8000000, 0x10000000, 0x40000000
+NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 """CLONE_NEW* of sched.h."""
 
 NOSUID, NODEV, NOEXEC, BIND, RECURSIVE, DEPENDENT = 2, 4, 8, 0x1000, 0x4000, 0x80000
@@ -31,8 +32,11 @@ MOUNT_SETATTR, WHOLE, READ_ONLY = 442, 0x8000, 1
 
 COVER = "size=256m,mode="
 OPEN, SHUT = "1777", "755"
-COVERS = {"/tmp": OPEN, "/var/tmp": OPEN, "/dev/shm": OPEN, "/run": SHUT, "/home": SHUT, "/root": SHUT}  # noqa: S108
-"""Folders where others leave files and sockets -> the mode of the empty one that is laid over it, in memory."""
+COVERS = {
+    "/tmp": OPEN, "/var/tmp": OPEN, "/dev/shm": OPEN, "/run": SHUT, "/home": SHUT, "/root": SHUT,  # noqa: S108
+    "/sys": SHUT,
+}  # fmt: skip
+"""Folders where others leave files, sockets and counters -> the mode of the empty folder in memory that covers it."""
 
 
 def call(result: int, what: str) -> int:
@@ -57,16 +61,18 @@ def change(path: str, what: tuple[int, int], reach: int) -> None:
     call(LIBC.syscall(MOUNT_SETATTR, -100, place, reach, attributes, ctypes.c_size_t(32)), f"mount {path}")
 
 
-def unshare_namespaces(uid: int | None) -> bool:
+def unshare_namespaces(uid: int | None, *, numbered: bool) -> bool:
     """Unshare network, mounts and shared memory, all or none; return whether this process has its own now.
 
     One that will not become another user, *uid*, gets a user namespace too, without which it may make none of them.
+    If *numbered*, its children will have process numbers of their own.
 
     Raises:
         OSError: if they were made and cannot be used: a network without its loopback, mounts that get out.
     """
     own, group = os.geteuid(), os.getegid()
-    if LIBC.unshare(NEW_MOUNTS | NEW_IPC | NEW_NETWORK | (NEW_USER if uid is None else 0)) < 0:
+    kinds = NEW_MOUNTS | NEW_IPC | NEW_NETWORK | (NEW_USER if uid is None else 0) | (NEW_PROCESSES if numbered else 0)
+    if LIBC.unshare(kinds) < 0:
         return False
     if uid is None:
         for name, text in (("setgroups", "deny"), ("uid_map", f"{own} {own} 1"), ("gid_map", f"{group} {group} 1")):
@@ -75,6 +81,38 @@ def unshare_namespaces(uid: int | None) -> bool:
     mount("none", "/", None, RECURSIVE | DEPENDENT)
     enable_loopback()
     return True
+
+
+def is_proc_covered() -> bool:
+    """Return whether something is mounted over parts of /proc, or it is read only.
+
+    The kernel then mounts no other one in a user namespace.
+    """
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        mounted = [(words[4], words[5].split(",")) for words in map(str.split, file)]
+    return any(place.startswith("/proc/") or (place == "/proc" and "ro" in options) for place, options in mounted)
+
+
+def mount_proc() -> None:
+    """Mount the /proc of our own process numbers."""
+    mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
+
+
+def hide_counters(hidden: Sequence[Sequence[Any]], constant: Mapping[str, bytes]) -> None:
+    """Empty all that is *hidden* in /proc, pairs of a path and whether it is a folder, or give it *constant* content.
+
+    They are made in /sys, which is an empty folder of our own by now, and are seen at their places alone.
+    """
+    for path, folder in hidden:
+        if not os.path.lexists(path):
+            continue
+        if folder:
+            mount("tmpfs", path, "tmpfs", NOSUID | NODEV, "size=4k,mode=555")
+            continue
+        with open("/sys/file", "wb") as file:
+            file.write(constant.get(path, b""))
+        mount("/sys/file", path, None, BIND)
+        os.unlink("/sys/file")
 
 
 def enable_loopback() -> None:

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from jumar.child.channel import join
-from jumar.child.sandbox import probe_files, probe_kernel, probe_processes
+from jumar.child.sandbox import probe_channels, probe_files, probe_kernel, probe_processes
 
-MODULES = (probe_processes, probe_files, probe_kernel)
+MODULES = (probe_processes, probe_files, probe_kernel, probe_channels)
 
 PATIENCE_SECONDS = 3
 

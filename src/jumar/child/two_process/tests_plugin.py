@@ -6,12 +6,14 @@ Runs inside the tested interpreter; standard library and pytest only, Python 3.8
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.product_guard import ProductGuard
+from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, frames, import_hook, object_tables, rpc, tests_side
 from jumar.child.two_process.test_environment import ProductEnvironment
 
@@ -33,14 +35,22 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
     guard = ProductGuard(room, side)
     sys.addaudithook(guard)
-    return DoubtPlugin(side, guard, send)
+    folder = os.environ["TMPDIR"]
+
+    def confine(names: Any) -> list[str]:
+        return lock_down.confine_tests(lock_down.find_test_files(room, names), folder, config["filter"])
+
+    return DoubtPlugin(side, guard, send, confine)
 
 
 class DoubtPlugin:
-    """The plug-in. It fails a test in which anything was doubtful, even if the test passed."""
+    """The plug-in. It fails a test in which anything was doubtful, even if the test passed.
 
-    def __init__(self, side: tests_side.TestsSide, guard: ProductGuard, send: Send) -> None:
-        self._side, self._guard, self._send = side, guard, send
+    *confine* confines this process, given the files that it has loaded, and returns what it could not do.
+    """
+
+    def __init__(self, side: tests_side.TestsSide, guard: ProductGuard, send: Send, confine: Any) -> None:
+        self._side, self._guard, self._send, self._confine = side, guard, send, confine
         self._blamed = 0
 
     def pytest_load_initial_conftests(self) -> Wrapper:
@@ -49,9 +59,15 @@ class DoubtPlugin:
         self._guard.armed = True
         yield
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Record which tests are the product's to call."""
+    def pytest_collection(self, session: pytest.Session) -> Wrapper:
+        """Record which tests are the product's to call. Then all is loaded, and the process is confined."""
+        yield
         self._items = {item.nodeid for item in session.items if self._foreign(item)}
+        loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
+        modules = (import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType))
+        items = (getattr(item, "path", None) or item.fspath for item in session.items)
+        for lacking in self._confine([*(held.get("__file__") for held in modules), *items]):
+            self._send(["unconfined", lacking])
 
     def pytest_fixture_setup(self, fixturedef: Any) -> Wrapper:
         """Let what a fixture of several tests hands out outlive the first of them."""
@@ -80,8 +96,15 @@ class DoubtPlugin:
         """Check after the clean-up whether the connection answered truthfully."""
         yield from self._watched("")
 
+    def pytest_sessionfinish(self) -> Wrapper:
+        """Do without a report for people that a plug-in wants to write into the room: every test was told by now."""
+        outcome = yield
+        if outcome.excinfo and isinstance(outcome.excinfo[1], PermissionError):
+            outcome.force_result([])
+
     def close(self) -> None:
-        """Report a doubt outside of the tests: it makes all of them doubtful."""
+        """Report how often the tests answered, and a doubt outside of them, which makes all of them doubtful."""
+        self._send(["asked", self._side.capabilities.requests])
         if self._side.faults > self._blamed:
             self._send(["stopped", self._side.why[:1000]])
 

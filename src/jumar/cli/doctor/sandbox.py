@@ -13,7 +13,14 @@ from jumar.cli.doctor.gate import GateCheck
 from jumar.errors import JumarError
 from jumar.runs.setup.choose_sandbox import CandidateFindings, find_namespace_limits, survey_sandboxes
 from jumar.sandbox.probes.catalogue import LACKS, PROBES, find_excess_probes
+from jumar.sandbox.probes.channels import describe_channels, find_channels
 from jumar.sandbox.request import TIERS
+
+FORGET = (
+    "take sandbox S3, and let jumar make control groups that count memory: as an ordinary user, "
+    "`systemd-run --user --scope -p Delegate=yes jumar ...`"
+)
+"""Advice on how to close the channels between rounds."""
 
 
 def check_sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator[GateCheck]:
@@ -31,6 +38,12 @@ def check_sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> It
     best = min((f.tier for f in found if f.tier), key=TIERS.index, default="S0")
     said = next((_said(f) for f in found if f.tier == best), "no other sandbox works here")
     strong = best == "S3"
+    possible = next((f.possible for f in found if f.tier == best), ())
+    if channels := describe_channels(best, possible):
+        yield GateCheck(
+            "rounds", ok=False, needed=False, mend=FORGET, facts={"channels": list(find_channels(possible))},
+            found=f"{channels}; a green whose tests cannot run in a process of their own is graded C at best",
+        )  # fmt: skip
     yield GateCheck(
         "sandbox", ok=strong, needed=False, found=f"{best} is the strongest here; {said}; not covered: {LACKS[best]}",
         mend="" if strong else "; ".join(_stronger(found, best)), facts={"tier": best, "candidates": list(found)},

@@ -116,10 +116,11 @@ def _ceiling(test_id: str, evidence: Evidence, coins: int) -> Grade:
     return Grade.B if coins >= STRONG_BITS else Grade.C
 
 
-def format_grades(lowest: str, counts: Mapping[str, int]) -> str:
-    """Return `grade C`, and how many tests have which grade where they differ."""
-    told = ", ".join(f"{number} at {grade}" for grade, number in sorted(counts.items()))
-    return f"grade {lowest}" + (f" (tests: {told})" if len(counts) > 1 else "")
+def format_grades(lowest: str, counts: Mapping[str, int], asked: int | None = None) -> str:
+    """Return `grade C`, how many tests have which grade where they differ, and what two processes were *asked*."""
+    told = [f"tests: {', '.join(f'{n} at {grade}' for grade, n in sorted(counts.items()))}"] if len(counts) > 1 else []
+    told += [] if asked is None else [f"{asked} requests to the tests" if asked else "one-way wire"]
+    return f"grade {lowest}" + (f" ({'; '.join(told)})" if told else "")
 
 
 def is_proved(grade: str, reachable: str, wanted: str) -> bool:

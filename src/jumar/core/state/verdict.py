@@ -92,6 +92,13 @@ class Report(msgspec.Struct, frozen=True):
     """Invalid records on the channel: a wrong MAC, a gap in the sequence, a duplicate."""
     detail: str = ""
     """One sentence on an end that was not normal."""
+    looked: str = ""
+    """Audit event by which the code under test looked at frames of the tests, or the like; empty: it did not."""
+    asked_tests: int | None = None
+    """Requests of the code under test that the tests performed: 0 is a wire that was one-way. None: it was not said,
+    as in one process."""
+    unconfined: tuple[str, ...] = ()
+    """Gaps in the confinement of the tests' own process after its files were loaded, a sentence each."""
 
 
 class Cause(StrEnum):

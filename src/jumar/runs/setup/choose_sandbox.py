@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -24,8 +23,9 @@ from jumar.sandbox.bwrap import Bubblewrap, find_programs
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.other_user import AnotherUser
 from jumar.sandbox.probes import catalogue
+from jumar.sandbox.probes.channels import ProbedSandbox, find_channels
 from jumar.sandbox.probes.circumstances import hash_circumstances
-from jumar.sandbox.request import AUTO, TIERS, Reach, Wrapped
+from jumar.sandbox.request import AUTO, TIERS
 from jumar.sandbox.unconfined import Unconfined
 
 CANDIDATES = ("S3", "S2", "S1")
@@ -74,18 +74,6 @@ class CandidateFindings(msgspec.Struct, frozen=True, kw_only=True):
     """Time of its probes, in seconds since 1970, if they ran at another start; 0: just now."""
 
 
-@dataclass(frozen=True, slots=True)
-class DowngradedSandbox:
-    """A sandbox whose probes showed another tier than the one it was made for."""
-
-    sandbox: Sandbox
-    tier: str
-
-    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
-        """Wrap *argv*; see `ports.Sandbox`."""
-        return self.sandbox.wrap(argv, room, private, reach)
-
-
 class SandboxSurroundings(msgspec.Struct, frozen=True):
     """Folders and environment in which a sandbox is chosen."""
 
@@ -121,7 +109,9 @@ async def choose_sandbox(wanted: str, around: SandboxSurroundings, *, unattended
     async for found, sandbox in _tried(around, CANDIDATES if wanted == AUTO else (wanted,)):
         reasons += [found.why] if found.why else []
         if sandbox is not None and _rank(found.tier) < _rank(best.tier):
-            best = sandbox if found.tier == sandbox.tier else DowngradedSandbox(sandbox, found.tier)
+            channels = find_channels(found.possible)
+            plain = found.tier == sandbox.tier and not channels
+            best = sandbox if plain else ProbedSandbox(sandbox, found.tier, channels)
         if _rank(best.tier) <= _rank(found.candidate):
             break
     least = "S3" if wanted == AUTO and unattended else "S0" if wanted == AUTO else wanted

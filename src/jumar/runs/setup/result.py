@@ -58,6 +58,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Rule by which edits were admitted; `off`: no edit needed a red test, the ratchet alone decided."""
     grade: str = ""
     """Of the evidence for the best tree (`jumar.core.gate.grades.Grade`); empty: nothing was verified."""
+    asked: int | None = None
+    """Requests that the code under test made of the tests, in two processes; 0: the wire was one-way."""
     grades: Mapping[str, int] = {}
     """Grade -> how many of the expected tests have it in that evidence."""
     sandbox: str = ""
@@ -116,6 +118,7 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         gate=state.run.gate,
         notes=state.run.settings.notes,
         grade=state.evidence.grade if state.evidence and score else "",
+        asked=state.evidence.asked if state.evidence and score else None,
         grades=state.evidence.grades if state.evidence and score else {},
         sandbox=state.evidence.sandbox if state.evidence and score else "",
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),

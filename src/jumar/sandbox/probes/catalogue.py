@@ -73,6 +73,14 @@ PROBES: Mapping[str, str] = MappingProxyType({
     "read_kernel_log": "reading the log of the kernel",
     "leave_group": "changing its control group",
     "rename_machine": "changing the name of the machine",
+    "leave_pages": "leaving pages of a file in memory for a later run",
+    "evict_pages": "taking pages of a file out of memory for a later run",
+    "leave_names": "leaving names that were looked up for a later run",
+    "leave_access_time": "leaving the time at which a file was read for a later run",
+    "leave_files": "leaving a file for a later run",
+    "leave_objects": "leaving shared memory, a semaphore or a queue for a later run",
+    "read_counters": "reading counters of the whole machine, which earlier runs moved",
+    "read_numbers": "reading numbers that the kernel gives in turn, which earlier runs moved",
 })  # fmt: skip
 """Name -> what would be possible. The names are those of the functions in `probes_*.py`."""
 
@@ -81,6 +89,15 @@ QUICK = (
     "hold_capabilities", "become_root_in_namespace", "reach_internet",
 )  # fmt: skip
 """Probes that need no decoy but files; they are tried again while a run goes on."""
+
+LEFT = (
+    "leave_pages", "evict_pages", "leave_names", "leave_access_time", "leave_files", "leave_objects", "read_counters",
+    "read_numbers",
+)  # fmt: skip
+"""Probes that a second process answers, when the first one is gone."""
+
+CHANNELS = ("use_keyring", *LEFT)
+"""Probes of ways in which one run can leave a word for a later one."""
 
 _ROOM = frozenset({"write_room"})
 _SEEN = frozenset({"see_files", "see_processes"})
@@ -96,7 +113,7 @@ FLOORS: Mapping[str, frozenset[str]] = MappingProxyType({
     },
     "S0": frozenset(PROBES),
 })  # fmt: skip
-"""Tier -> all that may be possible in it."""
+"""Tier -> all that may be possible in it, beside what is `LEFT`: a tier says what a process can reach."""
 
 LACKS: Mapping[str, str] = MappingProxyType(
     {
@@ -111,9 +128,9 @@ LACKS: Mapping[str, str] = MappingProxyType(
 
 def find_tier(possible: Collection[str]) -> str:
     """Return the strongest tier whose floor is reached where the probes named in *possible* succeeded."""
-    return next(tier for tier in TIERS if FLOORS[tier].issuperset(possible))
+    return next(tier for tier in TIERS if not find_excess_probes(tier, possible))
 
 
 def find_excess_probes(tier: str, possible: Collection[str]) -> tuple[str, ...]:
     """Return those of *possible* that the floor of *tier* does not allow, in the order of the table."""
-    return tuple(name for name in PROBES if name in possible and name not in FLOORS[tier])
+    return tuple(name for name in PROBES if name in possible and name not in FLOORS[tier] and name not in LEFT)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jumar.child.sandbox import probe_main
+from jumar.child.sandbox import probe_channels, probe_main
 
 UNTOUCHED = "untouched"
+
+PAGES = 128
+"""Pages of files by which the channels between runs are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,11 @@ class Decoys:
     def room(self) -> Path:
         """Folder that the probing process may use."""
         return self.folder / "rooms" / "probed"
+
+    @property
+    def later(self) -> Path:
+        """Folder that a later probing process may use."""
+        return self.folder / "rooms" / "later"
 
     @property
     def repository(self) -> Path:
@@ -76,6 +86,7 @@ class Decoys:
             "moded": str(home / "moded"),
             "tests": str(self.repository / "tests" / "test_it.py"),
             "git": str(self.repository / ".git" / "config"),
+            **{name: str(self.repository / name) for name in ("cold", "warm", "dated")},
             "code": probe_main.__file__,
             "shared": str(self.shared),
             "jumar": os.getpid(),
@@ -124,6 +135,8 @@ def create_decoys(place: Path) -> Iterator[Decoys]:
             stack.callback(os.close, end)
         shared = Path("/dev/shm" if Path("/dev/shm").is_dir() else world, f"jumar-{token[:16]}")  # noqa: S108
         stack.callback(shared.unlink, missing_ok=True)
+        for left in (Path(place, f"jumar-probe-{token[:16]}-left") for place in probe_channels.SHARED):
+            stack.callback(_remove, left)
         found = Decoys(folder, world, terminal, shared, token, key)
         _furnish(found)
         yield found
@@ -148,13 +161,28 @@ def _furnish(decoys: Decoys) -> None:
         (decoys.folder / "hidden" / "test_hidden.py", decoys.token),
         (decoys.repository / "tests" / "test_it.py", UNTOUCHED),
         (decoys.repository / ".git" / "config", UNTOUCHED),
+        (decoys.repository / "dated", UNTOUCHED),
         (decoys.shared, decoys.token),
     ):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
         file.chmod(0o600 if file.parent in (home, decoys.shared.parent) else 0o644)
     home.chmod(0o700)
-    decoys.room.mkdir(parents=True)
+    for room in (decoys.room, decoys.later):
+        room.mkdir(parents=True)
+    for name in ("cold", "warm"):
+        with (decoys.repository / name).open("wb") as pages:
+            pages.write(os.urandom(PAGES * mmap.PAGESIZE))
+            pages.flush()
+            os.fsync(pages.fileno())  # what is not on the disk yet cannot be dropped
+            if name == "cold" and hasattr(os, "posix_fadvise"):
+                os.posix_fadvise(pages.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    os.utime(decoys.repository / "dated", (0, time.time()))
+
+
+def _remove(left: Path) -> None:
+    with suppress(OSError):
+        left.unlink()
 
 
 def _text(file: Path) -> str:

@@ -1,0 +1,48 @@
+"""Gives a process a namespace of process numbers of its own: it sees no others, and all of it ends with it.
+
+Loaded by name by `enter_main.py`, in whose process it runs; standard library only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+SET_PARENT_DEATH_SIGNAL = 1
+
+SIGNALLED = 128
+"""A death by signal n is told as the status of this plus n, as by a shell."""
+
+DESCRIPTORS = 1 << 16
+
+
+def enter_namespace() -> None:
+    """Go on as the first process of the namespace that was unshared; this one waits for it, and ends as it does."""
+    if pid := os.fork():
+        wait_for(pid)
+
+
+def start_second() -> None:
+    """Go on as the second process: the first one hears no signal that it has no handler for, as programs expect to.
+
+    The first one takes in orphans. It ends with the second, and the kernel ends all others with it.
+    """
+    if pid := os.fork():
+        LIBC.prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        wait_for(pid)
+
+
+def wait_for(pid: int) -> NoReturn:
+    """Wait until process *pid* has ended, and end as it did."""
+    os.closerange(0, DESCRIPTORS)
+    ended = status = 0
+    while ended != pid:
+        ended, status = os.wait()
+    os._exit(SIGNALLED + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))

@@ -1,0 +1,63 @@
+"""Channels between rounds: ways in which code under test can leave a word for a later run of itself.
+
+What a round was asked must not reach the next one: code that knows both can tell what was falsified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from jumar.sandbox.probes.catalogue import CHANNELS, PROBES
+from jumar.sandbox.request import Reach, Wrapped
+
+CLOSED = ("S3", "S2")
+"""Tiers that close the channels, where the machine lets them."""
+
+
+class Confining(Protocol):
+    """The part of `ports.Sandbox` that is needed here."""
+
+    @property
+    def tier(self) -> str:
+        """Return the tier."""
+        ...
+
+    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
+        """Wrap *argv*; see `ports.Sandbox`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedSandbox:
+    """A sandbox whose probes showed another tier than the one it was made for, or channels between rounds."""
+
+    sandbox: Confining
+    tier: str
+    channels: tuple[str, ...] = ()
+    """Names of `jumar.sandbox.probes.catalogue.CHANNELS`."""
+
+    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
+        """Wrap *argv*; see `ports.Sandbox`."""
+        return self.sandbox.wrap(argv, room, private, reach)
+
+
+def find_channels(possible: Collection[str]) -> tuple[str, ...]:
+    """Return the channels among the probes that were *possible*."""
+    return tuple(name for name in CHANNELS if name in possible)
+
+
+def has_channels_between_rounds(sandbox: Confining) -> bool:
+    """Return whether a run in *sandbox* can leave a word for a later one: no falsified test is worth much there."""
+    return sandbox.tier not in CLOSED or (isinstance(sandbox, ProbedSandbox) and bool(sandbox.channels))
+
+
+def describe_channels(tier: str, possible: Collection[str]) -> str:
+    """Return what a run in a sandbox of *tier* can leave for a later one, in one sentence; empty if nothing."""
+    channels = find_channels(possible)
+    if tier in CLOSED and not channels:
+        return ""
+    named = "; ".join(PROBES[name] for name in channels) or "whatever it likes"
+    return f"a run can leave a word for a later one here, so that falsified tests prove little ({named})"

@@ -1,0 +1,53 @@
+"""A /proc without counters of the whole machine: what one run moved there, a later one could read.
+
+Everything in it is empty but processes, settings, what never changes, and levels that fall back. What programs are
+known to read has its usual form, with every counter at zero.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+SHOWN = frozenset({
+    "acpi", "asound", "bus", "cmdline", "config.gz", "consoles", "cpuinfo", "crypto", "devices", "dma",
+    "driver", "execdomains", "fb", "filesystems", "iomem", "ioports", "kallsyms", "key-users", "keys", "kmsg", "locks",
+    "mdstat", "meminfo", "misc", "modules", "mounts", "mtrr", "net", "partitions", "self", "swaps", "sys", "sysvipc",
+    "thread-self", "tty", "version",
+})  # fmt: skip
+"""Shown as it is. `net`, `keys`, `locks` and `sysvipc` are of the process's own namespaces; `kmsg` is refused."""
+
+EMPTY = Path(__file__).parent.parent / "py.typed"
+"""A file without content."""
+
+_NUMBER = re.compile(r"\d+")
+
+
+def list_hidden() -> Iterator[tuple[str, bool]]:
+    """Yield the path of all that is not shown, and whether it is a folder."""
+    with os.scandir("/proc") as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if not entry.name.isdigit() and entry.name not in SHOWN:
+                yield entry.path, entry.is_dir(follow_symlinks=False)
+
+
+def write_constant_files() -> Mapping[str, bytes]:
+    """Return the files that are not empty: path -> content.
+
+    Programs count processors by the lines of `stat`, and take the time since the machine started from it.
+    """
+    lines = Path("/proc/stat").read_text("ascii").splitlines()
+    still = [line if line.startswith("btime") else _set_to_zero(line) for line in lines]
+    return {
+        "/proc/stat": "".join(f"{line}\n" for line in still).encode(),
+        "/proc/loadavg": b"0.00 0.00 0.00 1/1 1\n",
+        "/proc/uptime": b"1.00 1.00\n",
+        "/proc/vmstat": b"pswpin 0\npswpout 0\n",
+    }
+
+
+def _set_to_zero(line: str) -> str:
+    name, _, numbers = line.partition(" ")
+    return f"{name} {_NUMBER.sub('0', numbers)}"

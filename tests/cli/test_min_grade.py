@@ -1,0 +1,70 @@
+"""`--min-grade`: a green on weaker evidence is unproved, at `jumar score` and at `jumar run`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumar.cli.main import call
+from support.processes.interpreters import PLAIN_PYTHON
+
+FIXED = "def double(n):\n    return 2 * n\n"
+TEST = "from app import double\n\n\ndef test_two():\n    assert double(2) == 4\n"
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    """A task with one red test."""
+    folder = tmp_path / "task"
+    folder.mkdir()
+    (folder / "app.py").write_text("def double(n):\n    return n\n")
+    (folder / "test_app.py").write_text(TEST)
+    return folder
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict[str, Any], str]:
+    capsys.readouterr()
+    code = call([*map(str, words), "--json", "--sandbox", "S0", "--python", PLAIN_PYTHON])
+    said = capsys.readouterr()
+    return code, json.loads(said.out.splitlines()[-1]), said.out + said.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("wanted", "code"), [("D", 0), ("C", 1), ("reachable", 0)])
+def test_a_score_below_it_is_unproved(
+    task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], wanted: str, code: int
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "app.py").write_text(FIXED)
+    (tree / "test_app.py").write_text(TEST)
+
+    got, result, said = told(capsys, "score", task, tree, "--confirm", "0", "--min-grade", wanted)
+
+    assert (got, result["ok"], result["passed"], result["grade"]) == (code, code == 0, 1, "D")
+    assert ("--min-grade asks for C" in result["unproved"]) == (code == 1)
+    assert "unproved" in said.splitlines()[0] or "green" in said.splitlines()[0], said
+
+
+@pytest.mark.slow
+def test_a_run_below_it_ends_unproved_and_ships_its_tree(
+    task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"content": f"```python\n{FIXED}```"}) + "\n")
+    (task / "jumar.toml").write_text('[run]\nmin_grade = "B"\n')
+
+    code, result, said = told(
+        capsys, "run", task, "--agent", "pipeline", "--model", f"script:{script}", "--runs", tmp_path / "runs"
+    )
+
+    assert (code, result["stop"], result["passed"]) == (1, "unproved", 1)
+    assert "--min-grade asks for B" in said
+
+
+def test_an_unknown_grade_is_refused_with_the_known_ones(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["score", str(task), str(task), "--min-grade", "E"]) == 2
+    assert "unknown value 'E' of --min-grade" in capsys.readouterr().err

@@ -1,0 +1,91 @@
+"""Code that looks at the frames of a test, at all objects or at test files is seen; code that logs is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import anyio
+import pytest
+
+from support.judging.real_verifier import Court
+
+LOOKING = {
+    "its caller": "import sys\n\n\ndef f():\n    return sys._getframe(1).f_code.co_consts\n",
+    "by another name": "import sys\n\n\ndef f():\n    return getattr(sys, '_get' + 'frame')(1)\n",
+    "by a traceback": """\
+        def f():
+            try:
+                raise ValueError
+            except ValueError as error:
+                return error.__traceback__.tb_frame.f_back
+        """,
+    "by inspect": "import inspect\n\n\ndef f():\n    return inspect.stack()\n",
+    "by the exception of inspect": """\
+        import inspect
+
+
+        def f():
+            try:
+                raise ValueError
+            except ValueError:
+                return inspect.trace()[0].frame.f_back
+        """,
+    "by a helper of logging": "import logging\n\n\ndef f():\n    return logging.currentframe()\n",
+    "all objects": "import gc\n\n\ndef f():\n    return len(gc.get_objects())\n",
+    "lines of the test": """\
+        import glob
+        import linecache
+
+
+        def f():
+            return linecache.getlines(glob.glob("test_*.py")[0])
+        """,
+    "in the text of a log": """\
+        import logging
+
+
+        def f():
+            logging.getLogger().error("f", stack_info=True)
+        """,
+}
+HONEST = {
+    "logs": "import logging\n\n\ndef f():\n    logging.getLogger().error('said by %s', f)\n",
+    "logs an exception": """\
+        import logging
+
+
+        def f():
+            try:
+                raise ValueError("no")
+            except ValueError:
+                logging.getLogger().exception("caught")
+        """,
+    "computes": "import collections\n\nP = collections.namedtuple('P', 'a b')\n\n\ndef f():\n    return P(1, 2)\n",
+}
+TESTS = "from app import f\n\n\ndef test_f():\n    f()\n\n\ndef test_again():\n    f()\n"
+
+
+def looked(tmp_path: Path, product: str) -> str:
+    court = Court(tmp_path)
+    tree = court.tree({"app.py": dedent(product), "test_app.py": TESTS})
+    ids = court.collect(tree)
+
+    async def run() -> str:
+        report = await court.verifier.run_fresh(tree, ids, files={}, seed=None)
+        assert [str(r.outcome) for r in report.results] == ["passed", "passed"]
+        return report.looked
+
+    return anyio.run(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("product", LOOKING.values(), ids=LOOKING)
+def test_who_looks_is_seen(tmp_path: Path, product: str) -> None:
+    assert looked(tmp_path, product)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("product", HONEST.values(), ids=HONEST)
+def test_who_logs_is_not(tmp_path: Path, product: str) -> None:
+    assert looked(tmp_path, product) == ""
