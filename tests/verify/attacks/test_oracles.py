@@ -22,6 +22,7 @@ import json
 import logging
 import math
 import statistics
+import sys
 import textwrap
 
 import pytest
@@ -31,6 +32,7 @@ from product import value
 
 def test_asks(capsys):
     print("asked for nothing")
+    assert callable(sys.excepthook)
     assert math.isclose(value(2), 2)
     assert collections.Counter([value(1)]) == {1: 1}
     assert heapq.nlargest(1, [value(1), 2]) == [2]

@@ -74,6 +74,8 @@ class AskedNames:
             return is_special(name) or name in self._names or id(owner) in self._classes
         if change.before is GONE:  # what hides a built-in is never for show
             return True
+        if f"__{name}__" in self._loaded.by_owner[id(owner)].before:  # a hook, with what it was beside it
+            return False
         return name in self._names or ((id(owner), name) in self._reached and name not in _list_state(owner))
 
     def imports(self, module: str) -> bool:
