@@ -22,6 +22,7 @@ import json
 import logging
 import math
 import statistics
+import sys
 import textwrap
 
 import pytest
@@ -31,6 +32,7 @@ from product import value
 
 def test_asks(capsys):
     print("asked for nothing")
+    assert callable(sys.excepthook)
     assert math.isclose(value(2), 2)
     assert collections.Counter([value(1)]) == {1: 1}
     assert heapq.nlargest(1, [value(1), 2]) == [2]
@@ -41,6 +43,19 @@ def test_asks(capsys):
     assert bisect.bisect([1, 2], value(2)) == 2
     assert json.loads(json.dumps(value(1))) == 1
     assert logging.getLogger("a").name == "a"
+
+
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+
+def agrees(one, other):
+    assert one == other
+
+
+def test_by_a_helper():
+    agrees(value(Point(1)).x, 1)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -73,6 +88,13 @@ ORACLES = {
 }
 """Ways to change what tests ask."""
 
+LATE = {
+    "a method of a class of the tests": "type(x).__eq__ = lambda a, b: True",
+    "the code of a helper": "sys._getframe(1).f_globals['agrees'].__code__ = (lambda one, other: None).__code__",
+    "a built-in's name in the tests": "sys._getframe(1).f_globals['list'] = lambda *a: [1, 2]",
+}
+"""What the code under test may do when a test calls it; each is a statement."""
+
 HONEST = {
     "nothing": "",
     "print": "import builtins; said = builtins.print; builtins.print = lambda *a, **k: said('#', *a, **k)",
@@ -84,6 +106,7 @@ HONEST = {
     "what no test asks": "import shutil; shutil.which = lambda name: None",
     "reloaded": "import importlib, textwrap, collections.abc, json; importlib.reload(textwrap); importlib.reload(json)",
     "undone": "import math; before = math.isclose; math.isclose = print; math.isclose = before",
+    "a class of the tests": "def mark(kind): kind.marked = print; return kind",
     "subclasses": "import collections, json\nclass Mine(collections.Counter, json.JSONEncoder): __eq__ = print",
 }
 """Programs that change what is theirs to change."""
@@ -93,7 +116,11 @@ def run_with(folder: Path, product: str) -> tuple[tuple[str, ...], list[Outcome]
     """The anomalies and outcomes of a run of the tests above on *product*."""
     court = Court(folder)
     tree = court.tree({"test_it.py": TESTS, "product.py": VALUE + dedent(product) + "\n"})
-    report = anyio.run(lambda: court.verifier.run_fresh(tree, ("test_it.py::test_asks",), files={}, seed=None))
+    report = anyio.run(
+        lambda: court.verifier.run_fresh(
+            tree, ("test_it.py::test_asks", "test_it.py::test_by_a_helper"), files={}, seed=None
+        )
+    )
     return report.anomalies, [result.outcome for result in report.results]
 
 
@@ -107,6 +134,16 @@ def test_a_changed_oracle_is_found(tmp_path: Path, product: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("statement", LATE.values(), ids=LATE)
+def test_what_changes_the_tests_is_found(tmp_path: Path, statement: str) -> None:
+    code = f"import sys\ndef value(x):\n    if type(x) is not int: {statement}\n    return x"
+    anomalies, _ = run_with(tmp_path, code)
+
+    assert anomalies
+    assert all(one.startswith("tampered") for one in anomalies)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("product", HONEST.values(), ids=HONEST)
 def test_an_honest_program_changes_no_oracle(tmp_path: Path, product: str) -> None:
-    assert run_with(tmp_path, product) == ((), [Outcome.PASSED])
+    assert run_with(tmp_path, product) == ((), [Outcome.PASSED, Outcome.PASSED])

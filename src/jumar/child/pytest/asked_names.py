@@ -18,7 +18,8 @@ import sys
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from jumar.child.pytest.loaded_code import FRAMEWORK, GONE, Change, LoadedCode, get_module_name, unwrap_function
+from jumar.child.pytest.code_identity import FRAMEWORK, get_module_name, unwrap_function
+from jumar.child.pytest.loaded_code import GONE, Change, LoadedCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -70,9 +71,11 @@ class AskedNames:
         if isinstance(owner, FunctionType):
             return True
         if isinstance(owner, type):
-            return (name[:2] == name[-2:] == "__") or name in self._names or id(owner) in self._classes
+            return is_special(name) or name in self._names or id(owner) in self._classes
         if change.before is GONE:  # what hides a built-in is never for show
             return True
+        if f"__{name}__" in self._loaded.by_owner[id(owner)].before:  # a hook, with what it was beside it
+            return False
         return name in self._names or ((id(owner), name) in self._reached and name not in _list_state(owner))
 
     def imports(self, module: str) -> bool:
@@ -109,6 +112,11 @@ class AskedNames:
             yield value
             if isinstance(value, ModuleType) and id(value) in self._loaded.by_owner:
                 self._reached.update((id(value), attribute) for attribute in function.__code__.co_names)
+
+
+def is_special(name: str) -> bool:
+    """Return whether Python itself asks for *name*."""
+    return name[:2] == name[-2:] == "__"
 
 
 def _get_package(thing: object) -> str:

@@ -11,27 +11,18 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
-import types
 from itertools import chain, compress
 from operator import attrgetter, is_, methodcaller
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jumar.child.pytest.code_identity import get_module_name, is_code, unwrap_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 # Of our own, whatever becomes of the others.
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names
-
-PARTS = (
-    FunctionType, type, ModuleType, BuiltinFunctionType, MethodType, classmethod, staticmethod, property,
-    type(functools.lru_cache(lambda: None)), types.WrapperDescriptorType, types.MethodDescriptorType,
-    types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
-)  # fmt: skip
-"""Kinds of values that are code. Other values are state, which changes."""
-
-FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest")
-"""Packages that decide what became of a test."""
 
 HOLDERS = frozenset({FunctionType, MethodType, classmethod, staticmethod, property, functools.partial})
 """Kinds of values with a Python function in them."""
@@ -45,7 +36,6 @@ GONE = object()
 _GET_VALUES = methodcaller("values")
 _CLASS_NAMES = vars(type)["__dict__"].__get__
 _MODULE_NAMES = vars(ModuleType)["__dict__"].__get__
-_BASES = vars(type)["__bases__"].__get__
 _SUBCLASSES = type.__subclasses__
 _PARTS_OF_FUNCTION = (attrgetter("__code__"), attrgetter("__defaults__"), attrgetter("__kwdefaults__"))
 
@@ -82,6 +72,11 @@ class LoadedCode:
         self.by_owner: dict[int, Table] = {}
         self._earlier: dict[tuple[int, str], object] = {}
         self._functions: list[FunctionType] = []
+        self._parts: list[list[object]] = [[] for _ in _PARTS_OF_FUNCTION]
+        self._holders: list[FunctionType] = []
+        self._cells: list[Any] = []
+        self._contents: list[object] = []
+        self._groups: list[_Group] = []
         self._add([*_list_modules(), *_list_classes()])
 
     def take(self) -> list[Change]:
@@ -91,28 +86,35 @@ class LoadedCode:
             self._earlier[id(change.owner), change.name] = change.before
             if table := self.by_owner.get(id(change.owner)):
                 self.by_owner[id(change.owner)] = table._replace(before=table.live.copy())  # type: ignore[attr-defined]
-        modules = [one for one in _list_modules() if id(one) not in self.by_owner and not self._lies_inside(one)]
+        if changes:
+            self._parts = [list(map(get, self._functions)) for get in _PARTS_OF_FUNCTION]
+            self._contents = list(map(_get_content, self._cells))
+        self.take_modules(lambda place: not self._inside(place))
+        return changes
+
+    def take_modules(self, wanted: Callable[[str], bool]) -> None:
+        """Take modules that were loaded since, with their classes, if their file, or an empty name, is *wanted*."""
+        new = [one for one in _list_modules() if id(one) not in self.by_owner]
+        modules = [one for one in new if wanted(find_file(one))]
         known = {*self.by_owner, *map(id, modules)}
         kinds = (one for one in _list_classes() if id(one) not in self.by_owner)
         self._add([*modules, *(one for one in kinds if id(sys.modules.get(get_module_name(one))) in known)])
-        return changes
-
-    def _lies_inside(self, module: ModuleType) -> bool:
-        place = _MODULE_NAMES(module).get("__file__")
-        return isinstance(place, str) and self._inside(place)
 
     def _add(self, owners: Iterable[Any]) -> None:
         tables = [Table(one, names, names.copy()) for one in owners for names in [get_names(one)]]
-        self._functions += _list_functions(tables)
-        words = [(one, one.__kwdefaults__) for one in self._functions if one.__kwdefaults__]
+        functions = _list_functions(tables)
+        words = [(one, one.__kwdefaults__) for one in functions if one.__kwdefaults__]
         tables += [Table(one, names, names.copy()) for one, names in words]
+        held = [(one, cell) for one in functions for cell in one.__closure__ or () if is_code(_get_content(cell))]
+        self._functions += functions
+        self._holders += [one for one, _ in held]
+        self._cells += [cell for _, cell in held]
         self.by_owner.update((id(table.owner), table) for table in tables)
-        self._parts = [list(map(get, self._functions)) for get in _PARTS_OF_FUNCTION]
-        held = [(one, cell) for one in self._functions for cell in one.__closure__ or () if is_code(_get_content(cell))]
-        self._holders, self._cells = [one for one, _ in held], [cell for _, cell in held]
-        self._contents = list(map(_get_content, self._cells))
-        keys = list(self.by_owner)
-        self._groups = [_Group(keys[at : at + GROUP], self.by_owner) for at in range(0, len(keys), GROUP)]
+        keys = [id(table.owner) for table in tables]
+        self._groups += [_Group(keys[at : at + GROUP], self.by_owner) for at in range(0, len(keys), GROUP)]
+        self._contents += map(_get_content, self._cells[len(self._contents) :])
+        for get, before in zip(_PARTS_OF_FUNCTION, self._parts):
+            before.extend(map(get, functions))
 
     def find_changes(self) -> Iterator[Change]:
         """Yield everything that has changed, but for what is again what it was before it was taken."""
@@ -180,16 +182,11 @@ def get_names(owner: Any) -> Any:
     return _CLASS_NAMES(owner) if isinstance(owner, type) else _MODULE_NAMES(owner)
 
 
-def get_module_name(thing: Any) -> str:
-    """Return the name of the module in which a function or a class says that it was made."""
-    if isinstance(thing, FunctionType):
-        return str(thing.__module__)
-    return str(_CLASS_NAMES(thing).get("__module__") or "builtins")
-
-
-def is_code(value: object) -> bool:
-    """Return whether *value* is code: a function, a class, a descriptor."""
-    return isinstance(value, PARTS)
+def find_file(owner: Any) -> str:
+    """Return the file of the module that *owner* is, or was made in; empty if there is none."""
+    module = owner if issubclass(type(owner), ModuleType) else sys.modules.get(get_module_name(owner))
+    place = _MODULE_NAMES(module).get("__file__") if isinstance(module, ModuleType) else None
+    return place if isinstance(place, str) else ""
 
 
 def _list_modules() -> list[ModuleType]:
@@ -228,65 +225,3 @@ def _get_content(cell: Any) -> object:
         return cell.cell_contents
     except ValueError:  # nothing is in it
         return None
-
-
-def are_identical(before: Sequence[object], now: Sequence[object]) -> bool:
-    """Return whether both hold the very same objects."""
-    return len(before) == len(now) and all(map(is_, before, now))
-
-
-def unwrap_function(value: object) -> FunctionType | None:
-    """Return the Python function below *value*, without asking *value* for anything that it could answer itself."""
-    for _ in range(4):
-        if isinstance(value, FunctionType):
-            return value
-        if isinstance(value, (classmethod, staticmethod, MethodType)):
-            value = value.__func__
-        elif isinstance(value, property):
-            value = value.fget
-        elif type(value).__name__ == "partial" and type(value).__module__ == "functools":
-            value = value.func  # type: ignore[attr-defined]
-        else:
-            break
-    return None
-
-
-def find_places(value: object) -> list[str]:
-    """Return the files that *value*, a function, a class or any object, comes from."""
-    function = unwrap_function(value)
-    if function is not None:
-        written, loaded = function.__code__.co_filename, function.__globals__.get("__file__")
-        return [place for place in (written, loaded) if isinstance(place, str) and place[:1] != "<"]
-    kind = value if isinstance(value, type) else type(value)
-    module = sys.modules.get(str(kind.__module__))
-    place = getattr(module, "__file__", None)
-    return [place] if isinstance(place, str) else []
-
-
-def is_same_again(before: object, now: object) -> bool:
-    """Return whether *now* is what *before* was, made again from the same source: its module was reloaded."""
-    if isinstance(before, type) and isinstance(now, type):
-        old, new = _CLASS_NAMES(before), _CLASS_NAMES(now)
-        pairs = [*zip(_BASES(before), _BASES(now)), *((old.get(name), new.get(name)) for name in {**old, **new})]
-        same = len(_BASES(before)) == len(_BASES(now)) and get_module_name(before) == get_module_name(now)
-        return same and all(a is b or not (is_code(a) or is_code(b)) or is_same_again(a, b) for a, b in pairs)
-    if type(before) is not type(now) or not isinstance(before, PARTS):
-        return False
-    if isinstance(before, (types.GetSetDescriptorType, types.MemberDescriptorType)):
-        return True  # of a class that was made again
-    one, other = unwrap_function(before), unwrap_function(now)
-    return (
-        one is not None and other is not None and one.__globals__ is other.__globals__ and _have_same_inside(one, other)
-    )
-
-
-def _have_same_inside(one: FunctionType, other: FunctionType) -> bool:
-    given, words = list(zip(one.__defaults__ or (), other.__defaults__ or ())), other.__kwdefaults__ or {}
-    given += [(value, words.get(name)) for name, value in (one.__kwdefaults__ or {}).items()]
-    plain = all(a is b or (type(a) is type(b) and type(a) in (int, str, float) and a == b) for a, b in given)
-    return (
-        plain
-        and one.__code__ == other.__code__
-        and len(one.__defaults__ or ()) == len(other.__defaults__ or ())
-        and not one.__closure__
-    )

@@ -11,11 +11,12 @@ from __future__ import annotations
 import builtins
 import sys
 import time
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from jumar.child.pytest import framework_snapshot as snapshot
+from jumar.child.pytest import code_identity as identity
 from jumar.child.pytest import loaded_code as loaded
-from jumar.child.pytest.asked_names import AskedNames, load_imports
+from jumar.child.pytest.asked_names import AskedNames, is_special, load_imports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -57,7 +58,7 @@ class TamperCheck:
     """
 
     def __init__(self, blame: BlameFinder, send: Send, sources: Sequence[bytes]) -> None:
-        self._foreign, self._send, self._sources = blame.foreign, send, sources
+        self._foreign, self._supports, self._send, self._sources = blame.foreign, blame.supports, send, sources
         self._told: set[str] = set()
         self._hooks: dict[str, Any] = {}
         self._items: dict[str, Any] = {}
@@ -76,7 +77,7 @@ class TamperCheck:
 
     def _look_at_deciding(self) -> None:
         for table in self._deciding:
-            if not loaded.are_identical([*table.before.values()], [*table.live.values()]):
+            if not identity.are_identical([*table.before.values()], [*table.live.values()]):
                 self._look(loaded.find_changed_names(table, dict(table.live)))
 
     def _get_class(self, name: str) -> object:
@@ -101,21 +102,22 @@ class TamperCheck:
             for name in HOOKS:
                 self._judge_hook(name, ())
         self._arm()
-        self._hooks = {name: snapshot.snapshot_hook(self._manager, name) for name in HOOKS}
+        self._hooks = {name: identity.snapshot_hook(self._manager, name) for name in HOOKS}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember the tests and the hooks; by now all of their files, and so the code under test, were imported."""
         started = self._clock()
         self._look_at_all(settled=True)
+        self._code.take_modules(self._supports)
         self._plan(started)
-        self._hooks = {name: snapshot.snapshot_hook(self._manager, name) for name in HOOKS}
-        self._items = {item.nodeid: snapshot.snapshot_test(item) for item in session.items}
+        self._hooks = {name: identity.snapshot_hook(self._manager, name) for name in HOOKS}
+        self._items = {item.nodeid: identity.snapshot_test(item) for item in session.items}
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Check that the test about to run is the collected one, and not what an earlier test made of it."""
-        known, now = self._items.get(item.nodeid), snapshot.snapshot_test(item)
-        if known is not None and not (loaded.are_identical(known.parts, now.parts) and known.content == now.content):
-            same_code = loaded.are_identical(known.parts[:2], now.parts[:2])
+        known, now = self._items.get(item.nodeid), identity.snapshot_test(item)
+        if known is not None and not (identity.are_identical(known.parts, now.parts) and known.content == now.content):
+            same_code = identity.are_identical(known.parts[:2], now.parts[:2])
             if same_code or not self._explained(vars(item).get("_obj")):
                 self._tell(f"the collected test {item.nodeid}")
 
@@ -151,7 +153,7 @@ class TamperCheck:
     def _outcome(self) -> None:
         self._look_at_deciding()
         for name, hook in self._hooks.items():
-            if not snapshot.is_unchanged(self._manager, hook):
+            if not identity.is_unchanged(self._manager, hook):
                 self._judge_hook(name, hook.parts)
 
     def _look_at_all(self, *, settled: bool) -> None:
@@ -160,30 +162,34 @@ class TamperCheck:
         self._look(self._code.find_changes(), settled=settled)
         for name, module in self._modules.items():
             now = sys.modules.get(name)
-            deciding = name.partition(".")[0] in loaded.FRAMEWORK
+            deciding = name.partition(".")[0] in identity.FRAMEWORK
             if now is not module and (deciding or (settled and now is not None and self._asked.imports(name))):
                 self._judge("sys.modules", name, now)
 
     def _look(self, changes: Iterable[loaded.Change], *, lenient: bool = False, settled: bool = False) -> None:
         for change in changes:
-            if not loaded.is_same_again(change.before, change.now) and self._matters(change, settled):
+            if not identity.is_same_again(change.before, change.now) and self._matters(change, settled):
                 self._judge(change.where, change.name, change.now, lenient=lenient)
 
     def _matters(self, change: loaded.Change, settled: bool) -> bool:  # noqa: FBT001  as `_look_at_all` says it
-        """Return whether *change* is in the framework, or by the code under test in what the tests ask."""
-        if change.where.partition(".")[0] in loaded.FRAMEWORK:
+        """Return whether *change* is in the framework, or by the code under test in the tests or what they ask."""
+        if change.where.partition(".")[0] in identity.FRAMEWORK:
             return True
-        return (settled or any(map(self._foreign, loaded.find_places(change.now)))) and change in self._asked
+        foreign = any(map(self._foreign, identity.find_places(change.now)))
+        if self._supports(loaded.find_file(change.owner)):
+            hidden = change.before is loaded.GONE if isinstance(change.owner, ModuleType) else is_special(change.name)
+            return foreign and (isinstance(change.owner, FunctionType) or hidden)
+        return (settled or foreign) and change in self._asked
 
     def _judge_hook(self, name: str, known: Sequence[object]) -> None:
         """Judge what was added to the hook *name*, taken from it, or made of what was there."""
-        among, now = snapshot.contains_identity, snapshot.snapshot_hook(self._manager, name)
+        among, now = identity.contains_identity, identity.snapshot_hook(self._manager, name)
         for function in now.functions:
-            below = loaded.unwrap_function(function)
+            below = identity.unwrap_function(function)
             if not (among(function, known) and (below is None or among(below.__code__, known))):
                 self._judge("the hook", name, function, lenient=True)
         gone = [one for one in known if not among(one, now.parts)]
-        if known and (not loaded.are_identical(known[:2], now.parts[:2]) or any(map(snapshot.is_ours, gone))):
+        if known and (not identity.are_identical(known[:2], now.parts[:2]) or any(map(identity.is_ours, gone))):
             self._tell(f"the hook {name}")
 
     def _judge(self, where: str, name: str, value: object, *, lenient: bool = False) -> None:
@@ -197,12 +203,12 @@ class TamperCheck:
 
         What belongs to nobody is no explanation: no plug-in wants pytest to call `print` in place of a test.
         """
-        places, function = loaded.find_places(value), loaded.unwrap_function(value)
+        places, function = identity.find_places(value), identity.unwrap_function(value)
         if not places or any(map(self._foreign, places)):
             return False
         owner = function if function is not None else value if isinstance(value, type) else type(value)
         package = str(getattr(owner, "__module__", "")).partition(".")[0]
-        return lenient or not (package in loaded.FRAMEWORK or package in getattr(sys, "stdlib_module_names", ()))
+        return lenient or not (package in identity.FRAMEWORK or package in getattr(sys, "stdlib_module_names", ()))
 
     def _tell(self, what: str) -> None:
         if what not in self._told and len(self._told) < TOLD:
