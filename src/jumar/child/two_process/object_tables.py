@@ -5,12 +5,13 @@ Loaded by path on both sides; standard library only, Python 3.8 or newer.
 
 from __future__ import annotations
 
+import abc
 import collections.abc
 import contextlib
 import sys
 from typing import Any
 
-from jumar.child.two_process import codec, proxies
+from jumar.child.two_process import codec, proxies, signatures
 from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFields, OwnFields
 
 SPARE = 256
@@ -21,6 +22,10 @@ EXTRAS = ("filename", "filename2", "name", "path")
 
 CHAIN = 4
 """So many causes of an exception cross with it."""
+
+
+CHECKS = (type.__instancecheck__, abc.ABCMeta.__instancecheck__)
+"""Python's own ways to tell what an instance is. What was registered for an abstract class is not asked for."""
 
 
 class ObjectTables:
@@ -69,7 +74,7 @@ class ObjectTables:
         dead = self._unused_copies()
         for number in list(self._known):
             least = 2 + (number in self._values.shared)
-            if sys.getrefcount(self._known[number]) <= least:
+            if sys.getrefcount(self._known[number]) <= least and not _is_kept(self._known[number]):
                 del self._known[number]
                 self._values.forget(number)
                 dead.append(number)
@@ -143,7 +148,7 @@ class ObjectTables:
         bases = [self.class_form(base, depth + 1) for base in kind.__bases__]
         names, refused = proxies.list_attributes(kind, self._side.names)
         metaclass: Any = type(kind)
-        checks = metaclass.__instancecheck__ is not type.__instancecheck__
+        checks = metaclass.__instancecheck__ not in CHECKS
         return ["C", number, [*self._side.title(kind), bases, names, refused, checks, self._side.list_members(kind)]]
 
     def _state(self, value: Any, number: int, depth: int) -> Any:
@@ -159,7 +164,7 @@ class ObjectTables:
                 entry.seen = entry.held()
                 extra = [encode(value.default_factory, depth + 1)] if name == "defaultdict" else []
                 return [[encode(item, depth + 1) for item in entry.seen], *extra]
-        return None
+        return signatures.describe(value)
 
     def _error_state(self, error: BaseException, depth: int) -> Any:
         encode = self._values.encode
@@ -274,6 +279,8 @@ class ObjectTables:
                 base.__init__(thing, self._values.decode(state[1], depth + 1))
             entry = self._values.share(thing, CHANGING[base], number)
             entry.fill([self._values.decode(item, depth + 1) for item in state[0]])
+        if state is not None and base is object:
+            signatures.apply(thing, state)
         if fields is not None:
             self._copy_fields(thing, fields, depth)
         return thing
@@ -298,3 +305,11 @@ class ObjectTables:
                 object.__setattr__(error, name, decode(form, depth + 1))
         object.__setattr__(error, "__suppress_context__", bool(suppressed))
         return error
+
+
+def _is_kept(proxy: Any) -> bool:
+    """Return whether *proxy* holds attributes of this side."""
+    try:
+        return bool(object.__getattribute__(proxy, "_jumar_kept"))
+    except AttributeError:
+        return False

@@ -54,7 +54,8 @@ class ProductSide(TestsThings):
     """Rights of the tests in the product's process: they may do everything."""
 
     def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
-        self.fatal = (frames.ConnectionLost,)
+        self.fatal = self.unanswered = (frames.ConnectionLost,)
+        self.interrupts = ()
         self._wire, self._paths = wire, paths
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
@@ -109,6 +110,10 @@ class ProductSide(TestsThings):
     def gone(self, why: str) -> Exception:
         """Return the exception for tests that do not keep to the rules."""
         return self.fatal[0](why)
+
+    def misunderstood(self, why: str) -> str:
+        """Return what is answered to a message that cannot be decoded: the test ends there, and no other."""
+        return why
 
     def withheld(self, why: str) -> Exception:
         """Return a result that cannot cross."""

@@ -6,9 +6,12 @@ Loaded by path in the product's process; standard library only, Python 3.8 or ne
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import types
 from typing import Any
+
+from jumar.child.two_process import proxies
 
 
 def make_view(kind: str, shown: tuple[Any, ...]) -> Any:
@@ -19,11 +22,16 @@ def make_view(kind: str, shown: tuple[Any, ...]) -> Any:
 
 
 def wrap_function(mirror: Any) -> Any:
-    """Return a function that calls *mirror*, a function of the tests."""
+    """Return a function that calls *mirror*, a function of the tests, and has what decorators of the product gave it."""
 
     def method(*args: Any, **keywords: Any) -> Any:
         return mirror(*args, **keywords)
 
+    kept = proxies.get_kept_attributes(mirror)
+    for name in ("__name__", "__qualname__", "__doc__"):
+        if kept.get(name):
+            setattr(method, name, kept[name])
+    vars(method).update({name: value for name, value in kept.items() if name not in functools.WRAPPER_ASSIGNMENTS})
     return method
 
 

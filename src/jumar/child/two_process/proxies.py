@@ -131,12 +131,15 @@ class Proxy:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[:2] == "__":
-            object.__setattr__(self, name, value)
+            keep_attribute(self, name, value)
         else:
             find_peer(type(self)).side.assign(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        find_peer(type(self)).side.remove(self, name)
+        if name[:2] == "__":
+            object.__delattr__(self, name)
+        else:
+            find_peer(type(self)).side.remove(self, name)
 
     def __dir__(self) -> Any:
         return find_peer(type(self)).side.list_names(self)
@@ -152,6 +155,18 @@ class Proxy:
 
     def __reduce_ex__(self, _: Any) -> Any:
         raise TypeError(f"a {type(self).__name__} of another process cannot be pickled")
+
+
+def keep_attribute(proxy: Any, name: str, value: Any) -> None:
+    """Set the attribute *name* on this side alone; *proxy* is not dropped then as long as the other side knows it."""
+    object.__setattr__(proxy, "_jumar_kept", True)
+    object.__setattr__(proxy, name, value)
+
+
+def get_kept_attributes(proxy: Any) -> dict[str, Any]:
+    """Return the attributes that *proxy* has on this side alone."""
+    held = vars(Proxy)["__dict__"].__get__(proxy) if isinstance(proxy, Proxy) else {}
+    return {name: value for name, value in held.items() if not name.startswith("_jumar")}
 
 
 class ProxyMember:

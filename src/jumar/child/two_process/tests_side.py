@@ -13,7 +13,7 @@ import unittest
 import warnings
 from typing import Any, NoReturn
 
-from jumar.child.two_process import import_hook, proxies, shared_containers
+from jumar.child.two_process import frames, import_hook, proxies, shared_containers
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.test_environment import ProductEnvironment
 
@@ -52,7 +52,11 @@ class TestsSide:
     def __init__(self, world: ProductEnvironment, fatal: tuple[type, ...]) -> None:
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
-        self.fatal = (ProductLost, KeyboardInterrupt, *self._excusing, *fatal)
+        self.interrupts = tuple(kind for kind in fatal if kind is not frames.ConnectionLost)
+        """Exceptions after which the conversation is taken up again: limits of the time of a test."""
+        self.unanswered = (ProductLost, *self._excusing, *fatal)
+        """Exceptions of the tests' functions that the product does not get."""
+        self.fatal = (KeyboardInterrupt, *self.unanswered)
         self.peer: Any = None
         self.faults = 0
         self.why = ""
@@ -85,6 +89,10 @@ class TestsSide:
     def gone(self, why: str) -> ProductLost:
         """Return the exception for a product that does not keep to the rules."""
         return ProductLost(why)
+
+    def misunderstood(self, why: str) -> NoReturn:
+        """Give up a product that asks for what cannot be decoded."""
+        raise ProductLost(why)
 
     def withheld(self, why: str) -> Exception:
         """Return the exception for a test that hands out what may not leave."""
