@@ -48,9 +48,9 @@ class ObjectTables:
         known: dict[int, int] = self._values.numbers
         return known
 
-    def keep(self, thing: Any) -> int:
-        """Return a number for *thing*, which the other side knows what to make of."""
-        number: int = self._values.number()
+    def keep(self, thing: Any, reserved: int | None = None) -> int:
+        """Return a number for *thing*, which the other side knows what to make of: a new one, or *reserved*."""
+        number: int = reserved or self._values.number()
         self._values.numbers[id(thing)] = number
         self.own[number] = thing
         return number
@@ -251,9 +251,13 @@ class ObjectTables:
                 theirs[key] = ("value", value)
         kept = ("__classcell__", "__module__", "__qualname__", "__doc__")
         ours.update({key: body[key] for key in kept if key in body})
-        number = self.peer.ask("extend", name, tuple(b for b in bases if b is not object), theirs, keywords)
-        kind = proxies.build_proxy_class(name, bases, ours, self.facts(self._values.theirs(number), extends=True))
-        self._classes[number] = kind
+        number = self._values.theirs(self.peer.ask("reserve"))
+        kind = proxies.build_proxy_class(name, bases, ours, self.facts(number, extends=True))
+        self._classes[number] = kind  # what the product registers the class in may cross before the answer
+        told = self.peer.ask("extend", name, tuple(b for b in bases if b is not object), theirs, keywords, number)
+        if told != number:  # it crossed while it was being made
+            type.__setattr__(kind, proxies.NUMBER, self._values.theirs(told))
+            self._classes[told] = kind
         return kind
 
     def _new_mirror(self, form: list[Any], depth: int) -> Any:

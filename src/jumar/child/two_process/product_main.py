@@ -128,13 +128,10 @@ class ProductSide(TestsThings):
             return ["M", self.number(value), value.__name__]
         return None
 
-    def number(self, value: Any) -> int:
-        """Return the number of a thing that is kept for good."""
-        numbers = self.peer.mirrors.numbers
-        known = numbers.get(id(value))
-        if known is None:
-            known = self.peer.mirrors.keep(value)
-        return int(known)
+    def number(self, value: Any, reserved: int | None = None) -> int:
+        """Return the number of a thing that is kept for good; *reserved* if it has none."""
+        known = self.peer.mirrors.numbers.get(id(value))
+        return int(self.peer.mirrors.keep(value, reserved) if known is None else known)
 
     def hand_out(self, form: list[Any]) -> None:
         """Do nothing: the tests may ask for everything."""
@@ -223,8 +220,10 @@ class ProductSide(TestsThings):
         if op == "names":
             given = getattr(values[0], "__all__", None)
             return list(given) if given is not None else [n for n in dir(values[0]) if not n.startswith("_")]
+        if op == "reserve":
+            return self.peer.values.number()
         if op == "extend":
-            return self.number(self._extended(*values))
+            return self.number(self._extended(*values[:4]), values[4])
         return product_operations.perform_operation(op, values, self.peer.mirrors.own)
 
     def _set(self, thing: Any, name: str, *value: Any) -> None:

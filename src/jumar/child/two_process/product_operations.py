@@ -22,7 +22,7 @@ def make_view(kind: str, shown: tuple[Any, ...]) -> Any:
 
 
 def wrap_function(mirror: Any) -> Any:
-    """Return a function that calls *mirror*, a function of the tests, and has what decorators of the product gave it."""
+    """Return a function that calls *mirror*, one of the tests, and has what decorators of the product gave that."""
 
     def method(*args: Any, **keywords: Any) -> Any:
         return mirror(*args, **keywords)
