@@ -106,7 +106,7 @@ class Capabilities:
 
     def _may_step(self, thing: Any) -> bool:
         if isinstance(thing, types.GeneratorType):
-            return self._is_file(thing.gi_code.co_filename)
+            return self.is_file(thing.gi_code.co_filename)
         return is_plain_iterator(type(thing))
 
     def _find_method(self, thing: Any, name: Any) -> Any:
@@ -155,7 +155,7 @@ class Capabilities:
         for _ in range(8):
             if type(function) is not types.FunctionType:
                 return False
-            if self._is_file(function.__globals__.get("__file__")):
+            if self.is_file(function.__globals__.get("__file__")):
                 return True
             function = vars(function).get("__wrapped__")
         return False
@@ -163,9 +163,10 @@ class Capabilities:
     def is_own_class(self, kind: Any) -> bool:
         """Return whether the tests' files define *kind*."""
         module = sys.modules.get(type.__getattribute__(kind, "__module__"))
-        return type(kind) is not proxies.ProxyClass and self._is_file(getattr(module, "__file__", None))
+        return type(kind) is not proxies.ProxyClass and self.is_file(getattr(module, "__file__", None))
 
-    def _is_file(self, name: Any) -> bool:
+    def is_file(self, name: Any) -> bool:
+        """Return whether *name* is the path of one of the tests' files."""
         if type(name) is not str:
             return False
         if name not in self._files:

@@ -11,18 +11,12 @@ import contextlib
 import sys
 from typing import Any
 
-from jumar.child.two_process import codec, proxies, signatures
+from jumar.child.two_process import codec, proxies
 from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFields, OwnFields
+from jumar.child.two_process.wire import exceptions, signatures
 
 SPARE = 256
 """Mirrors beyond those of the last look before it is looked again which of them nobody refers to."""
-
-EXTRAS = ("filename", "filename2", "name", "path")
-"""Attributes that built-in exceptions keep beside their arguments."""
-
-CHAIN = 4
-"""So many causes of an exception cross with it."""
-
 
 CHECKS = (type.__instancecheck__, abc.ABCMeta.__instancecheck__)
 """Python's own ways to tell what an instance is. What was registered for an abstract class is not asked for."""
@@ -74,7 +68,7 @@ class ObjectTables:
         dead = self._unused_copies()
         for number in list(self._known):
             least = 2 + (number in self._values.shared)
-            if sys.getrefcount(self._known[number]) <= least and not _is_kept(self._known[number]):
+            if sys.getrefcount(self._known[number]) <= least and not proxies.is_kept(self._known[number]):
                 del self._known[number]
                 self._values.forget(number)
                 dead.append(number)
@@ -154,7 +148,9 @@ class ObjectTables:
     def _state(self, value: Any, number: int, depth: int) -> Any:
         encode = self._values.encode
         if issubclass(type(value), BaseException):
-            return self._error_state(value, depth)
+            held = vars(value) if self._side.tells_errors(type(value)) else {}
+            known = None if type(value) in self._values.names else held
+            return exceptions.describe(value, known, lambda part: encode(part, depth + 1), depth)
         for base in codec.LASTING:
             if issubclass(type(value), base):
                 return encode(codec.get_bare_value(value, base), depth + 1)
@@ -165,19 +161,6 @@ class ObjectTables:
                 extra = [encode(value.default_factory, depth + 1)] if name == "defaultdict" else []
                 return [[encode(item, depth + 1) for item in entry.seen], *extra]
         return signatures.describe(value)
-
-    def _error_state(self, error: BaseException, depth: int) -> Any:
-        encode = self._values.encode
-        extras = {name: getattr(error, name, None) for name in EXTRAS} if type(error) in self._values.names else {}
-        if type(error) not in self._values.names and self._side.tells_errors(type(error)):
-            extras = vars(error)
-        kept = [[n, encode(v, depth + 1)] for n, v in extras.items() if type(v) in (str, int, float, bool)]
-        arguments = [encode(a, depth + 1) for a in error.args]
-        chain = [None, None]
-        for place, other in enumerate((error.__cause__, error.__context__)):
-            if other is not None and depth < CHAIN:
-                chain[place] = self.tell(other, depth + 1)
-        return [arguments, kept, *chain, error.__suppress_context__]
 
     def _fields_form(self, value: Any, number: int, depth: int) -> Any:
         """Return the form of the public data of *value*, if it is an object of the tests' own classes."""
@@ -294,8 +277,8 @@ class ObjectTables:
         arguments, extras, cause, context, suppressed = state
         args = tuple(decode(a, depth + 1) for a in arguments)
         self._side.admit_error(kind)
-        error = kind.__new__(kind, *args)
         base = next(b for b in kind.__mro__ if b.__module__ == "builtins" and type(b) is not proxies.ProxyClass)
+        error = base.__new__(kind, *args)
         with contextlib.suppress(TypeError, ValueError, AttributeError):
             base.__init__(error, *args)
         object.__setattr__(error, "args", args)
@@ -309,11 +292,3 @@ class ObjectTables:
                 object.__setattr__(error, name, decode(form, depth + 1))
         object.__setattr__(error, "__suppress_context__", bool(suppressed))
         return error
-
-
-def _is_kept(proxy: Any) -> bool:
-    """Return whether *proxy* holds attributes of this side."""
-    try:
-        return bool(object.__getattribute__(proxy, "_jumar_kept"))
-    except AttributeError:
-        return False

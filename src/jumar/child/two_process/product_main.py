@@ -16,8 +16,9 @@ import warnings
 from typing import Any
 
 from jumar.child.channel import join
-from jumar.child.two_process import codec, frames, object_tables, product_operations, proxies, rpc, shared_containers
+from jumar.child.two_process import codec, object_tables, product_operations, proxies, shared_containers
 from jumar.child.two_process.tests_things import TestsThings, build_members
+from jumar.child.two_process.wire import frames, rpc
 
 KEPT_BYTES = 1 << 20
 """Most printed output that is buffered, in bytes; it is sent with the next message, or at this size."""

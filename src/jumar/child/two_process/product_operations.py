@@ -50,6 +50,11 @@ def get_member(thing: Any, owner: Any, name: str) -> Any:
     return bind(found, thing, type(thing)) if bind else found
 
 
+OF_ONE: dict[str, Any] = {
+    "repr": repr, "dir": dir, "copy": copy.copy, "deepcopy": copy.deepcopy}  # fmt: skip
+"""Operations on one thing."""
+
+
 def perform_operation(op: str, values: list[Any], own: dict[int, Any]) -> Any:
     """Perform an operation on a thing of the product.
 
@@ -62,10 +67,10 @@ def perform_operation(op: str, values: list[Any], own: dict[int, Any]) -> Any:
         return values[0](*values[1], **values[2])
     if op == "method":
         return get_method(values[0], own.get(values[1]), values[2])(*values[3], **values[4])
-    if op in ("repr", "dir"):
-        return (repr if op == "repr" else dir)(values[0])
-    if op in ("copy", "deepcopy"):
-        return (copy.copy if op == "copy" else copy.deepcopy)(values[0])
+    if op in OF_ONE:
+        return OF_ONE[op](values[0])
+    if op == "new":
+        return values[0].__new__(values[0], *values[1])
     raise LookupError(op)
 
 

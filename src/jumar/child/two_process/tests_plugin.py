@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.product_guard import ProductGuard
-from jumar.child.two_process import codec, frames, import_hook, object_tables, rpc, tests_side
+from jumar.child.two_process import codec, import_hook, object_tables, tests_side
 from jumar.child.two_process.test_environment import ProductEnvironment
+from jumar.child.two_process.wire import frames, rpc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

@@ -32,7 +32,7 @@ class FrameConnection:
     def __init__(self, reads: int, writes: int) -> None:
         self._reads, self._writes = _raised(reads), _raised(writes)
         self._held = bytearray()
-        """What was read of a message: a reader that is interrupted goes on with the next."""
+        """Bytes of a message that is read in part: a reader that is interrupted goes on from there."""
 
     def close(self) -> None:
         """Close the pipes; doing it twice changes nothing."""
