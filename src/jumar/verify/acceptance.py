@@ -55,7 +55,7 @@ async def accept_green(
         return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
-    whole = GreenCandidate(verifier, lay_held_out(verifier, tree), (*names, *verifier.held_out.ids), excuses)
+    whole = GreenCandidate(verifier, lay_held_out(verifier, tree), tree, (*names, *verifier.held_out.ids), excuses)
     apart, found = await _run_apart(whole)
     rest = replace(whole, ids=_beside(whole.ids, apart), executions=0)
     strengths = _strengths(rest, apart)
