@@ -13,13 +13,15 @@ from typing import Any
 RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"))
 """Starting programs: they could look into the process of the tests."""
 
-CODE = frozenset(("compile", "marshal.loads"))
+CODE = frozenset(("compile", "exec", "marshal.loads"))
+
+MAKERS = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "_pytest", "hypothesis", "ast", "collections",
+          "dataclasses", "enum", "inspect", "attr")  # fmt: skip
+"""Packages that compile and run what they made themselves, or load modules. Nobody else does while tests run: whoever
+else runs text in this process may have been given it by the product."""
 
 READERS = ("typing", "annotationlib")
-"""Modules that run annotations."""
-
-DEPUTIES = ("runpy", "timeit", "code", "codeop", "pdb", "profile", "cProfile", "trace")
-"""Modules that run the text they are given."""
+"""Modules that compile annotations; to run one is refused."""
 
 
 class ProductGuard:
@@ -29,6 +31,8 @@ class ProductGuard:
         self._room, self._side = os.path.realpath(room) + os.sep, side
         self.armed = False
         """True if files of the room may have been loaded."""
+        self.running = False
+        """True if all of them are."""
         self._files = {os.path.join(folder, name) for folder, _, names in os.walk(self._room) for name in names}  # noqa: PTH118  compared as text
         self._frame = sys._getframe  # noqa: SLF001  there is no other way to see who asks
 
@@ -36,11 +40,8 @@ class ProductGuard:
         """See *event*, as the interpreter tells it."""
         if not self.armed:
             return
-        if event == "exec":
-            if self._frame(1).f_globals.get("__name__") in READERS:
-                self._side.unable("a test has annotations evaluated")
-        elif event in CODE:
-            if self._runs_text(self._frame(1)):
+        if event in CODE:
+            if self._runs_text(self._frame(1), event):
                 self._side.unable("a test runs text as code")
         elif event in RUNNING:
             self._side.unable("a test starts a program")
@@ -56,10 +57,12 @@ class ProductGuard:
         place = vars(sys.modules[module]) if module in sys.modules else {}
         return type(place.get(name)) is type and self._of_tests(str(place.get("__file__") or ""))
 
-    def _runs_text(self, frame: Any) -> bool:
-        """Return whether the code that compiles in *frame* is a test, or a module that runs the text it is given."""
-        file, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__"))
-        return module in DEPUTIES or self._of_tests(file)
+    def _runs_text(self, frame: Any, event: str) -> bool:
+        """Return whether what is compiled or run in *frame* may be a text of the product."""
+        module = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if module in READERS:
+            return event == "exec"
+        return module not in MAKERS and (self.running or (event != "exec" and self._of_tests(frame.f_code.co_filename)))
 
     def _leads_astray(self, path: str) -> bool:
         """Return whether *path* leads to the tests' files and may come from code that does not know their place."""
