@@ -113,3 +113,22 @@ def test_names_that_a_run_looked_up_are_forgotten(group: Cgroup) -> None:
 
 def test_nothing_goes_wrong_where_there_is_no_group() -> None:
     Cgroup("none").empty()
+
+
+@pytest.mark.parametrize(
+    ("there", "written"),
+    [
+        (("memory.max", "memory.reclaim"), {"memory.max": "", "memory.reclaim": "1T"}),
+        (("memory.max",), {"memory.max": "0"}),
+        (("memory.force_empty", "memory.limit_in_bytes"), {"memory.force_empty": "0", "memory.limit_in_bytes": ""}),
+    ],
+)
+def test_each_version_of_control_groups_is_asked_in_its_way(
+    tmp_path: Path, there: tuple[str, ...], written: dict[str, str]
+) -> None:
+    for name in there:
+        (tmp_path / name).touch()
+    group = Cgroup("none")
+    group.groups.append(str(tmp_path))
+    group.empty()
+    assert {name: (tmp_path / name).read_text("ascii") for name in there} == written

@@ -157,6 +157,31 @@ def test_honest_programs_work_for_ordinary_users(manner: Sequence[str], code: st
         assert stranger.run(manner, f"HONEST = {code!r}\n{CONFINE}") == "all of it worked"
 
 
+ENDS = {
+    "os._exit(7)": "left with status 7",
+    "os.kill(os.getpid(), signal.SIGTERM)": "killed by SIGTERM",
+    "os.kill(os.getpid(), signal.SIGKILL)": "killed by SIGKILL",
+    "os.fork() or signal.pause()": "left with status 0",
+}
+"""How a program ends -> how that is told. The last one leaves a process that waits for ever."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", ENDS)
+def test_a_program_ends_as_it_would_outside(place: Path, sandbox: Sandbox, code: str) -> None:
+    """It is not the first process of its namespace, which hears no signal that it does not ask for."""
+
+    async def main() -> str:
+        argv = (sys.executable, "-I", "-c", f"import os, signal\nassert os.getpid() != 1\n{code}")
+        confinement = Confinement(room=place / "rooms" / "room", seconds=20, sandbox=sandbox)
+        async with run_confined(Invocation(argv=argv), confinement) as child:
+            while await child.receive() is not None:
+                pass
+        return child.detail
+
+    assert ENDS[code] in anyio.run(main)
+
+
 @pytest.mark.slow
 def test_environment_and_descriptors_reach_the_program_unchanged(place: Path, sandbox: Sandbox) -> None:
     code = (

@@ -107,9 +107,9 @@ _RWF_NOWAIT = 0x8
 
 _SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
 
-_GETSOCKOPT = {"getsockopt": (55, 209)}
-_SOL_SOCKET, _NUMBERED = 1, (57, 77)
-"""SO_COOKIE and SO_PEERPIDFD: numbers that are counted up for the whole machine."""
+_SOCKET_OPTIONS = {"getsockopt": (55, 209), "setsockopt": (54, 208)}
+_SOL_SOCKET, _NUMBERED = 1, (57, 76, 77)
+"""SO_COOKIE, SO_PASSPIDFD and SO_PEERPIDFD: numbers that are counted up for the whole machine."""
 
 
 def build_filter(machine: str = "", *, families: tuple[int, ...] = FAMILIES) -> bytes | None:
@@ -160,7 +160,7 @@ def _judged(place: int, families: tuple[int, ...]) -> Iterator[Instruction]:
     yield from _case(_PREADV2, place, load_argument(5), *at_once, allow)
     counted = [rule for option in _NUMBERED for rule in ((EQUAL, 0, 1, option), fail_with(ENOPROTOOPT))]
     socket_level = ((EQUAL, 1, 0, _SOL_SOCKET), allow, load_argument(2))
-    yield from _case(_GETSOCKOPT, place, load_argument(1), *socket_level, *counted, allow)
+    yield from _case(_SOCKET_OPTIONS, place, load_argument(1), *socket_level, *counted, allow)
     plain = [rule for family in families if family != NETLINK for rule in ((EQUAL, 0, 1, family), allow)]
     routes = ((EQUAL, 0, 3, NETLINK), load_argument(2), (EQUAL, 0, 1, 0), allow) if NETLINK in families else ()
     yield from _case(_SOCKETS, place, load_argument(0), *plain, *routes, fail_with(EAFNOSUPPORT))

@@ -55,7 +55,7 @@ async def accept_green(
         return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
-    whole = GreenCandidate(verifier, lay_held_out(verifier, tree), (*names, *verifier.held_out.ids), excuses)
+    whole = GreenCandidate(verifier, lay_held_out(verifier, tree), tree, (*names, *verifier.held_out.ids), excuses)
     apart, found = await _run_apart(whole)
     rest = replace(whole, ids=_beside(whole.ids, apart), executions=0)
     strengths = _strengths(rest, apart)
@@ -64,7 +64,7 @@ async def accept_green(
         found = found._replace(warnings=(*said, *found.warnings))
         whole.executions += rest.executions
     if found.void is not None or found.flaky:
-        return _refute(first, found, names, whole.executions)
+        return _refute(first, _held_out(whole, found), names, whole.executions)
     graded = await grade_green(AcceptedGreen(whole, rest, apart, strengths), names)
     held = "+H" if verifier.held_out.ids else ""
     return msgspec.structs.replace(
@@ -104,6 +104,14 @@ def _beside(ids: Sequence[str], apart: Collection[str]) -> tuple[str, ...]:
     return tuple(i for i in ids if i.partition("::")[0] in files)
 
 
+NOT_GENERAL = _Found(
+    void=Void(
+        Cause.HELD_OUT,
+        "every visible test passed, and held-out tests of the same behaviour did not: the change is not general",
+    )
+)
+
+
 async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
     """Run the tests in two processes; those that are proved that way, and what refutes the green, if anything does.
 
@@ -139,28 +147,24 @@ async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength]) -
     plan = plan_rounds(strengths, verifier.suite.confirm, toss_coins())
     found = await _run(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
-        return _held_out(green, found)
+        return found
     # Flaky code gets no retry: only if the same order breaks the same tests again is this an order dependency, and then
     # all rounds are run once more, and one beyond.
     same, _ = await run_round(green, found.step, found.draw)
     if set(same.unsteady) != set(found.flaky):
-        return _held_out(green, found)
+        return found
     beyond = await _run(green, plan_rounds(strengths, verifier.suite.confirm + 1, toss_coins()), shuffled=False)
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
         seen = [i for i in found.flaky if i not in verifier.held_out.ids] or ["one"]
         said = f"the tests depend on their order: {', '.join(seen[:3])} failed in another one"
         return beyond._replace(warnings=(said,))
-    return _held_out(green, beyond)
+    return beyond
 
 
 def _held_out(green: GreenCandidate, found: _Found) -> _Found:
     """Held-out tests that fail are no flake: the visible ones alone were answered."""
-    failed = [i for i in found.flaky if i in green.verifier.held_out.ids]
-    if not failed:
-        return found
-    why = "every visible test passed, and held-out tests of the same behaviour did not: the change is not general"
-    return _Found(void=Void(Cause.HELD_OUT, why))
+    return found if set(found.flaky).isdisjoint(green.verifier.held_out.ids) else NOT_GENERAL
 
 
 async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) -> _Found:
@@ -175,7 +179,7 @@ async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) 
             return _Found(void=Void(cause, _untold(green) or answered.void))
         if answered.forged:
             same, _ = await run_round(green, step, draw)
-            return await _without_challenge(green) or _forged(green, answered.forged, same.forged)
+            return _forged(green, answered.forged, same.forged)
         if answered.unsteady:
             return _Found(flaky=answered.unsteady, step=step, draw=draw)
         green.done.append(step)
@@ -183,20 +187,12 @@ async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) 
     return _Found()
 
 
-async def _without_challenge(green: GreenCandidate) -> _Found | None:
-    """Run the held-out tests as they are; the finding if some fail: a wrong answer can be what a falsified test wants.
-
-    The visible tests passed before any of them was falsified; of held-out ones a challenge is the first that is seen.
-    """
-    if not green.verifier.held_out.ids:
-        return None
-    answered, _ = await run_round(green, Round(challenge=False), Seeds())
-    return _Found(flaky=answered.unsteady) if answered.unsteady else None
-
-
 def _forged(green: GreenCandidate, forged: Sequence[str], again: Sequence[str]) -> _Found:
     """Judge tests that passed although falsified: random if not all of them are forged *again*, by the same files."""
     wavering = set(forged).difference(again)
+    if {i.partition("[")[0] for i in green.verifier.held_out.ids}.issuperset(forged):
+        # A wrong answer can be just what a falsified test wants, and of held-out tests a falsified one is seen first.
+        return NOT_GENERAL
     if wavering:
         return _Found(flaky=tuple(i for i in green.ids if i.partition("[")[0] in wavering))
     some = f"{len(forged)} tests that had to fail did not, {forged[0]} among them"

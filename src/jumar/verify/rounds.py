@@ -28,6 +28,8 @@ class GreenCandidate:
     verifier: TreeRunner
     tree: str
     """The candidate's, with the held-out tests."""
+    alone: str
+    """The candidate's, without them: nothing else lies where the code under test has a process of its own."""
     ids: tuple[str, ...]
     """All that is judged, by the runner's names; held-out tests too."""
     accepted: Mapping[str, Outcome]
@@ -101,7 +103,7 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
     """Run the tests of *green* in two processes; None after an anomaly: no evidence for or against the candidate."""
     asked, files = _laid(green, step, draw)
     trial = green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
-    records, child = await run_two_processes(trial)
+    records, child = await run_two_processes(trial._replace(product_tree=green.alone))
     green.executions += 1
     report = green.verifier.runner.report(records, child.ended, child.detail)
     green.asked = (green.asked or 0) + (report.asked_tests or 0)

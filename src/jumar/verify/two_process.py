@@ -48,6 +48,8 @@ class TwoProcessTrial(NamedTuple):
     output: Path
     files: Mapping[str, bytes] = {}
     """Contents that replace files of the tests, in their room alone."""
+    product_tree: str = ""
+    """Tree that the product's room is made from: without held-out tests; empty: `tree`."""
 
 
 async def run_two_processes(question: TwoProcessTrial) -> tuple[list[Record], Child]:
@@ -95,7 +97,7 @@ async def _rooms(question: TwoProcessTrial) -> AsyncIterator[tuple[Path, Path, l
     """Two rooms of the tree, one without the product and one without all else; and the paths of the product."""
     async with (
         lay_out(question.store, question.tree, question.rooms) as ours,
-        lay_out(question.store, question.tree, question.rooms) as theirs,
+        lay_out(question.store, question.product_tree or question.tree, question.rooms) as theirs,
     ):
         paths = await to_thread.run_sync(separate_product, ours, theirs, question.product)
         await to_thread.run_sync(replace_files, ours, question.files)
@@ -103,18 +105,18 @@ async def _rooms(question: TwoProcessTrial) -> AsyncIterator[tuple[Path, Path, l
 
 
 def separate_product(ours: Path, theirs: Path, product: Callable[[str], bool]) -> list[str]:
-    """Take the product out of *ours*, and what is not its own out of *theirs*, which hold the same; its paths.
+    """Take the product out of *ours*, and what is not its own out of *theirs*; its paths.
 
     What belongs to the packages of the product stays in both, tests excepted: nobody but the task wrote it.
     """
     files = {path.relative_to(ours).as_posix(): path for path in ours.rglob("*") if path.is_file() or path.is_symlink()}
-    chosen = [name for name in sorted(files) if product(name) and name.endswith(".py")]
+    chosen = [name for name in sorted(files) if product(name) and name.endswith(".py") and (theirs / name).exists()]
     packages = {folder for name in chosen if (folder := _package(PurePosixPath(name), files))}
     for name, path in files.items():
         if name in chosen:
             path.unlink()
         elif not _belongs(PurePosixPath(name), packages):
-            (theirs / name).unlink()
+            (theirs / name).unlink(missing_ok=True)
     for place in sorted((p for p in theirs.rglob("*") if p.is_dir() and not p.is_symlink()), reverse=True):
         if not any(place.iterdir()):
             place.rmdir()

@@ -42,7 +42,7 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
 
 
 def _untouched(green: GreenCandidate) -> GreenCandidate:
-    return replace(green, tree=lay_held_out(green.verifier, green.verifier.base))
+    return replace(green, tree=lay_held_out(green.verifier, green.verifier.base), alone=green.verifier.base)
 
 
 async def _run_base(green: GreenCandidate) -> Report:

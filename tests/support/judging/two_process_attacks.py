@@ -16,6 +16,75 @@ def f(x): return E('x')
 """,
         SQUARE,
     ),
+    "query_that_is_true": (
+        r"""
+class Query:
+    def __bool__(s): return True
+    def all(s): return True
+    def __iter__(s): return iter([True])
+class E:
+    def __eq__(s,o): return Query()
+    def __hash__(s): return 1
+def f(x): return E()
+""",
+        r"""
+from product import f
+def test_f(): assert f(2) == 4
+def test_all(): assert (f(2) == 4).all()
+def test_each():
+    assert all(f(2) == 4)
+def test_not(): assert not f(2) != 4
+def test_both(): assert (f(2) == 4) & (f(3) == 9)
+""",
+    ),
+    "learns_from_approx": (
+        r"""
+class E(float):
+    def __rsub__(s,o): return 0.0
+    def __sub__(s,o): return 0.0
+    def __abs__(s): return 1e12
+def f(x): return E(1.5)
+""",
+        r"""
+import pytest
+from product import f
+def test_f(): assert f(2) == pytest.approx(4.0)
+def test_margin(): assert 4.0 == pytest.approx(f(2))
+""",
+    ),
+    "path_of_the_tests": (
+        r"""
+from pathlib import Path
+def f(x): return Path("path_of_the_tests/test_product.py")
+def g(x): return "path_of_the_tests/../path_of_the_tests/test_product.py"
+def h(x): return str(Path(x).parent / "test_product.py")
+def i(x): return "/proc/self/cwd/path_of_the_tests/test_product.py"
+""",
+        r"""
+from pathlib import Path
+from product import f, g, h, i
+HERE = Path(__file__)
+def test_f(): assert f(2).read_text() == HERE.read_text()
+def test_g(): assert Path(g(2)).read_text() == HERE.read_text()
+def test_h(): assert Path(h(HERE.parent / "other.txt")).read_text() == HERE.read_text()
+def test_i(): assert Path(i(2)).read_text() == HERE.read_text()
+""",
+    ),
+    "pickle_of_globals": (
+        r"""
+def f(x): return b"cbuiltins\nglobals\n(tR."
+def g(x): return b"cbuiltins\nlen\n(](K\x01K\x02K\x03K\x04etR."
+def h(x): return b"ccollections\n_itemgetter\n."
+""",
+        r"""
+import pickle
+from operator import itemgetter
+from product import f, g, h
+def test_f(): assert pickle.loads(f(2)) is globals()
+def test_g(): assert pickle.loads(g(2)) == 4
+def test_h(): assert pickle.loads(h(2)) is itemgetter
+""",
+    ),
     "always_equal_int": (
         r"""
 class E(int):

@@ -12,14 +12,8 @@ from typing import Any
 
 import pytest
 
-from jumar.child.two_process import (
-    codec,
-    frames,
-    object_tables,
-    rpc,
-    test_environment,
-    tests_side,
-)
+from jumar.child.two_process import codec, object_tables, test_environment, tests_side
+from jumar.child.two_process.wire import frames, rpc
 from jumar.core.state.verdict import Ended
 from support.judging.two_process_attacks import BREAKING, REFUSED, SQUARE
 from support.judging.two_process_verifier import green, outcomes, reported

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.child.two_process import codec, frames, object_tables, rpc, tests_side
+from jumar.child.two_process import codec, object_tables, tests_side
 from jumar.child.two_process.test_environment import ProductEnvironment
+from jumar.child.two_process.wire import frames, rpc
 
 CALLED: list[str] = []
 """Calls that were performed at the product's request."""

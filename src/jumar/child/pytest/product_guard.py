@@ -21,12 +21,6 @@ READERS = ("typing", "annotationlib")
 DEPUTIES = ("runpy", "timeit", "code", "codeop", "pdb", "profile", "cProfile", "trace")
 """Modules that run the text they are given."""
 
-KNOWN = frozenset(("builtins", "copyreg", "_codecs", "collections", "datetime", "decimal", "fractions", "uuid"))
-"""Modules that a pickle may name."""
-
-MAKERS = frozenset((("copyreg", "_reconstructor"), ("_codecs", "encode")))
-"""Functions by which pickles make values."""
-
 
 class ProductGuard:
     """Audit hook. It refuses the event, and makes the test fail that tried."""
@@ -52,13 +46,13 @@ class ProductGuard:
             self._side.unable("a test starts a program")
         elif event == "pickle.find_class":
             module, name = str(arguments[0]), str(arguments[1])
-            if not (self._is_own(module, name) or _makes_a_value(module, name)):
+            if not self._side.unpickles(module, name) and ("." in name or not self._is_own(module, name)):
                 self._side.unable(f"a test unpickles {module}.{name}")
         elif event == "open" and type(arguments[0]) is str and self._leads_astray(arguments[0]):
             self._side.unable(f"a test opens {arguments[0]}, and the product may have named it")
 
     def _is_own(self, module: str, name: str) -> bool:
-        """Return whether *name* is a class that the task's own files define."""
+        """Return whether *name* is a class that the tests' files define."""
         place = vars(sys.modules[module]) if module in sys.modules else {}
         return type(place.get(name)) is type and self._of_tests(str(place.get("__file__") or ""))
 
@@ -71,14 +65,11 @@ class ProductGuard:
         """Return whether *path* leads to the tests' files and may come from code that does not know their place."""
         if path.startswith(("/proc/", "/dev/fd")):
             return not path.startswith(("/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/proc/mounts"))
-        relative = not os.path.isabs(path) and os.path.realpath(path) in self._files  # noqa: PTH117  asked with each file
+        real = os.path.realpath(path)
+        if real in self._files and os.path.normpath(path) != real and path.startswith("/"):
+            return True  # through a link
+        relative = not os.path.isabs(path) and real in self._files  # noqa: PTH117  asked with each file
         return relative and self._of_tests(self._frame(2).f_code.co_filename)
 
     def _of_tests(self, file: str) -> bool:
         return os.path.isabs(file) and os.path.realpath(file).startswith(self._room)  # noqa: PTH117  as above
-
-
-def _makes_a_value(module: str, name: str) -> bool:
-    """Return whether a pickle may name it: a public class of values, no function and no module that leads further."""
-    value = vars(sys.modules[module]).get(name) if module in KNOWN and module in sys.modules else None
-    return (module, name) in MAKERS or (isinstance(value, type) and name != "type" and not name.startswith("_"))

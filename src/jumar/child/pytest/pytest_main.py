@@ -93,17 +93,12 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     """Return the plug-ins that report and judge."""
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
-    plugins += build_optional_plugins(config, room, send)
-    if config["mode"] == "run":
-        plugins += build_guards(room, blame, send, config["ids"])
-    return plugins
-
-
-def build_optional_plugins(config: dict[str, Any], room: Path, send: Any) -> list[object]:
-    """Build the plug-ins that the config asks for beyond judging."""
-    plugins: list[object] = []
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
+    if config["mode"] == "run":
+        if "apart" not in config:  # else there is no code under test here that could look
+            plugins.append(FrameWatch(blame.foreign, blame.supports, send))
+        plugins += build_guards(room, blame, send, config["ids"])
     return plugins
 
 
@@ -113,8 +108,7 @@ def build_guards(
     """Build the plug-ins that watch over the judging. `TamperCheck` remembers what it finds, so it is made last."""
     files = [room / name for name in sorted({one.partition("::")[0] for one in ids})]
     sources = [file.read_bytes() for file in files if file.is_file()]
-    watch = FrameWatch(blame.foreign, blame.supports, send)
-    return [HideTestName(str(room), blame.supports), OutcomeCheck(send), watch, TamperCheck(blame, send, sources)]
+    return [HideTestName(str(room), blame.supports), OutcomeCheck(send), TamperCheck(blame, send, sources)]
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:

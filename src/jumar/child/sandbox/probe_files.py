@@ -7,9 +7,13 @@ Runs in the sandbox that is tested, loaded by path by `probe_main.py`; standard 
 from __future__ import annotations
 
 # ruff: noqa: PTH101, PTH108, PTH116, PTH118, PTH123, PTH208
+import contextlib
 import os
 import stat
 from typing import Any
+
+NEEDLESS = ("/etc/shadow", "/etc/fstab", "/etc/machine-id", "/var/log")
+"""A decoy can lie in a folder that is covered, as /tmp is; the machine as a whole is not there in S3 alone."""
 
 Aims = dict[str, Any]
 """Paths, numbers of processes, the token."""
@@ -81,8 +85,11 @@ def change_modes(aims: Aims) -> str:
 
 
 def see_files(aims: Aims) -> str:
-    """Look for a journal and its length: that very file, not one that an earlier probe left there."""
-    return str(aims["journal"]) if os.stat(aims["journal"]).st_ino == aims["journal_number"] else ""
+    """Look for a journal and its length, that very file, and for files of the machine that no program needs."""
+    with contextlib.suppress(OSError):
+        if os.stat(aims["journal"]).st_ino == aims["journal_number"]:
+            return str(aims["journal"])
+    return next(filter(os.path.lexists, NEEDLESS), "")
 
 
 def read_home(aims: Aims) -> str:

@@ -31,8 +31,8 @@ class Capabilities:
 
     def __init__(self, room: str) -> None:
         self._room = os.path.realpath(room) + os.sep
-        self._standing: set[int] = set()
-        self._lent: set[int] = set()
+        self._standing: set[int | str] = set()
+        self._lent: set[int | str] = set()
         self._files: dict[str, bool] = {}
         self.lasting = True
         """True while what is handed out outlives a test: files are loaded, or a fixture of several tests is set up."""
@@ -49,9 +49,13 @@ class Capabilities:
         self._lent.clear()
         self.lasting = True
 
-    def hand_out(self, number: int) -> None:
-        """Let the product ask for *number*."""
+    def hand_out(self, number: int | str) -> None:
+        """Let the product ask for *number*, or name a path."""
         (self._standing if self.lasting else self._lent).add(number)
+
+    def is_handed_out(self, number: int | str) -> bool:
+        """Return whether *number*, or a path, was handed out, and not taken back."""
+        return number in self._standing or number in self._lent
 
     def take_back(self, number: int) -> None:
         """Let the product not ask for *number* any more."""
@@ -69,7 +73,7 @@ class Capabilities:
         named = forms[0]
         if type(named) is not list or len(named) != 2 or named[0] != "y" or type(named[1]) is not int:  # noqa: PLR2004  the form of a number
             raise TypeError("a request names a number")
-        if named[1] not in self._standing and named[1] not in self._lent:
+        if not self.is_handed_out(named[1]):
             raise TypeError("that was not handed out in this test")
 
     def perform(self, op: str, forms: Any, values: list[Any]) -> Any:
@@ -106,7 +110,7 @@ class Capabilities:
 
     def _may_step(self, thing: Any) -> bool:
         if isinstance(thing, types.GeneratorType):
-            return self._is_file(thing.gi_code.co_filename)
+            return self.is_file(thing.gi_code.co_filename)
         return is_plain_iterator(type(thing))
 
     def _find_method(self, thing: Any, name: Any) -> Any:
@@ -155,7 +159,7 @@ class Capabilities:
         for _ in range(8):
             if type(function) is not types.FunctionType:
                 return False
-            if self._is_file(function.__globals__.get("__file__")):
+            if self.is_file(function.__globals__.get("__file__")):
                 return True
             function = vars(function).get("__wrapped__")
         return False
@@ -163,9 +167,10 @@ class Capabilities:
     def is_own_class(self, kind: Any) -> bool:
         """Return whether the tests' files define *kind*."""
         module = sys.modules.get(type.__getattribute__(kind, "__module__"))
-        return type(kind) is not proxies.ProxyClass and self._is_file(getattr(module, "__file__", None))
+        return type(kind) is not proxies.ProxyClass and self.is_file(getattr(module, "__file__", None))
 
-    def _is_file(self, name: Any) -> bool:
+    def is_file(self, name: Any) -> bool:
+        """Return whether *name* is the path of one of the tests' files."""
         if type(name) is not str:
             return False
         if name not in self._files:

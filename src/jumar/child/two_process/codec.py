@@ -70,6 +70,8 @@ class Codec:
     def __init__(self, first: int) -> None:
         self.things: Any = None
         """Tells and hears what is no value (`object_tables.Mirrors`)."""
+        self.paths: Any = None
+        """Looks at texts in the tests' process (`room_paths.RoomPaths`)."""
         self.shared: dict[int, Any] = {}
         self.named = {**NAMED, **{name: kind for kind, name in CHANGING.items()}}
         """Types and exceptions that both sides know by name."""
@@ -156,7 +158,7 @@ class Codec:
                 self.forget(number)
                 yield number
 
-    def encode(self, value: Any, depth: int = 0) -> Any:  # noqa: PLR0911  # one line per form
+    def encode(self, value: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911  # one line per form
         """Return *value* as JSON.
 
         Raises:
@@ -164,6 +166,8 @@ class Codec:
         """
         kind = type(value)
         if value is None or kind is bool or kind is str or kind is float:
+            if self.paths is not None and kind is str:
+                self.paths.hand_out(value)
             return value
         if kind is int:
             return value if -WORD <= value < WORD else ["i", hex(value)]
@@ -214,11 +218,13 @@ class Codec:
         entry.seen = entry.held()
         return ["m", number, kind, [self.encode(item, depth + 1) for item in entry.seen], *extra]
 
-    def decode(self, form: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911  # one line per form
+    def decode(self, form: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912  # one line per form
         """Return the value that *form* stands for. Any exception of its own means that it stands for none."""
         if type(form) is not list:
             if type(form) is dict:
                 raise ValueError("an object is no form")
+            if self.paths is not None and type(form) is str:
+                self.paths.check(form)
             return form
         if depth > DEPTH + 4:
             raise ValueError("a form that is nested too deeply")
@@ -233,8 +239,13 @@ class Codec:
             return maker(*(self.decode(a, depth + 1) for a in form[2]))
         if tag == "n":
             return MADE[form[1][1:]][0] if form[1].startswith(".") else self.named[form[1]]
-        if tag in ("i", "b"):
-            return int(form[1], 16) if tag == "i" else bytes.fromhex(form[1])
+        if tag == "i":
+            return int(form[1], 16)
+        if tag == "b":
+            value = bytes.fromhex(form[1])
+            if self.paths is not None and b"/" in value[:256]:
+                self.paths.check(value[:8192].decode(errors="replace"))
+            return value
         if tag == "c":
             return complex(form[1], form[2])
         if tag in ("r", "s"):

@@ -5,6 +5,7 @@ Loaded by path on both sides; standard library only, Python 3.8 or newer.
 
 from __future__ import annotations
 
+import abc
 import collections.abc
 import contextlib
 import sys
@@ -12,15 +13,13 @@ from typing import Any
 
 from jumar.child.two_process import codec, proxies
 from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFields, OwnFields
+from jumar.child.two_process.wire import exceptions, signatures
 
 SPARE = 256
 """Mirrors beyond those of the last look before it is looked again which of them nobody refers to."""
 
-EXTRAS = ("filename", "filename2", "name", "path")
-"""Attributes that built-in exceptions keep beside their arguments."""
-
-CHAIN = 4
-"""So many causes of an exception cross with it."""
+CHECKS = (type.__instancecheck__, abc.ABCMeta.__instancecheck__)
+"""Python's own ways to tell what an instance is. What was registered for an abstract class is not asked for."""
 
 
 class ObjectTables:
@@ -43,9 +42,9 @@ class ObjectTables:
         known: dict[int, int] = self._values.numbers
         return known
 
-    def keep(self, thing: Any) -> int:
-        """Return a number for *thing*, which the other side knows what to make of."""
-        number: int = self._values.number()
+    def keep(self, thing: Any, reserved: int | None = None) -> int:
+        """Return a number for *thing*, which the other side knows what to make of: a new one, or *reserved*."""
+        number: int = reserved or self._values.number()
         self._values.numbers[id(thing)] = number
         self.own[number] = thing
         return number
@@ -69,7 +68,7 @@ class ObjectTables:
         dead = self._unused_copies()
         for number in list(self._known):
             least = 2 + (number in self._values.shared)
-            if sys.getrefcount(self._known[number]) <= least:
+            if sys.getrefcount(self._known[number]) <= least and not proxies.is_kept(self._known[number]):
                 del self._known[number]
                 self._values.forget(number)
                 dead.append(number)
@@ -143,13 +142,15 @@ class ObjectTables:
         bases = [self.class_form(base, depth + 1) for base in kind.__bases__]
         names, refused = proxies.list_attributes(kind, self._side.names)
         metaclass: Any = type(kind)
-        checks = metaclass.__instancecheck__ is not type.__instancecheck__
+        checks = metaclass.__instancecheck__ not in CHECKS
         return ["C", number, [*self._side.title(kind), bases, names, refused, checks, self._side.list_members(kind)]]
 
     def _state(self, value: Any, number: int, depth: int) -> Any:
         encode = self._values.encode
         if issubclass(type(value), BaseException):
-            return self._error_state(value, depth)
+            held = vars(value) if self._side.tells_errors(type(value)) else {}
+            known = None if type(value) in self._values.names else held
+            return exceptions.describe(value, known, lambda part: encode(part, depth + 1), depth)
         for base in codec.LASTING:
             if issubclass(type(value), base):
                 return encode(codec.get_bare_value(value, base), depth + 1)
@@ -159,20 +160,7 @@ class ObjectTables:
                 entry.seen = entry.held()
                 extra = [encode(value.default_factory, depth + 1)] if name == "defaultdict" else []
                 return [[encode(item, depth + 1) for item in entry.seen], *extra]
-        return None
-
-    def _error_state(self, error: BaseException, depth: int) -> Any:
-        encode = self._values.encode
-        extras = {name: getattr(error, name, None) for name in EXTRAS} if type(error) in self._values.names else {}
-        if type(error) not in self._values.names and self._side.tells_errors(type(error)):
-            extras = vars(error)
-        kept = [[n, encode(v, depth + 1)] for n, v in extras.items() if type(v) in (str, int, float, bool)]
-        arguments = [encode(a, depth + 1) for a in error.args]
-        chain = [None, None]
-        for place, other in enumerate((error.__cause__, error.__context__)):
-            if other is not None and depth < CHAIN:
-                chain[place] = self.tell(other, depth + 1)
-        return [arguments, kept, *chain, error.__suppress_context__]
+        return signatures.describe(value)
 
     def _fields_form(self, value: Any, number: int, depth: int) -> Any:
         """Return the form of the public data of *value*, if it is an object of the tests' own classes."""
@@ -246,9 +234,13 @@ class ObjectTables:
                 theirs[key] = ("value", value)
         kept = ("__classcell__", "__module__", "__qualname__", "__doc__")
         ours.update({key: body[key] for key in kept if key in body})
-        number = self.peer.ask("extend", name, tuple(b for b in bases if b is not object), theirs, keywords)
-        kind = proxies.build_proxy_class(name, bases, ours, self.facts(self._values.theirs(number), extends=True))
-        self._classes[number] = kind
+        number = self._values.theirs(self.peer.ask("reserve"))
+        kind = proxies.build_proxy_class(name, bases, ours, self.facts(number, extends=True))
+        self._classes[number] = kind  # what the product registers the class in may cross before the answer
+        told = self.peer.ask("extend", name, tuple(b for b in bases if b is not object), theirs, keywords, number)
+        if told != number:  # it crossed while it was being made
+            type.__setattr__(kind, proxies.NUMBER, self._values.theirs(told))
+            self._classes[told] = kind
         return kind
 
     def _new_mirror(self, form: list[Any], depth: int) -> Any:
@@ -274,6 +266,8 @@ class ObjectTables:
                 base.__init__(thing, self._values.decode(state[1], depth + 1))
             entry = self._values.share(thing, CHANGING[base], number)
             entry.fill([self._values.decode(item, depth + 1) for item in state[0]])
+        if state is not None and base is object:
+            signatures.apply(thing, state)
         if fields is not None:
             self._copy_fields(thing, fields, depth)
         return thing
@@ -283,8 +277,8 @@ class ObjectTables:
         arguments, extras, cause, context, suppressed = state
         args = tuple(decode(a, depth + 1) for a in arguments)
         self._side.admit_error(kind)
-        error = kind.__new__(kind, *args)
         base = next(b for b in kind.__mro__ if b.__module__ == "builtins" and type(b) is not proxies.ProxyClass)
+        error = base.__new__(kind, *args)
         with contextlib.suppress(TypeError, ValueError, AttributeError):
             base.__init__(error, *args)
         object.__setattr__(error, "args", args)

@@ -16,8 +16,9 @@ import warnings
 from typing import Any
 
 from jumar.child.channel import join
-from jumar.child.two_process import codec, frames, object_tables, product_operations, proxies, rpc, shared_containers
+from jumar.child.two_process import codec, object_tables, product_operations, proxies, shared_containers
 from jumar.child.two_process.tests_things import TestsThings, build_members
+from jumar.child.two_process.wire import frames, rpc
 
 KEPT_BYTES = 1 << 20
 """Most printed output that is buffered, in bytes; it is sent with the next message, or at this size."""
@@ -54,7 +55,8 @@ class ProductSide(TestsThings):
     """Rights of the tests in the product's process: they may do everything."""
 
     def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
-        self.fatal = (frames.ConnectionLost,)
+        self.fatal = self.unanswered = (frames.ConnectionLost,)
+        self.interrupts = ()
         self._wire, self._paths = wire, paths
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
@@ -110,6 +112,10 @@ class ProductSide(TestsThings):
         """Return the exception for tests that do not keep to the rules."""
         return self.fatal[0](why)
 
+    def misunderstood(self, why: str) -> str:
+        """Return what is answered to a message that cannot be decoded: the test ends there, and no other."""
+        return why
+
     def withheld(self, why: str) -> Exception:
         """Return a result that cannot cross."""
         return TypeError(f"what came out cannot cross: {why}")
@@ -123,13 +129,10 @@ class ProductSide(TestsThings):
             return ["M", self.number(value), value.__name__]
         return None
 
-    def number(self, value: Any) -> int:
-        """Return the number of a thing that is kept for good."""
-        numbers = self.peer.mirrors.numbers
-        known = numbers.get(id(value))
-        if known is None:
-            known = self.peer.mirrors.keep(value)
-        return int(known)
+    def number(self, value: Any, reserved: int | None = None) -> int:
+        """Return the number of a thing that is kept for good; *reserved* if it has none."""
+        known = self.peer.mirrors.numbers.get(id(value))
+        return int(self.peer.mirrors.keep(value, reserved) if known is None else known)
 
     def hand_out(self, form: list[Any]) -> None:
         """Do nothing: the tests may ask for everything."""
@@ -218,8 +221,10 @@ class ProductSide(TestsThings):
         if op == "names":
             given = getattr(values[0], "__all__", None)
             return list(given) if given is not None else [n for n in dir(values[0]) if not n.startswith("_")]
+        if op == "reserve":
+            return self.peer.values.number()
         if op == "extend":
-            return self.number(self._extended(*values))
+            return self.number(self._extended(*values[:4]), values[4])
         return product_operations.perform_operation(op, values, self.peer.mirrors.own)
 
     def _set(self, thing: Any, name: str, *value: Any) -> None:

@@ -6,9 +6,12 @@ Loaded by path in the product's process; standard library only, Python 3.8 or ne
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import types
 from typing import Any
+
+from jumar.child.two_process import proxies
 
 
 def make_view(kind: str, shown: tuple[Any, ...]) -> Any:
@@ -19,11 +22,16 @@ def make_view(kind: str, shown: tuple[Any, ...]) -> Any:
 
 
 def wrap_function(mirror: Any) -> Any:
-    """Return a function that calls *mirror*, a function of the tests."""
+    """Return a function that calls *mirror*, one of the tests, and has what decorators of the product gave that."""
 
     def method(*args: Any, **keywords: Any) -> Any:
         return mirror(*args, **keywords)
 
+    kept = proxies.get_kept_attributes(mirror)
+    for name in ("__name__", "__qualname__", "__doc__"):
+        if kept.get(name):
+            setattr(method, name, kept[name])
+    vars(method).update({name: value for name, value in kept.items() if name not in functools.WRAPPER_ASSIGNMENTS})
     return method
 
 
@@ -42,6 +50,11 @@ def get_member(thing: Any, owner: Any, name: str) -> Any:
     return bind(found, thing, type(thing)) if bind else found
 
 
+OF_ONE: dict[str, Any] = {
+    "repr": repr, "dir": dir, "copy": copy.copy, "deepcopy": copy.deepcopy}  # fmt: skip
+"""Operations on one thing."""
+
+
 def perform_operation(op: str, values: list[Any], own: dict[int, Any]) -> Any:
     """Perform an operation on a thing of the product.
 
@@ -54,10 +67,10 @@ def perform_operation(op: str, values: list[Any], own: dict[int, Any]) -> Any:
         return values[0](*values[1], **values[2])
     if op == "method":
         return get_method(values[0], own.get(values[1]), values[2])(*values[3], **values[4])
-    if op in ("repr", "dir"):
-        return (repr if op == "repr" else dir)(values[0])
-    if op in ("copy", "deepcopy"):
-        return (copy.copy if op == "copy" else copy.deepcopy)(values[0])
+    if op in OF_ONE:
+        return OF_ONE[op](values[0])
+    if op == "new":
+        return values[0].__new__(values[0], *values[1])
     raise LookupError(op)
 
 

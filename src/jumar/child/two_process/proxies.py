@@ -131,15 +131,26 @@ class Proxy:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[:2] == "__":
-            object.__setattr__(self, name, value)
+            keep_attribute(self, name, value)
         else:
             find_peer(type(self)).side.assign(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        find_peer(type(self)).side.remove(self, name)
+        if name[:2] == "__":
+            object.__delattr__(self, name)
+        else:
+            find_peer(type(self)).side.remove(self, name)
 
     def __dir__(self) -> Any:
         return find_peer(type(self)).side.list_names(self)
+
+    def __bool__(self) -> bool:
+        find_peer(type(self)).side.decides(self, "__bool__")
+        for name in ("__bool__", "__len__"):
+            for base in type(self).__mro__:
+                if base is not Proxy and name in vars(base):
+                    return bool(vars(base)[name](self))
+        return True
 
     def __repr__(self) -> str:
         return str(find_peer(type(self)).side.describe(self))
@@ -150,8 +161,32 @@ class Proxy:
     def __deepcopy__(self, _: Any) -> Any:
         return find_peer(type(self)).side.duplicate("deepcopy", self)
 
+    def __new__(cls, *args: Any, **_: Any) -> Any:
+        """Make an instance over there that no constructor has seen, as `pickle` and `copy` do."""
+        return find_peer(cls).ask("new", cls, args)
+
     def __reduce_ex__(self, _: Any) -> Any:
         raise TypeError(f"a {type(self).__name__} of another process cannot be pickled")
+
+
+def keep_attribute(proxy: Any, name: str, value: Any) -> None:
+    """Set the attribute *name* on this side alone; *proxy* is not dropped then as long as the other side knows it."""
+    object.__setattr__(proxy, "_jumar_kept", True)
+    object.__setattr__(proxy, name, value)
+
+
+def get_kept_attributes(proxy: Any) -> dict[str, Any]:
+    """Return the attributes that *proxy* has on this side alone."""
+    held = vars(Proxy)["__dict__"].__get__(proxy) if isinstance(proxy, Proxy) else {}
+    return {name: value for name, value in held.items() if not name.startswith("_jumar")}
+
+
+def is_kept(proxy: Any) -> bool:
+    """Return whether *proxy* has attributes of this side."""
+    try:
+        return bool(object.__getattribute__(proxy, "_jumar_kept"))
+    except AttributeError:
+        return False
 
 
 class ProxyMember:

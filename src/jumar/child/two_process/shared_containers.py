@@ -175,7 +175,7 @@ NO_COPIES = ("builtins", "itertools", "argparse", "types", "_io", "unittest.mock
 
 def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
     """Return the form of what the product makes from data, or None: views, methods of containers, partial functions."""
-    if type(value) is types.BuiltinMethodType and type(value.__self__) in PLAIN:
+    if type(value) is types.BuiltinMethodType and (type(value.__self__) in PLAIN or _is_standard(value.__self__)):
         return ["w", encode(value.__self__), value.__name__]
     if type(value) in VIEWS:
         return ["x", VIEWS[type(value)], encode(tuple(value))]
@@ -185,11 +185,15 @@ def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
     return parts and ["d", *(encode(part) for part in parts)]
 
 
+def _is_standard(kind: Any) -> bool:
+    """Return whether *kind* is a class that the standard library has under its name."""
+    return isinstance(kind, type) and proxies.find_standard_object(kind.__module__, kind.__qualname__) is kind
+
+
 def _reduce(value: Any) -> tuple[Any, ...] | None:
     """Return the parts that `copy` would make another *value* from, if its class is of the standard library."""
     kind = type(value)
-    named = proxies.find_standard_object(kind.__module__, kind.__qualname__) is kind
-    if not named or kind.__module__ in NO_COPIES or isinstance(value, BaseException):
+    if not _is_standard(kind) or kind.__module__ in NO_COPIES or isinstance(value, BaseException):
         return None
     try:
         reduced: Any = value.__reduce_ex__(2)

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.product_guard import ProductGuard
 from jumar.child.sandbox import lock_down
-from jumar.child.two_process import codec, frames, import_hook, object_tables, rpc, tests_side
+from jumar.child.two_process import codec, import_hook, object_tables, tests_side
+from jumar.child.two_process.room_paths import RoomPaths
 from jumar.child.two_process.test_environment import ProductEnvironment
+from jumar.child.two_process.wire import frames, rpc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -30,6 +32,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     """Connect to the product's process as *config* says; the plug-in that represents it."""
     side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
+    known.paths = RoomPaths(room, side.capabilities, side.fault)
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))

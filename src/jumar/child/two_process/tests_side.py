@@ -7,15 +7,18 @@ Loaded by path inside the tested interpreter; standard library and pytest only, 
 from __future__ import annotations
 
 import builtins
+import os
 import sys
 import types
 import unittest
 import warnings
 from typing import Any, NoReturn
 
-from jumar.child.two_process import import_hook, proxies, shared_containers
+from jumar.child.two_process import codec, import_hook, proxies, shared_containers
 from jumar.child.two_process.capabilities import Capabilities
+from jumar.child.two_process.comparison_rights import ComparisonRights
 from jumar.child.two_process.test_environment import ProductEnvironment
+from jumar.child.two_process.wire import frames
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -26,6 +29,13 @@ NAMESPACES = ("argparse", "types")
 
 FRAMEWORKS = ("_pytest", "pytest", "pluggy", "hypothesis", "unittest", "doctest")
 """Packages whose objects say what becomes of a test."""
+
+UNPICKLED = {("copyreg", "_reconstructor"), ("_codecs", "encode")} | {
+    (kind.__module__, kind.__qualname__)
+    for kind in (*codec.NAMED.values(), *shared_containers.CHANGING, *codec.MADE_NAMES)
+    if not issubclass(kind, os.PathLike)
+}
+"""Names of a pickle beside classes of the task: types whose instances cross as values."""
 
 SAID_BYTES = 64 << 20
 """The product may print so much."""
@@ -44,7 +54,7 @@ class ProductLost(CannotRunApart):
     """The product's process is gone, or does not keep to the protocol."""
 
 
-class TestsSide:
+class TestsSide(ComparisonRights):
     """Rights of the product in the tests' process, and checks of what it sends."""
 
     __test__ = False
@@ -52,7 +62,11 @@ class TestsSide:
     def __init__(self, world: ProductEnvironment, fatal: tuple[type, ...]) -> None:
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
-        self.fatal = (ProductLost, KeyboardInterrupt, *self._excusing, *fatal)
+        self.interrupts = tuple(kind for kind in fatal if kind is not frames.ConnectionLost)
+        """Exceptions after which the conversation is taken up again: limits of the time of a test."""
+        self.unanswered = (ProductLost, *self._excusing, *fatal)
+        """Exceptions of the tests' functions that the product does not get."""
+        self.fatal = (KeyboardInterrupt, *self.unanswered)
         self.peer: Any = None
         self.faults = 0
         self.why = ""
@@ -86,6 +100,10 @@ class TestsSide:
         """Return the exception for a product that does not keep to the rules."""
         return ProductLost(why)
 
+    def misunderstood(self, why: str) -> NoReturn:
+        """Give up a product that asks for what cannot be decoded."""
+        raise ProductLost(why)
+
     def withheld(self, why: str) -> Exception:
         """Return the exception for a test that hands out what may not leave."""
         self.fault(f"the tests hand out {why}")
@@ -116,6 +134,7 @@ class TestsSide:
         """Return the attribute *name* of a thing of the product."""
         if not self.readable(name):
             raise AttributeError(name)
+        self.decides(thing, name)
         return self.peer.ask("get", thing, name)
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
@@ -125,10 +144,6 @@ class TestsSide:
     def remove(self, thing: Any, name: str) -> None:
         """Delete the attribute *name* of a thing of the product."""
         self.peer.ask("delete", thing, name)
-
-    def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:
-        """Call the special method *name* of a thing of the product, as the class *owner* has it."""
-        return self.peer.ask("method", thing, owner, name, args, keywords)
 
     def list_fields(self, thing: Any) -> Any:
         """Return what a thing of the product holds."""
@@ -146,6 +161,13 @@ class TestsSide:
         """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`."""
         return self.peer.ask(op, thing)
 
+    def unpickles(self, module: str, name: str) -> bool:
+        """Return whether a pickle that a test loads may name that: a type of values, or what is the product's."""
+        if type(sys.modules.get(module)) is not import_hook.ModuleFacade:
+            return (module, name) in UNPICKLED
+        found = None if "." in name else getattr(sys.modules[module], name, None)
+        return type(found) is proxies.ProxyClass or isinstance(found, proxies.Proxy)
+
     def readable(self, name: str) -> bool:
         """Return whether the tests' process asks for an attribute of that name.
 
@@ -154,31 +176,6 @@ class TestsSide:
         if name[:2] == "__" and name[-2:] == "__":
             return name in proxies.ATTRIBUTES or name in proxies.METHODS
         return not name.startswith(proxies.RESERVED)
-
-    def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
-        """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
-
-        A container that the test itself made from a class of the product can be no stand-in for what it expected:
-        there, `in` is a method under test like any other.
-        """
-        if name in ("__eq__", "__ne__") and others and others[0] is thing:
-            return name == "__eq__"
-        if name == "__contains__" and not isinstance(thing, type) and "_jumar_made" in _own(thing):
-            return self.invoke(thing, owner, name, others, {})
-        kind = thing if isinstance(thing, type) else type(thing)
-        return self.unable(f"{kind.__name__}.{name} would decide a comparison")
-
-    def left(self, answer: Any, error: tuple[Any, ...]) -> Any:
-        """Refuse a context manager of the product that swallows an exception."""
-        if error and error[0] is not None and answer:
-            self.unable("a context manager of the product makes an exception disappear")
-        return answer
-
-    def belongs(self, kind: Any, _other: type) -> bool:
-        """Return False; refuse to ask a class that decides itself what belongs to it."""
-        if type.__getattribute__(kind, "_jumar_checks"):
-            self.unable(f"{kind.__name__} would decide what its instances are")
-        return False
 
     def form(self, value: Any, depth: int) -> Any:
         """Return the form of what has a name on both sides: modules, functions and classes of the standard library."""
@@ -285,11 +282,3 @@ class TestsSide:
     def perform(self, op: str, values: list[Any], forms: Any) -> Any:
         """Perform a request of the product, if the tests handed out what it names."""
         return self.capabilities.perform(op, forms, values)
-
-
-def _own(thing: Any) -> Any:
-    """Return the names of what *thing* itself holds; `__dict__` of a mirror is the other side's."""
-    try:
-        return ("_jumar_made",) if object.__getattribute__(thing, "_jumar_made") else ()
-    except AttributeError:
-        return ()

@@ -26,15 +26,19 @@ class TestsThings:
         return fields[name]
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
-        """Set public data of *thing*; the tests hear it with the next message."""
-        if isinstance(thing, type) or name.startswith("_"):
+        """Set public data of *thing*, which the tests hear with the next message; all else is kept here."""
+        if isinstance(thing, type) or name in ("__class__", "__dict__"):
             raise AttributeError(name)
-        get_fields(thing)[name] = value
+        fields = find_fields(thing)
+        if fields is None or name.startswith("_"):
+            proxies.keep_attribute(thing, name, value)
+        else:
+            fields[name] = value
 
     def remove(self, thing: Any, name: str) -> None:
-        """Remove public data of *thing*."""
+        """Remove public data of *thing*, or what is kept here."""
         if get_fields(thing).pop(name, self) is self:
-            raise AttributeError(name)
+            object.__delattr__(thing, name)
 
     def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:  # noqa: ARG002  as it is for the product's things
         """Call the method *name* of *thing*, which the tests' files define."""
@@ -45,6 +49,9 @@ class TestsThings:
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """Return how a thing of the tests compares."""
         return self.invoke(thing, owner, name, others, {})
+
+    def decides(self, thing: Any, name: str) -> None:
+        """Do nothing: what the tests' comparisons come to is theirs."""
 
     def list_fields(self, thing: Any) -> Any:
         """Return a copy of the public data of *thing*."""
@@ -78,10 +85,16 @@ class TestsThings:
 
 def get_fields(thing: Any) -> dict[str, Any]:
     """Return the public data of *thing* that crossed."""
+    fields = find_fields(thing)
+    return {} if fields is None else fields
+
+
+def find_fields(thing: Any) -> dict[str, Any] | None:
+    """Return the public data of *thing*; None: it is nothing that has any."""
     try:
         fields: dict[str, Any] = object.__getattribute__(thing, "_jumar_fields")
     except AttributeError:
-        return {}
+        return None
     return fields
 
 

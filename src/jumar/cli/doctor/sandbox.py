@@ -38,12 +38,7 @@ def check_sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> It
     best = min((f.tier for f in found if f.tier), key=TIERS.index, default="S0")
     said = next((_said(f) for f in found if f.tier == best), "no other sandbox works here")
     strong = best == "S3"
-    possible = next((f.possible for f in found if f.tier == best), ())
-    if channels := describe_channels(best, possible):
-        yield GateCheck(
-            "rounds", ok=False, needed=False, mend=FORGET, facts={"channels": list(find_channels(possible))},
-            found=f"{channels}; a green whose tests cannot run in a process of their own is graded C at best",
-        )  # fmt: skip
+    yield from check_rounds(best, next((f.possible for f in found if f.tier == best), ()))
     yield GateCheck(
         "sandbox", ok=strong, needed=False, found=f"{best} is the strongest here; {said}; not covered: {LACKS[best]}",
         mend="" if strong else "; ".join(_stronger(found, best)), facts={"tier": best, "candidates": list(found)},
@@ -53,6 +48,15 @@ def check_sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> It
             yield GateCheck(
                 f"sandbox {each.candidate}", ok=not each.why, needed=False, found=describe_sandbox(each), mend=each.why
             )
+
+
+def check_rounds(tier: str, possible: Sequence[str]) -> Iterator[GateCheck]:
+    """Yield what a run in *tier* can leave for a later one, where it is known to leave anything."""
+    if channels := describe_channels(tier, possible):
+        yield GateCheck(
+            "rounds", ok=False, needed=False, mend=FORGET, facts={"channels": list(find_channels(possible))},
+            found=f"{channels}; a green whose tests cannot run in a process of their own is graded C at best",
+        )  # fmt: skip
 
 
 def survey_candidates(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequence[CandidateFindings]:

@@ -117,8 +117,9 @@ FLOORS: Mapping[str, frozenset[str]] = MappingProxyType({
 
 LACKS: Mapping[str, str] = MappingProxyType(
     {
-        "S3": "it shares the kernel and the processor's time with jumar",
-        "S2": "it sees which processes and files there are, and gets no network at all where it has no namespaces",
+        "S3": "it shares the kernel and the processor's time with jumar, and a run can leave a few bits for a later "
+        "one in numbers that the kernel gives in turn",
+        "S2": "it sees which files there are, and gets no network at all where it has no namespaces",
         "S1": "it reads what everybody on this machine may read, other runs and held-out tests among it",
         "S0": "it can do all that you can do: run untrusted code in a container or a virtual machine",
     }

@@ -31,6 +31,8 @@ class FrameConnection:
 
     def __init__(self, reads: int, writes: int) -> None:
         self._reads, self._writes = _raised(reads), _raised(writes)
+        self._held = bytearray()
+        """Bytes of a message that is read in part: a reader that is interrupted goes on from there."""
 
     def close(self) -> None:
         """Close the pipes; doing it twice changes nothing."""
@@ -61,10 +63,12 @@ class FrameConnection:
         Raises:
             ConnectionLost: if there comes none, or something that is none.
         """
-        size = int.from_bytes(self._bytes(HEAD_BYTES), "big")
+        self._fill(HEAD_BYTES)
+        size = int.from_bytes(self._held[:HEAD_BYTES], "big")
         if size > FRAME_BYTES:
             raise ConnectionLost(f"the other process sends a message of {size} bytes")
-        body = self._bytes(size)
+        self._fill(HEAD_BYTES + size)
+        body, self._held = bytes(self._held[HEAD_BYTES:]), bytearray()
         try:
             message = json.loads(body, parse_int=_number)
         except (ValueError, RecursionError) as error:
@@ -73,18 +77,16 @@ class FrameConnection:
             raise ConnectionLost("the other process sends what is no message")
         return message
 
-    def _bytes(self, size: int) -> bytes:
-        pieces = []
-        while size:
+    def _fill(self, size: int) -> None:
+        """Read until *size* bytes are held."""
+        while len(self._held) < size:
             try:
-                piece = os.read(self._reads, min(size, 1 << 20))
+                piece = os.read(self._reads, min(size - len(self._held), 1 << 20))
             except OSError as error:
                 raise ConnectionLost("the connection is closed") from error
             if not piece:
                 raise ConnectionLost("the other process is gone")
-            pieces.append(piece)
-            size -= len(piece)
-        return b"".join(pieces)
+            self._held += piece
 
 
 def _number(text: str) -> int:

@@ -17,6 +17,10 @@ NEST = 200
 """Questions within questions."""
 
 
+class Misunderstood(Exception):  # noqa: N818  named for what happened
+    """A message that cannot be decoded."""
+
+
 class RpcPeer:
     """One side of the connection. *side* says what the other may do here, and handles errors."""
 
@@ -26,6 +30,12 @@ class RpcPeer:
         self._home = (os.getpid(), threading.get_ident())
         self._depth = 0
         self._lost = ""
+        self._dropped: list[int] = []
+        """Numbers that are not used any more, and that the other side does not know of yet."""
+        self._waiting = False
+        """True while nothing is heard and nothing said: the conversation can be taken up again from there."""
+        self._owed = ""
+        """Word of a question whose answer nobody waited for: a time limit ended the test."""
         self.values, values.things, mirrors.peer, side.peer = values, mirrors, self, self
 
     def ask(self, op: str, *arguments: Any) -> Any:
@@ -41,24 +51,34 @@ class RpcPeer:
         unable = ""
         try:
             try:
+                self._catch_up()
                 self._write("ask", word, [op], arguments)
             except ValueError as error:
                 unable = str(error)
             else:
                 kind, value = self._heard(word)
         except BaseException as error:
-            # Whatever cut the conversation short, a time limit mostly, nobody knows any more what was said.
-            self._lost = self._lost or str(error) or type(error).__name__
-            self.wire.close()
-            self.side.broken(error)
+            self._break_off(error, word)
             raise
         finally:
             self._depth -= 1
+            self._waiting = False
         if unable:
             self.side.unable(f"the tests hand over {unable}")
-        if kind == "error":
-            raise value
-        return value
+        if kind == "answer":
+            return value
+        if type(value) is str:
+            self.side.unable(value)
+        raise value
+
+    def _break_off(self, error: BaseException, word: str) -> None:
+        """End the conversation, or, after a time limit while nothing was said, leave the answer for later."""
+        if self._waiting and self._depth == 1 and not self._owed and isinstance(error, self.side.interrupts):
+            self._owed = word
+        else:  # nobody knows any more what was said
+            self._lost = self._lost or str(error) or type(error).__name__
+            self.wire.close()
+        self.side.broken(error)
 
     def serve(self, message: list[Any]) -> None:
         """Do what *message* asks for, and answer."""
@@ -66,8 +86,10 @@ class RpcPeer:
         try:
             values = self._decoded(news, arguments)
             answer = ("answer", self.side.perform(str(op), values, arguments))
-        except self.side.fatal:
+        except self.side.unanswered:
             raise
+        except Misunderstood as error:
+            answer = ("error", self.side.misunderstood(str(error)))
         except BaseException as error:  # noqa: BLE001  every exception is an answer
             error.__traceback__ = None
             answer = ("error", error)
@@ -85,7 +107,8 @@ class RpcPeer:
         values = self._values
         try:
             changes = values.changes()
-            news = [changes, [*values.abandoned(), *self.mirrors.unused()], self.side.state()]
+            self._dropped += [*values.abandoned(), *self.mirrors.unused()]
+            news = [changes, self._dropped, self.side.state()]
             forms = [values.encode(argument) for argument in arguments]
             self.wire.send([kind, word, news, *head, forms if kind == "ask" else forms[0]])
         except self.side.fatal:
@@ -94,17 +117,40 @@ class RpcPeer:
             values.undo()
             raise ValueError(str(error) or "what cannot cross") from None
         values.settle()
+        self._dropped = []
+
+    def _catch_up(self) -> None:
+        """Wait for the answer to a question that a time limit cut short, and perform nothing until then."""
+        while self._owed:
+            kind, *parts = self.wire.receive()
+            if kind == "ask" and len(parts) == 4:  # noqa: PLR2004  the parts of a question
+                self._hear_answer(parts[1], parts[3])
+                self._write("error", parts[0], [], (TypeError("the test is over"),))
+            elif kind in ("answer", "error") and len(parts) == 3 and parts[0] == self._owed:  # noqa: PLR2004  as above
+                self._hear_answer(parts[1], [parts[2]])
+                self._owed = ""
+            elif kind != "said":
+                raise self.side.gone("the other process does not keep to the protocol")
+
+    def _hear_answer(self, news: Any, forms: Any) -> list[Any]:
+        try:
+            return self._decoded(news, forms)
+        except Misunderstood as error:
+            raise self.side.gone(str(error)) from error
 
     def _heard(self, word: str) -> tuple[str, Any]:
         while True:
+            self._waiting = True
             message = self.wire.receive()
+            self._waiting = False
             if message[0] == "ask" and len(message) == 5:  # noqa: PLR2004  the parts of a question
                 self.serve(message)
             elif message[0] == "said" and len(message) == 3:  # noqa: PLR2004  a stream and a text
                 self.side.said(message[1], message[2])
             elif message[0] in ("answer", "error") and len(message) == 4 and message[1] == word:  # noqa: PLR2004  as above
-                value = self._decoded(message[2], [message[3]])[0]
-                return message[0], self.side.admitted(value) if message[0] == "error" else value
+                value = self._hear_answer(message[2], [message[3]])[0]
+                told = message[0] == "error" and type(value) is not str
+                return message[0], self.side.admitted(value) if told else value
             else:
                 raise self.side.gone("the other process does not keep to the protocol")
 
@@ -119,5 +165,5 @@ class RpcPeer:
             return [self._values.decode(form) for form in forms]
         except self.side.fatal:
             raise
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, OSError) as error:
-            raise self.side.gone(f"the other process sends what cannot be understood ({error})") from error
+        except Exception as error:  # a class that is made anew may raise anything
+            raise Misunderstood(f"the other process sends what cannot be understood ({error})") from error

@@ -1,0 +1,100 @@
+"""Comparisons, operators and truth of the product's objects in the tests' process: the product decides none unasked.
+
+Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+from jumar.child.two_process import codec, proxies, shared_containers
+from jumar.child.two_process.capabilities import Capabilities
+
+VALUES = (BaseException, *codec.LASTING, *shared_containers.CHANGING)
+"""Types whose instances are true or false by their content."""
+
+COMBINING = frozenset(f"__{name}__" for name in ("and", "invert", "or", "rand", "ror", "rxor", "xor"))
+"""Operators that make another query of a query."""
+
+NEUTRAL = frozenset(f"__{name}__" for name in ("call", "hash", "repr", "str", "doc", "name"))
+"""Methods and attributes of a query that say nothing of its truth."""
+
+COMPARED = "_jumar_compared"
+"""Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
+
+
+class ComparisonRights:
+    """Part of the tests' side: special methods of things of the product."""
+
+    peer: Any
+    capabilities: Capabilities
+
+    def unable(self, why: str) -> NoReturn:
+        """Give the test up."""
+        raise NotImplementedError(why)
+
+    def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:
+        """Call the special method *name* of a thing of the product, as the class *owner* has it.
+
+        An operator that pytest or the standard library applies to a number or text is computed from its content, so
+        that the product does not hear what is expected (`pytest.approx`).
+        """
+        self.decides(thing, name)
+        base: Any = next((base for base in codec.LASTING if isinstance(thing, base) and hasattr(base, name)), None)
+        if base and not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
+            return getattr(base, name)(thing, *args, **keywords)
+        answer = self.peer.ask("method", thing, owner, name, args, keywords)
+        if name in COMBINING and any(_holds(part, COMPARED) for part in (thing, *args)):
+            _mark(answer)
+        return answer
+
+    def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
+        """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
+
+        A container that the test itself made from a class of the product can be no stand-in for what it expected:
+        there, `in` is a method under test like any other.
+        """
+        if name in ("__eq__", "__ne__") and others and others[0] is thing:
+            return name == "__eq__"
+        if name == "__contains__" and not isinstance(thing, type) and _holds(thing, "_jumar_made"):
+            return self.invoke(thing, owner, name, others, {})
+        kind = thing if isinstance(thing, type) else type(thing)
+        if not isinstance(thing, type) and name != "__contains__":
+            answer = self.invoke(thing, owner, name, others, {})
+            if _mark(answer):
+                return answer
+        return self.unable(f"{kind.__name__}.{name} would decide a comparison")
+
+    def decides(self, thing: Any, name: str) -> None:
+        """Refuse to use what a comparison of the product came to as if it were true or false."""
+        if name not in (*COMBINING, *NEUTRAL) and _holds(thing, COMPARED):
+            self.unable(f"a {type(thing).__name__} that a comparison came to would decide it by {name}")
+
+    def left(self, answer: Any, error: tuple[Any, ...]) -> Any:
+        """Refuse a context manager of the product that swallows an exception."""
+        if error and error[0] is not None and answer:
+            self.unable("a context manager of the product makes an exception disappear")
+        return answer
+
+    def belongs(self, kind: Any, _other: type) -> bool:
+        """Return False; refuse to ask a class that decides itself what belongs to it."""
+        if type.__getattribute__(kind, "_jumar_checks"):
+            self.unable(f"{kind.__name__} would decide what its instances are")
+        return False
+
+
+def _holds(thing: Any, fact: str) -> bool:
+    """Return whether the proxy *thing* is marked with *fact*; its `__dict__` is the other side's."""
+    try:
+        return bool(object.__getattribute__(thing, fact))
+    except AttributeError:
+        return False
+
+
+def _mark(answer: Any) -> bool:
+    """Mark *answer* as what a comparison came to, if it is an object of the product and no value."""
+    marked = isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
+    if marked:
+        object.__setattr__(answer, COMPARED, True)
+    return marked

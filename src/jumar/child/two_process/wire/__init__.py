@@ -1,0 +1,1 @@
+"""Messages between the two processes, and what is told in them of functions and exceptions."""
