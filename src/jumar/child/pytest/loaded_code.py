@@ -161,7 +161,8 @@ class _Group:
 def find_changed_names(table: Table, now: Mapping[str, object]) -> Iterator[Change]:
     """Yield the names in *table* that *now* stand for other code."""
     for name, old in table.before.items():
-        if now.get(name, GONE) is not old and (is_code(old) or name.isupper()):  # a constant decides as code does
+        # A constant decides as code does; what was None waits for its value.
+        if now.get(name, GONE) is not old and (is_code(old) or (name.isupper() and old is not None)):
             yield Change(table.owner, name, old, now.get(name, GONE))
     for name in now:
         if name not in table.before and is_code(now[name]) and _hides(table.owner, name):
