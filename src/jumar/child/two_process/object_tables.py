@@ -98,7 +98,8 @@ class ObjectTables:
         if issubclass(type(value), type):
             form = self.class_form(value, depth)
             self._side.hand_out(form)
-            return form
+            members = self._side.list_choices(value)
+            return form if members is None else ["E", form, [self._values.encode(each, depth + 1) for each in members]]
         number = self._values.numbers.get(id(value))
         if number is not None:
             self._side.hand_out(["o", number])
@@ -183,6 +184,10 @@ class ObjectTables:
         tag, number = form[0], form[1]
         if tag == "y":
             return self.own[number]
+        if tag == "E":
+            kind, *members = (self._values.decode(each, depth + 1) for each in (number, *form[2]))
+            type.__setattr__(kind, "_jumar_members", {each.name: each for each in members})
+            return kind
         if tag == "C":
             return self._classes[number] if len(form) == 2 else self._new_class(form, depth)  # noqa: PLR2004  a known one
         if tag == "o":

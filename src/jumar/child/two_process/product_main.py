@@ -151,6 +151,9 @@ class ProductSide(TestsThings):
     def check_fields(self) -> None:
         """Do nothing: the tests' things come with their data."""
 
+    def list_choices(self, kind: Any) -> None:
+        """Return None: enumerations of the product are asked."""
+
     def list_members(self, kind: type) -> Any:  # noqa: ARG002  as above
         """Return None: the attributes of the product's classes are asked for."""
         return None

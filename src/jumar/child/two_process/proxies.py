@@ -88,16 +88,16 @@ class ProxyClass(type):
         return find_peer(cls).side.list_names(cls)
 
     def __iter__(cls) -> Any:
-        return find_peer(cls).ask("class", cls, "iter")
+        return find_peer(cls).side.of_class(cls, "iter")
 
     def __len__(cls) -> int:
-        return int(find_peer(cls).ask("class", cls, "len"))
+        return int(find_peer(cls).side.of_class(cls, "len"))
 
     def __bool__(cls) -> bool:
         return True
 
     def __getitem__(cls, key: Any) -> Any:
-        return find_peer(cls).ask("class", cls, "getitem", key)
+        return find_peer(cls).side.of_class(cls, "getitem", key)
 
     def __contains__(cls, item: Any) -> bool:
         return bool(find_peer(cls).side.compared("__contains__", None, cls, (item,)))

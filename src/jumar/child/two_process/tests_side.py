@@ -7,6 +7,7 @@ Loaded by path inside the tested interpreter; standard library and pytest only, 
 from __future__ import annotations
 
 import builtins
+import enum
 import os
 import sys
 import types
@@ -217,6 +218,14 @@ class TestsSide(ComparisonRights):
     def names(self, kind: type, name: str) -> bool:
         """Return whether an attribute of a tests' class is sent to the product: special methods of the tests are."""
         return self.capabilities.offers(kind, name)
+
+    def list_choices(self, kind: Any) -> list[Any] | None:
+        """Return the members of an enumeration of the tests; None: *kind* is none."""
+        return list(kind) if isinstance(kind, enum.EnumMeta) and self.capabilities.is_own_class(kind) else None
+
+    def of_class(self, kind: Any, op: str, *arguments: Any) -> Any:
+        """Iterate over a class of the product, get its size, or an item of it."""
+        return self.peer.ask("class", kind, op, *arguments)
 
     def has_fields(self, value: Any) -> bool:
         """Return whether the data of *value* crosses with it."""

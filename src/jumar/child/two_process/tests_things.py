@@ -21,9 +21,21 @@ class TestsThings:
     def attribute(self, thing: Any, name: str) -> Any:
         """Return public data of *thing*, as the tests last told it."""
         fields = get_fields(thing)
+        members = get_members(thing)
+        if members and (name == "__members__" or name in members):
+            return dict(members) if name == "__members__" else members[name]
         if name not in fields:
             raise AttributeError(name)
         return fields[name]
+
+    def of_class(self, kind: Any, op: str, *arguments: Any) -> Any:
+        """Iterate over an enumeration of the tests, get its size, or a member of it."""
+        members = get_members(kind)
+        if not members:
+            raise TypeError(f"'{kind.__name__}' is no enumeration")
+        if op == "getitem":
+            return members[arguments[0]]
+        return len(members) if op == "len" else iter(members.values())
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
         """Set public data of *thing*, which the tests hear with the next message; all else is kept here."""
@@ -81,6 +93,11 @@ class TestsThings:
     def belongs(self, kind: Any, other: type) -> bool:  # noqa: ARG002  the tests' side looks at them
         """Return False: a class that does not extend a class of the tests does not belong to it."""
         return False
+
+
+def get_members(kind: Any) -> dict[str, Any]:
+    """Return the members of *kind* if it is an enumeration of the tests."""
+    return vars(kind).get("_jumar_members", {}) if type(kind) is proxies.ProxyClass else {}
 
 
 def get_fields(thing: Any) -> dict[str, Any]:
