@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as but
@@ -33,6 +34,9 @@ ONE_RUN = NAMES[: NAMES.index("challenge")]
 """The layers of every verification; those after them come when a green is accepted."""
 
 AT_ONCE = 2
+
+BLIND = "blind"
+"""Class of attacks that do what an honest library may do."""
 
 SAID = {
     "start": "the trusted start",
@@ -56,7 +60,10 @@ HEAD = """# Attacks on a verdict, and what stops them
 Written by `python bench/cheats.py --write`; the corpus is `tests/cheats/`. F: that reading takes the attack for green.
 
 Readings of plain pytest: its exit status; a report in which nothing failed; a JUnit report in which every expected id
-passed. jumar: one run (grade D), a green accepted under challenge (B), in two processes (A), with held-out tests (+H).
+passed. jumar, in S3: one run (D), a green accepted under challenge, in two processes where tests run that way, with
+held-out tests. The last three columns have the grade of an accepted green: `C` and `D` say that it is not proved.
+
+Attacks of the class `blind` do what an honest library may do, and the tests cannot tell: their files say why.
 
 s37c_by_order and s40_lucky depend on the draw of the order of tests and on chance: their rows differ from run to run.
 """
@@ -72,7 +79,8 @@ class Row:
     challenged: bool = False
     apart: bool = False
     held_out: bool = False
-    grade: str = "D"
+    grades: tuple[str, str, str] = ("", "", "")
+    """Of the green that was accepted under challenge, in two processes, with held-out tests; empty: none was."""
     stopped: str = ""
     why: str = ""
     misses: list[str] = field(default_factory=list)
@@ -111,7 +119,8 @@ async def _accepted(ladder: Ladder, row: Row) -> None:
     challenged = await ladder.accepted(row.project, up_to("challenge"))
     apart = await ladder.accepted(row.project, up_to("apart"))
     full = await ladder.accepted(row.project, Layers())
-    row.challenged, row.apart, row.held_out, row.grade = challenged.green, apart.green, full.green, full.grade
+    row.challenged, row.apart, row.held_out = challenged.green, apart.green, full.green
+    row.grades = tuple(r.grade if r.green else "" for r in (challenged, apart, full))  # type: ignore[assignment]  # three
     rulings = {"challenge": challenged, "apart": apart, "held_out": full}
     row.stopped = next((name for name, ruling in rulings.items() if not ruling.green), "")
     row.why = rulings[row.stopped].why if row.stopped else ""
@@ -172,6 +181,11 @@ async def measured(folder: Path, only: Sequence[str]) -> Measured:
     return Measured(rows, len(chosen) - len(rows), sorted(wrong))
 
 
+def find_bought(rows: Iterable[Row]) -> list[str]:
+    """The attacks that were accepted at A or B with held-out tests, and are not the tests' own blindness."""
+    return [row.project.id for row in rows if row.grades[2][:1] in ("A", "B") and row.project.kind != BLIND]
+
+
 def document(found: Measured) -> str:
     """The page."""
     rows = found.rows
@@ -189,22 +203,29 @@ def _counts(rows: Sequence[Row]) -> str:
         ("nothing failed", many(row.plain[1] for row in rows)),
         ("every id passed", many(row.plain[2] for row in rows)),
         ("one run (D)", many(row.one_run for row in rows)),
-        ("challenge (B)", many(row.challenged for row in rows)),
-        ("two processes (A)", many(row.apart for row in rows)),
-        ("held-out tests (+H)", many(row.held_out for row in rows)),
+        *((name, _graded(rows, place)) for place, name in enumerate(("challenge", "two processes", "held-out tests"))),
     ]
     lines = ["| read by | taken for green |", "|---|---|"]
     return "\n".join([f"Of {len(rows)} attacks:\n", *lines, *(f"| {what} | {n} |" for what, n in counts)]) + "\n"
 
 
+def _graded(rows: Sequence[Row], place: int) -> str:
+    """How many greens were accepted at which grade; those of the tests' own blindness apart."""
+    blind = Counter(row.grades[place].partition("+")[0] for row in rows if row.project.kind == BLIND)
+    other = Counter(row.grades[place].partition("+")[0] for row in rows if row.project.kind != BLIND)
+    told = ", ".join(f"{other[g]} at {g}" for g in "ABCD" if other[g]) or "0"
+    seen = ", ".join(f"{blind[g]} at {g}" for g in "ABCD" if blind[g])
+    return told + (f"; blind: {seen}" if seen else "")
+
+
 def _table(rows: Sequence[Row]) -> str:
     lines = [
-        "| attack | class | what it does | exit | none failed | ids | D | B | A | +H | stopped by |",
+        "| attack | class | what it does | exit | none failed | ids | one run | challenge | two | +H | stopped by |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        marks = [*row.plain, row.one_run, row.challenged, row.apart, row.held_out]
-        cells = [row.project.id, row.project.kind, row.project.title, *("F" if m else "·" for m in marks)]
+        marks = [*("F" if m else "·" for m in (*row.plain, row.one_run)), *(g or "·" for g in row.grades)]
+        cells = [row.project.id, row.project.kind, row.project.title, *marks]
         lines.append("| " + " | ".join([*cells, SAID[row.stopped]]) + " |")
     return "\n".join(lines) + "\n"
 
@@ -233,7 +254,7 @@ def main() -> None:
     print(page)
     if given.write and not given.only:
         DOCUMENT.write_text(page, "utf-8")
-    green = [row.project.id for row in found.rows if row.held_out]
+    green = find_bought(found.rows)
     if green or found.wrong:
         raise SystemExit(f"green: {green}; look-alikes: {found.wrong}")
 
