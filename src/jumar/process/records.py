@@ -2,7 +2,7 @@
 
 | record | says |
 | --- | --- |
-| `["hello", {...}]` | first: the runner was found; nothing of the code under test has run |
+| `["hello", {...}]` | first: no code under test has run; `shadows`: modules of the room that hide installed ones |
 | `["collected", [id, ...]]` | ids that were found, in batches |
 | `["start", id]` | this test runs next, where the runner tells |
 | `["result", id, outcome, ms, excerpt, blame, absent]` | one test; `blame` is a `core.verdict.Blame` or empty |
@@ -111,15 +111,20 @@ def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
 def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     """Add to *report* what bears on the grade: how two processes were apart, what the code under test looked at."""
     asked, unconfined, looked = report.asked_tests, list(report.unconfined), report.looked
+    shadows: tuple[str, ...] = ()
     for record in records:
         match record:
             case ["asked", int(asked)]:
                 pass
             case ["looked", str(looked)]:
                 looked = make_one_line(looked, LINE)
+            case ["hello", {"shadows": list(paths)}]:
+                shadows = tuple(map(str, paths))
             case ["unconfined", str(what)]:
                 unconfined.append(make_one_line(what, LINE))
-    return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), looked=looked)
+    return msgspec.structs.replace(
+        report, asked_tests=asked, unconfined=tuple(unconfined), looked=looked, shadows=shadows
+    )
 
 
 def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:

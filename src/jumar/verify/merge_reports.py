@@ -48,6 +48,7 @@ def merge_reports(first: Report, more: Report) -> Report:
         broken={**more.broken, **first.broken},
         anomalies=(*first.anomalies, *more.anomalies),
         detail=bad.detail,
+        shadows=(*first.shadows, *more.shadows),
     )
 
 

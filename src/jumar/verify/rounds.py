@@ -119,12 +119,12 @@ def lay_held_out(verifier: TreeRunner, tree: str) -> str:
 
 
 def _laid(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str], Mapping[str, bytes]]:
-    """Return the ids of a round, and the test files that it needs."""
+    """Return the ids of a round, and the test files that it needs: without chances they are as they are."""
     challenge = green.verifier.experience.challenge
-    if not step.challenge or challenge is None:
+    if challenge is None or draw == Seeds():
         return green.ids, {}
     files = challenge.falsified(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
-    return tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids)), files
+    return (tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids)) if step.challenge else green.ids), files
 
 
 def is_pytest(verifier: TreeRunner) -> bool:

@@ -79,7 +79,7 @@ class TrustedVerifier(TreeRunner):
             more, _ = await self.report_parts(tree, self.new_output(), again)
             report = merge_reports(more, remove_parts(report, natives, again))
         executions = len(parts) + len(again)
-        report, void, runs = await self._blamed(report, tree, control, parts)
+        report, void, runs = await self._blamed(self._judge_shadows(report), tree, control, parts)
         executions += runs
         if accepted is None:
             accepted, runs = await self._excused(tree, report)
@@ -102,6 +102,13 @@ class TrustedVerifier(TreeRunner):
 
             done = await accept_green(self, done, tree, accepted)
         return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
+
+    def _judge_shadows(self, report: Report) -> Report:
+        """Add an anomaly for modules that hide an installed one and that the task does not have: tests may ask that."""
+        theirs = self.store.manifest(self.base) if report.shadows and self.base else {}
+        new = [path for path in dict.fromkeys(report.shadows) if path not in theirs] if theirs else []
+        said = tuple(f"{path} stands in the place of an installed module of that name" for path in new)
+        return msgspec.structs.replace(report, anomalies=(*report.anomalies, *said)) if said else report
 
     def _remember_base(self, report: Report, done: Verification) -> None:
         """Keep what a verification of the untouched tree said, for the grades of later greens."""

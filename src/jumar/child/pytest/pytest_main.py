@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from importlib.machinery import PathFinder
 from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,9 +62,9 @@ def main(joined: Callable[..., object] | None = None) -> None:
         why = "no pytest" if error.name == "pytest" else f"a pytest that does not import ({error})"
         send(["unusable", f"{sys.executable} has {why}; install it there or pass --python"])
         os._exit(3)
-    for name in (f"_pytest.{name}" for name in FRIENDS):
+    for friend in FRIENDS:
         with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+            importlib.import_module(f"_pytest.{friend}")
     plugins = [*build_plugins(config, room, private, send), add_room_to_path(room, config["paths"])]
     if joined:
         plugins.append(joined(config["apart"], str(room), (test_timeout.TestTimeLimit,), send))
@@ -73,7 +74,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
     gc.freeze()  # so that no collection goes through the whole of pytest again
     gc.enable()
     sys.argv[:] = ["pytest", *args]
-    send(["hello", {"python": ".".join(map(str, sys.version_info[:3])), "pytest": pytest.__version__}])
+    send(["hello", describe_versions(pytest.__version__, room)])
     status = 3
     try:
         status = int(pytest.main(args, plugins=plugins))
@@ -152,6 +153,20 @@ def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
     ]
     sys.path.extend(there)
     return CollectionRoot(there, place)
+
+
+def describe_versions(pytest: str, room: Path) -> dict[str, object]:
+    """Return what a hello says: the versions that run, and what of the room stands before something installed."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return {"python": python, "pytest": pytest, "shadows": list_shadowing(room)}
+
+
+def list_shadowing(room: Path) -> list[str]:
+    """Return top-level modules of *room*, by their paths, that an installed module of the same name stands behind."""
+    site = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    modules = {path.stem: path.name for path in room.glob("*.py")}
+    modules.update({path.parent.name: f"{path.parent.name}/__init__.py" for path in room.glob("*/__init__.py")})
+    return [path for name, path in sorted(modules.items()) if PathFinder.find_spec(name, site)]
 
 
 def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:

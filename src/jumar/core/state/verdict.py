@@ -94,6 +94,8 @@ class Report(msgspec.Struct, frozen=True):
     """One sentence on an end that was not normal."""
     looked: str = ""
     """Audit event by which the code under test looked at frames of the tests, or the like; empty: it did not."""
+    shadows: tuple[str, ...] = ()
+    """Modules at the top of the room that hide an installed module of the same name."""
     asked_tests: int | None = None
     """Requests of the code under test that the tests performed: 0 is a wire that was one-way. None: it was not said,
     as in one process."""
