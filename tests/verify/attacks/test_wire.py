@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.child.two_process import codec, object_tables, tests_side
+from jumar.child.two_process import codec, object_tables, product_main, tests_side
 from jumar.child.two_process.test_environment import ProductEnvironment
 from jumar.child.two_process.wire import frames, rpc
 
@@ -215,6 +215,45 @@ def drive(messages: list[Any]) -> None:
     assert set(CALLED) <= {"lent", "use"}
     assert len(CALLED) <= capabilities.requests
     assert {one[0] for one in said} <= {"answer", "error"}
+
+
+def serve_all(peer: rpc.RpcPeer) -> None:
+    while True:
+        peer.serve(peer.wire.receive())
+
+
+def drive_product(messages: list[Any]) -> None:
+    """Send *messages* to the product's end, and look at how each was answered until the end."""
+    (asks, tests), (answers, heard) = os.pipe(), os.pipe()
+    pipes = frames.FrameConnection(asks, heard)
+    try:
+        fcntl.fcntl(answers, fcntl.F_SETPIPE_SZ, 1 << 20)
+        os.write(tests, b"".join(framed(message) for message in messages))
+        os.close(tests)
+        side = product_main.ProductSide(pipes, [])
+        values = codec.Codec(1)
+        peer = rpc.RpcPeer(pipes, values, object_tables.ObjectTables(values, side), side)
+        with pytest.raises(frames.ConnectionLost):
+            serve_all(peer)
+    finally:
+        pipes.close()
+    said = replies(answers)
+    os.close(answers)
+    assert {one[0] for one in said} <= {"answer", "error"}
+    assert len(said) <= len(messages)
+
+
+ASKS = st.builds(lambda op, parts: ["ask", "w", NEWS, op, parts], WORDS, st.lists(FORMS, max_size=5)) | st.builds(
+    lambda kind, parts: [kind, *parts],
+    st.sampled_from(["answer", "ask", "said", "x"]),
+    st.lists(FORMS, max_size=2),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ASKS, max_size=6))
+def test_hostile_frames_at_the_end_of_the_product_get_an_answer_a_refusal_or_an_end(messages: list[Any]) -> None:
+    drive_product(messages)
 
 
 @settings(max_examples=150, deadline=None)

@@ -31,7 +31,7 @@ class FrameConnection:
 
     def __init__(self, reads: int, writes: int) -> None:
         self._reads, self._writes = _raised(reads), _raised(writes)
-        self._held = bytearray()
+        self._pieces: list[bytes] = []
         """Bytes of a message that is read in part: a reader that is interrupted goes on from there."""
 
     def close(self) -> None:
@@ -63,30 +63,32 @@ class FrameConnection:
         Raises:
             ConnectionLost: if there comes none, or something that is none.
         """
-        self._fill(HEAD_BYTES)
-        size = int.from_bytes(self._held[:HEAD_BYTES], "big")
+        size = int.from_bytes(self._fill(HEAD_BYTES)[:HEAD_BYTES], "big")
         if size > FRAME_BYTES:
             raise ConnectionLost(f"the other process sends a message of {size} bytes")
-        self._fill(HEAD_BYTES + size)
-        body, self._held = bytes(self._held[HEAD_BYTES:]), bytearray()
+        body = self._fill(HEAD_BYTES + size)[HEAD_BYTES:]
         try:
             message = json.loads(body, parse_int=_number)
         except (ValueError, RecursionError) as error:
             raise ConnectionLost("the other process sends what is no message") from error
         if type(message) is not list or not message:
             raise ConnectionLost("the other process sends what is no message")
+        self._pieces.clear()
         return message
 
-    def _fill(self, size: int) -> None:
-        """Read until *size* bytes are held."""
-        while len(self._held) < size:
+    def _fill(self, size: int) -> bytes:
+        """Read until *size* bytes are held, and return what is held.
+
+        A time limit may ring at any step: what is read is stored in the same step of the interpreter.
+        """
+        while (lacking := size - sum(map(len, self._pieces))) > 0:
             try:
-                piece = os.read(self._reads, min(size - len(self._held), 1 << 20))
+                self._pieces.extend(map(os.read, (self._reads,), (min(lacking, 1 << 20),)))
             except OSError as error:
                 raise ConnectionLost("the connection is closed") from error
-            if not piece:
+            if not self._pieces[-1]:
                 raise ConnectionLost("the other process is gone")
-            self._held += piece
+        return b"".join(self._pieces)
 
 
 def _number(text: str) -> int:

@@ -82,6 +82,8 @@ class RpcPeer:
 
     def serve(self, message: list[Any]) -> None:
         """Do what *message* asks for, and answer."""
+        if message[0] != "ask" or len(message) != 5:  # noqa: PLR2004  the parts of a question
+            raise self.side.gone("the other process does not keep to the protocol")
         _, word, news, op, arguments = message
         try:
             values = self._decoded(news, arguments)
