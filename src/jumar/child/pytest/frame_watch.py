@@ -58,8 +58,7 @@ def _build_hook(
             if arguments[1] not in FRAMES:
                 return
         elif event == "open":
-            path = arguments[0]
-            if type(path) is not str or not path.endswith(".py") or not supports(os.path.abspath(path)):  # noqa: PTH100  asked with each file
+            if not _is_test_file(arguments[0], supports):
                 return
         elif not event.startswith(ROUTES):
             return
@@ -72,6 +71,15 @@ def _build_hook(
             send(["looked", event])
 
     return hook
+
+
+def _is_test_file(path: Any, supports: Callable[[str], bool]) -> bool:
+    if type(path) is not str or not path.endswith(".py"):
+        return False
+    try:
+        return supports(os.path.abspath(path))  # noqa: PTH100  asked with each file
+    except OSError:  # the working directory is gone, and so are the files
+        return False
 
 
 def _is_asked_by(frame: Any, foreign: Callable[[str], bool]) -> bool:

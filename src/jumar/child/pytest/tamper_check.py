@@ -144,6 +144,10 @@ class TamperCheck:
         self.close()
         yield
 
+    def pytest_unconfigure(self) -> None:
+        """Look at everything where a session broke off: what plug-ins changed is undone after this."""
+        self.close()
+
     def close(self) -> None:
         """Look at everything once more, unless that was done; whoever takes the plug-in away does not keep it blind."""
         if self._manager is not None and not self._closed:
