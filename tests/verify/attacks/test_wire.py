@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from jumar.child.two_process import codec, object_tables, product_main, tests_side
@@ -262,8 +262,13 @@ def test_hostile_frames_get_data_a_refusal_or_an_end(messages: list[Any]) -> Non
     drive(messages)
 
 
+PARTS, EACH = 40, 1_250
+"""Parts of the proof, with seeds of their own, and sequences of each at either end: 100,000 in all."""
+
+
 @pytest.mark.proof
-@settings(max_examples=100_000, deadline=None)
-@given(st.lists(MESSAGES, max_size=6))
-def test_a_hundred_thousand_sequences_of_hostile_frames(messages: list[Any]) -> None:
-    drive(messages)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_hundred_thousand_sequences_of_hostile_frames(part: int) -> None:
+    much = settings(max_examples=EACH, deadline=None, database=None, phases=(Phase.generate,))
+    for messages, end in ((MESSAGES, drive), (ASKS, drive_product)):
+        seed(part)(much(given(st.lists(messages, max_size=6))(end)))()
