@@ -22,7 +22,7 @@ class Strength(IntEnum):
     NONE = 0
     """It cannot: no statement of it can be turned so that it certainly fails."""
     WEAK = 1
-    """Its comparison can be negated: an object that equals everything would follow."""
+    """The exception that it expects can be changed, and is the code's own: its classes may be one and the same."""
     STRONG = 2
     """The value that it expects can be changed."""
 
