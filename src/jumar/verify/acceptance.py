@@ -25,6 +25,7 @@ from jumar.verify.rounds import (
     Seeds,
     can_run_apart,
     draw_seeds,
+    estimate_patience,
     is_pytest,
     lay_held_out,
     run_round,
@@ -55,13 +56,13 @@ async def accept_green(
         return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
-    whole = GreenCandidate(verifier, lay_held_out(verifier, tree), tree, (*names, *verifier.held_out.ids), excuses)
+    ids, patience = (*names, *verifier.held_out.ids), estimate_patience(first)
+    whole = GreenCandidate(verifier, lay_held_out(verifier, tree), tree, ids, excuses, patience)
     apart, found = await _run_apart(whole)
     rest = replace(whole, ids=_beside(whole.ids, apart), executions=0)
     strengths = _strengths(rest, apart)
     if rest.ids and found.void is None and not found.flaky:
-        said, found = found.warnings, await _confirmed(rest, strengths)
-        found = found._replace(warnings=(*said, *found.warnings))
+        found = (await _confirmed(rest, strengths)).told_after(found)
         whole.executions += rest.executions
     if found.void is not None or found.flaky:
         return _refute(first, _held_out(whole, found), names, whole.executions)
@@ -96,6 +97,10 @@ class _Found(NamedTuple):
     """The one that did not come out as it must."""
     draw: Seeds = Seeds()
     """Its chances."""
+
+    def told_after(self, before: _Found) -> _Found:
+        """Return these findings with the warnings of those *before*."""
+        return self._replace(warnings=(*before.warnings, *self.warnings))
 
 
 def _beside(ids: Sequence[str], apart: Collection[str]) -> tuple[str, ...]:

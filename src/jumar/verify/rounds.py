@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from jumar.core.gate.challenge_rounds import Round, RoundResult, check_round
 from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, reconcile
+from jumar.ports import Invocation, Verification
 from jumar.verify.two_process import run_two_processes
 from jumar.workspace.files.trees import overlay
 
 if TYPE_CHECKING:
     from jumar.verify.execution import TreeRunner
+
+LEAST_PATIENCE, SLOWER = 5.0, 20.0
+"""Seconds, and times as long as the longest test took in one process, that a test may take in two."""
 
 APART = ("S3", "S2")
 """Tiers in which a process cannot reach another one: below them two processes are one."""
@@ -34,6 +43,8 @@ class GreenCandidate:
     """All that is judged, by the runner's names; held-out tests too."""
     accepted: Mapping[str, Outcome]
     """By the runner's names: what the frozen run had for ids that did not pass."""
+    patience: float = inf
+    """Seconds for one test in two processes, where less than the suite's own limit."""
     executions: int = 0
     asked: int | None = None
     """Requests of the code under test that the tests performed in two processes; None: it was in none."""
@@ -103,11 +114,25 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
     """Run the tests of *green* in two processes; None after an anomaly: no evidence for or against the candidate."""
     asked, files = _laid(green, step, draw)
     trial = green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
-    records, child = await run_two_processes(trial._replace(product_tree=green.alone))
+    limited = partial(_limit_tests, trial.invocation, green.patience)
+    records, child = await run_two_processes(trial._replace(product_tree=green.alone, invocation=limited))
     green.executions += 1
     report = green.verifier.runner.report(records, child.ended, child.detail)
     green.asked = (green.asked or 0) + (report.asked_tests or 0)
     return None if report.anomalies or child.anomalies else report
+
+
+def _limit_tests(build: Callable[[Path], Invocation], seconds: float, room: Path) -> Invocation:
+    """Return the invocation that *build* makes for *room*, with *seconds* at most for each test."""
+    made = build(room)
+    limit = min(float(str(made.config["limit"])), seconds)
+    return msgspec.structs.replace(made, config={**made.config, "limit": limit})
+
+
+def estimate_patience(first: Verification) -> float:
+    """Return the seconds for one test in two processes: of what hangs there nothing is learnt by waiting for long."""
+    longest = max((result.duration_ms for result in first.verdict.results.values()), default=0) / 1000
+    return max(LEAST_PATIENCE, SLOWER * longest)
 
 
 def lay_held_out(verifier: TreeRunner, tree: str) -> str:
