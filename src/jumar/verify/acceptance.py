@@ -140,9 +140,8 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         if result.why:
             return frozenset(), _Found(warnings=(f"two processes prove nothing here: {result.why}",))
         kept &= result.kept
-        plain = {i for i in part.ids if i.partition("[")[0] not in step.falsified}
-        if not kept or (plain and kept.isdisjoint(plain)):
-            return frozenset(), _Found()
+        if not kept:
+            break
     return kept, _Found()
 
 
