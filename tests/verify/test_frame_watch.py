@@ -63,6 +63,9 @@ HONEST = {
         """,
     "computes": "import collections\n\nP = collections.namedtuple('P', 'a b')\n\n\ndef f():\n    return P(1, 2)\n",
 }
+SAMPLE = ("its caller", "by a traceback", "in the text of a log")
+"""Tried each time; all of them are a proof."""
+
 TESTS = "from app import f\n\n\ndef test_f():\n    f()\n\n\ndef test_again():\n    f()\n"
 
 
@@ -79,8 +82,13 @@ def looked(tmp_path: Path, product: str) -> str:
     return anyio.run(run)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("product", LOOKING.values(), ids=LOOKING)
+@pytest.mark.parametrize(
+    "product",
+    [
+        pytest.param(text, id=what, marks=pytest.mark.slow if what in SAMPLE else pytest.mark.proof)
+        for what, text in LOOKING.items()
+    ],
+)
 def test_who_looks_is_seen(tmp_path: Path, product: str) -> None:
     assert looked(tmp_path, product)
 
