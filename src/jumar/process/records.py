@@ -12,6 +12,7 @@
 | `["tampered", what]` | the framework, a hook or a test is not what it was, or a pass is not what was seen |
 | `["looked", event]` | the code under test looked at frames, all objects or test files while a test ran |
 | `["unconfined", what]` | the tests' own process, beside that of the code under test, is not kept from this |
+| `["lost", id]` | after this test the process of the code under test was gone |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
 | `["end", status]` | last: the status the process is about to leave with |
@@ -112,9 +113,12 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     """Add to *report* what bears on the grade: how two processes were apart, what the code under test looked at."""
     asked, unconfined, looked = report.asked_tests, list(report.unconfined), report.looked
     shadows: tuple[str, ...] = ()
+    lost = ""
     for record in records:
         match record:
             case ["asked", int(asked)]:
+                pass
+            case ["lost", str(lost)]:
                 pass
             case ["looked", str(looked)]:
                 looked = make_one_line(looked, LINE)
@@ -122,9 +126,8 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 shadows = tuple(map(str, paths))
             case ["unconfined", str(what)]:
                 unconfined.append(make_one_line(what, LINE))
-    return msgspec.structs.replace(
-        report, asked_tests=asked, unconfined=tuple(unconfined), looked=looked, shadows=shadows
-    )
+    report = msgspec.structs.replace(report, looked=looked, shadows=shadows)
+    return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 
 
 def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 LEAST_PATIENCE, SLOWER = 5.0, 20.0
 """Seconds, and times as long as the longest test took in one process, that a test may take in two."""
+
+STARTS = 5
+"""Times that the code under test is started in one round, where tests cost its process."""
 
 APART = ("S3", "S2")
 """Tiers in which a process cannot reach another one: below them two processes are one."""
@@ -100,14 +103,39 @@ def can_run_apart(verifier: TreeRunner) -> bool:
 
 
 async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> ApartResult:
-    """Run a round in two processes. Whatever a test cannot do there makes it no forgery, only not proved that way."""
-    report = await run_fresh_apart(green, step, draw)
-    if report is None or report.unconfined:
-        return ApartResult(frozenset(), why=report.unconfined[0] if report else "")
-    plain = [i for i in green.ids if i.partition("[")[0] not in step.falsified]
-    kept = reconcile(plain, report, green.accepted).green_ids if plain else frozenset[str]()
-    passing = {r.id.partition("[")[0] for r in report.results if r.outcome is Outcome.PASSED}
-    return ApartResult(kept.union(set(green.ids).difference(plain)), tuple(sorted(passing & step.falsified)))
+    """Run a round in two processes. Whatever a test cannot do there makes it no forgery, only not proved that way.
+
+    Where a test costs the process of the code under test, those after it run again without it.
+    """
+    kept: frozenset[str] = frozenset()
+    forged: list[str] = []
+    left = green
+    for _ in range(STARTS):
+        report = await run_fresh_apart(left, step, draw)
+        green.executions, green.asked = left.executions, left.asked
+        if report is None or report.unconfined:
+            return ApartResult(frozenset(), why=report.unconfined[0] if report else "")
+        later = _list_later(report, left.ids, step)
+        done = [i for i in left.ids if i not in later]
+        plain = [i for i in done if i.partition("[")[0] not in step.falsified]
+        kept |= reconcile(plain, report, green.accepted).green_ids if plain else frozenset()
+        kept |= frozenset(done).difference(plain)
+        passing = {r.id.partition("[")[0] for r in report.results if r.outcome is Outcome.PASSED}
+        forged += sorted(passing & step.falsified)
+        if not later:
+            break
+        left = replace(left, ids=tuple(i for i in left.ids if i in later))
+    return ApartResult(kept, tuple(dict.fromkeys(forged)))
+
+
+def _list_later(report: Report, ids: Sequence[str], step: Round) -> frozenset[str]:
+    """Return those of *ids* that ran when the process of the code under test was gone already."""
+    if not report.lost:
+        return frozenset()
+    order = [result.id for result in report.results]
+    before = set(order[: order.index(report.lost) + 1] if report.lost in order else order)
+    falsified = {i.partition("[")[0] for i in before} & step.falsified
+    return frozenset(i for i in ids if i not in before and i.partition("[")[0] not in falsified)
 
 
 async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Report | None:

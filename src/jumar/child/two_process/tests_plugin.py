@@ -82,11 +82,14 @@ class DoubtPlugin:
         finally:
             capabilities.lasting = before
 
-    def pytest_runtest_protocol(self) -> Wrapper:
-        """Lend what a test hands out to that test."""
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
+        """Lend what a test hands out to that test; say after which one the product was gone."""
         self._side.capabilities.begin_test()
+        before = self._side.peer.is_lost
         yield
         self._side.capabilities.end_test()
+        if self._side.peer.is_lost and not before:
+            self._send(["lost", item.nodeid])
 
     def pytest_runtest_setup(self) -> Wrapper:
         """Check after the set-up whether the connection answered truthfully."""

@@ -94,6 +94,8 @@ class Report(msgspec.Struct, frozen=True):
     """One sentence on an end that was not normal."""
     looked: str = ""
     """Audit event by which the code under test looked at frames of the tests, or the like; empty: it did not."""
+    lost: str = ""
+    """Test after which the process of the code under test was gone: what ran later is no evidence; empty: it stayed."""
     shadows: tuple[str, ...] = ()
     """Modules at the top of the room that hide an installed module of the same name."""
     asked_tests: int | None = None

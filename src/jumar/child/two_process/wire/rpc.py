@@ -29,7 +29,7 @@ class RpcPeer:
         self._values = values
         self._home = (os.getpid(), threading.get_ident())
         self._depth = 0
-        self._lost = ""
+        self._lost = ""  # why nobody is there to ask any more
         self._dropped: list[int] = []
         """Numbers that are not used any more, and that the other side does not know of yet."""
         self._waiting = False
@@ -37,6 +37,11 @@ class RpcPeer:
         self._owed = ""
         """Word of a question whose answer nobody waited for: a time limit ended the test."""
         self.values, values.things, mirrors.peer, side.peer = values, mirrors, self, self
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether nobody is there to ask any more."""
+        return bool(self._lost)
 
     def ask(self, op: str, *arguments: Any) -> Any:
         """Perform *op* on the other side, and return its answer; an exception that it raised is raised here."""

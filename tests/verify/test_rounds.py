@@ -1,0 +1,58 @@
+"""A round in two processes: a test that costs the process of the code under test costs no other test its proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import anyio
+import pytest
+
+from jumar.core.gate.challenge_rounds import Round
+from jumar.verify.rounds import GreenCandidate, Seeds, run_round_apart
+from support.judging.real_verifier import Court
+
+PRODUCT = "import os\n\n\ndef leave():\n    os._exit(3)\n\n\ndef add(a, b):\n    return a + b\n"
+TESTS = dedent("""\
+    import pytest
+
+    import app
+
+
+    def test_first():
+        assert app.add(1, 2) == 3
+
+
+    def test_leaves():
+        app.leave()
+
+
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_later(n):
+        assert app.add(n, 0) == n
+
+
+    def test_wrong():
+        assert app.add(1, 1) == 3
+
+
+    def test_leaves_again():
+        app.leave()
+
+
+    def test_last():
+        assert app.add(2, 2) == 4
+    """)
+
+
+@pytest.mark.slow
+def test_what_ran_after_the_process_was_gone_runs_again_without_the_test_that_ended_it(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    court.verifier.sources = "app.py".__eq__
+    tree = court.tree({"app.py": PRODUCT, "test_app.py": TESTS})
+    green = GreenCandidate(court.verifier, tree, "", court.collect(tree), {})
+
+    result = anyio.run(run_round_apart, green, Round(challenge=False), Seeds())
+
+    assert {i.partition("::")[2] for i in result.kept} == {"test_first", "test_later[1]", "test_later[2]", "test_last"}
+    assert (result.forged, green.executions) == ((), 3)
