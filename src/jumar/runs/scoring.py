@@ -134,7 +134,6 @@ async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None,
     absent = any(result.outcome is Outcome.MISSING for result in done.verdict.results.values())
     if plain and (absent or done.verdict.void):  # perhaps it is not as plain as it looked, or pytest does not work here
         return await _scored(task, folder, place, python, reads=False)
-    done = replace(done, grade=done.grade.removesuffix("+H") + ("+H" if hidden and done.verdict.void is None else ""))
     candidate = _with(store, candidate, hidden)
     wanted = task.probe and done.verdict.green
     probed = await probe(verifier, whole, candidate, seed=task.seed) if wanted else None
@@ -201,7 +200,7 @@ async def _verified(verifier: TrustedVerifier, base: str, candidate: str, hidden
     later = tuple(i for i in verifier.expected if i.partition("::")[0] in held_out)
     first = tuple(i for i in verifier.expected if i not in set(later))
     if not (later and first and suite.confirm):
-        return await verifier.verify(both, None, control=verifier.base)
+        return _with_mark(await verifier.verify(both, None, control=verifier.base), hidden)
     judge = copy.copy(verifier)
     judge.base, judge.expected, judge.held_out = base, first, HeldOut(hidden, later)
     done = await judge.verify(candidate, None, control=base)
@@ -212,7 +211,12 @@ async def _verified(verifier: TrustedVerifier, base: str, candidate: str, hidden
     verifier.suite = replace(suite, confirm=0)
     told = await verifier.verify(both, None, control=verifier.base)
     verifier.suite = suite
-    return done if told.verdict.green or told.verdict.void else told
+    return done if told.verdict.green or told.verdict.void else _with_mark(told, hidden)
+
+
+def _with_mark(done: Verification, hidden: str) -> Verification:
+    """Return *done* with `+H` behind its grade, if held-out tests judged with the others."""
+    return replace(done, grade=f"{done.grade}+H") if hidden and done.verdict.void is None else done
 
 
 def _with_hidden(task: Task, paths: tuple[str, ...]) -> Task:

@@ -67,7 +67,7 @@ async def accept_green(
     if found.void is not None or found.flaky:
         return _refute(first, _held_out(whole, found), names, whole.executions)
     graded = await grade_green(AcceptedGreen(whole, rest, apart, strengths), names)
-    held = "+H" if verifier.held_out.ids else ""
+    held = "+H" if graded.held_out else ""
     return msgspec.structs.replace(
         first,
         executions=first.executions + whole.executions,

@@ -13,6 +13,8 @@ from jumar.sandbox.probes.channels import has_channels_between_rounds
 from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.untouched_tree import find_red_tests, find_retreated
 
+UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a challenge proves it: no +H"
+
 WEAKEST_NAMED = 3
 """Tests of the lowest grade that a warning names."""
 
@@ -34,6 +36,8 @@ class GradedGreen(NamedTuple):
 
     grades: Grades
     warnings: tuple[str, ...] = ()
+    held_out: bool = False
+    """True if held-out tests agreed, and something proves that they did."""
 
 
 async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> GradedGreen:
@@ -45,16 +49,20 @@ async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> Grad
     if len(grades.counts) > 1 or Grade.B in grades.tests.values():
         red = (await find_red_tests(whole)).intersection(names) or red
         grades = grade_tests(names, evidence, red)
+    held_out = verifier.held_out.ids
+    agreed = bool(held_out) and (not is_pytest(verifier) or evidence.proved.issuperset(held_out))
     if grades.lowest is not Grade.A and is_pytest(verifier):
         gone = (await find_retreated(whole, accepted.apart)).intersection(names)
         grades = grade_tests(names, msgspec.structs.replace(evidence, retreated=gone), red)
         if gone:
             some = f"{len(gone)} of the tests run in two processes on the untouched files, and do not with this change"
-            return GradedGreen(grades, (f"{some}: they are graded C at best", *_name_weakest(grades, red, names)))
+            told = (f"{some}: they are graded C at best", *_name_weakest(grades, red, names))
+            return GradedGreen(grades, told, agreed)
     told = _name_weakest(grades, red, names) if is_pytest(verifier) else ()
     looked = accepted.rest.looked
     seen = (f"the code under test looks where tests keep what they expect ({looked}): C at best",) if looked else ()
-    return GradedGreen(grades, (*seen, *told))
+    kept = (UNPROVED_HELD_OUT,) if held_out and not agreed else ()
+    return GradedGreen(grades, (*seen, *kept, *told), agreed)
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:

@@ -57,6 +57,11 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     retreated: frozenset[str] = frozenset()
     """Tests that run in two processes on the untouched files, and do not with this change."""
 
+    @property
+    def proved(self) -> frozenset[str]:
+        """Return the tests that more than their report speaks for."""
+        return self.apart | self.falsified
+
 
 class Grades(msgspec.Struct, frozen=True):
     """Grade of each test of a green, of the whole verdict, and what was possible."""
