@@ -55,7 +55,7 @@ async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> Grad
         gone = (await find_retreated(whole, accepted.apart)).intersection(names)
         grades = grade_tests(names, msgspec.structs.replace(evidence, retreated=gone), red)
         if gone:
-            some = f"{len(gone)} of the tests run in two processes on the untouched files, and do not with this change"
+            some = f"{len(gone)} tests come out alike in one process and in two on the untouched files, and not here"
             told = (f"{some}: they are graded C at best", *_name_weakest(grades, red, names))
             return GradedGreen(grades, told, agreed)
     told = _name_weakest(grades, red, names) if is_pytest(verifier) else ()

@@ -106,6 +106,7 @@ HONEST = {
     "warnings": "import logging; logging.captureWarnings(True)",
     "what no test asks": "import shutil; shutil.which = lambda name: None",
     "reloaded": "import importlib, textwrap, collections.abc, json; importlib.reload(textwrap); importlib.reload(json)",
+    "a submodule with the name of a built-in": "import encodings.ascii",
     "undone": "import math; before = math.isclose; math.isclose = print; math.isclose = before",
     "a class of the tests": "def mark(kind): kind.marked = print; return kind",
     "subclasses": "import collections, json\nclass Mine(collections.Counter, json.JSONEncoder): __eq__ = print",

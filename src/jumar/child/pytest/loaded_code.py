@@ -165,12 +165,17 @@ def find_changed_names(table: Table, now: Mapping[str, object]) -> Iterator[Chan
         if now.get(name, GONE) is not old and (is_code(old) or (name.isupper() and old is not None)):
             yield Change(table.owner, name, old, now.get(name, GONE))
     for name in now:
-        if name not in table.before and is_code(now[name]) and _hides(table.owner, name):
+        if name not in table.before and is_code(now[name]) and _hides(table.owner, name, now[name]):
             yield Change(table.owner, name, GONE, now[name])
 
 
-def _hides(owner: Any, name: str) -> bool:
-    """Return whether a new *name* of *owner* hides what was inherited, or a built-in."""
+def _hides(owner: Any, name: str, value: object) -> bool:
+    """Return whether a new *name* of *owner* hides what was inherited, or a built-in.
+
+    A module does not: nobody can call it. `encodings.ascii` comes to its package when it is imported.
+    """
+    if type(value) is ModuleType:
+        return False
     if isinstance(owner, FunctionType):
         return True
     if isinstance(owner, type):

@@ -55,7 +55,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     at_best_c: frozenset[str] = frozenset()
     """Tests whose evidence is worth less than it looks: an order that never changes, a wall that is missing."""
     retreated: frozenset[str] = frozenset()
-    """Tests that run in two processes on the untouched files, and do not with this change."""
+    """Tests that come out alike in one process and in two on the untouched files, and not with this change."""
 
     @property
     def proved(self) -> frozenset[str]:
