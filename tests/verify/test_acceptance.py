@@ -202,7 +202,9 @@ class Alleged(Unconfined):
     tier = "S3"
 
 
-WOBBLY = "from calc import wobbly\n" + "".join(f"\n\ndef test_{n}():\n    assert wobbly({n}) is True\n" for n in range(12))
+WOBBLY = "from calc import wobbly\n" + "".join(
+    f"\n\ndef test_{n}():\n    assert wobbly({n}) is True\n" for n in range(12)
+)
 
 
 @pytest.mark.slow
