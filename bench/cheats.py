@@ -210,7 +210,7 @@ def _counts(rows: Sequence[Row]) -> str:
 
 
 def _graded(rows: Sequence[Row], place: int) -> str:
-    """How many greens were accepted at which grade; those of the tests' own blindness apart."""
+    """Count the greens that were accepted at each grade; those of the tests' own blindness apart."""
     blind = Counter(row.grades[place].partition("+")[0] for row in rows if row.project.kind == BLIND)
     other = Counter(row.grades[place].partition("+")[0] for row in rows if row.project.kind != BLIND)
     told = ", ".join(f"{other[g]} at {g}" for g in "ABCD" if other[g]) or "0"

@@ -1,4 +1,4 @@
-"""What the kernel keeps in memory for a run is given up with it, so that no later run is faster for it."""
+"""The kernel gives up what it kept in memory for a run when that ends, so that no later run is faster for it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def cold() -> Iterator[Path]:
 
 
 def look_at_pages(path: Path) -> Look:
-    """Whether the disk had to be asked for a page of *path*."""
+    """True if the disk had to be asked for a page of *path*."""
     with path.open("rb") as file:
         held = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     held.madvise(mmap.MADV_RANDOM)  # else the kernel reads its neighbours as well

@@ -76,7 +76,7 @@ BY_DISK = ("leave_pages", "leave_names", "leave_access_time", "evict_pages")
 
 
 def forgets() -> bool:
-    """Whether the kernel can be made to give up what it keeps for a run."""
+    """True if the kernel can be made to give up what it keeps for a run."""
     group = Cgroup("forgets")
     group.make(1 << 30, 1000)
     found = any(Path(folder, name).exists() for folder in group.groups for name, _ in EMPTYING)

@@ -163,7 +163,7 @@ ENDS = {
     "os.kill(os.getpid(), signal.SIGKILL)": "killed by SIGKILL",
     "os.fork() or signal.pause()": "left with status 0",
 }
-"""How a program ends -> how that is told. The last one leaves a process that waits for ever."""
+"""End of a program -> its exit status as told. The last one leaves a process that waits for ever."""
 
 
 @pytest.mark.slow

@@ -51,18 +51,18 @@ async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> Grad
         grades = grade_tests(names, evidence, red)
     held_out = verifier.held_out.ids
     agreed = bool(held_out) and (not is_pytest(verifier) or evidence.proved.issuperset(held_out))
+    told: list[str] = []
     if grades.lowest is not Grade.A and is_pytest(verifier):
         gone = (await find_retreated(whole, accepted.apart)).intersection(names)
         grades = grade_tests(names, msgspec.structs.replace(evidence, retreated=gone), red)
         if gone:
             some = f"{len(gone)} tests come out alike in one process and in two on the untouched files, and not here"
-            told = (f"{some}: they are graded C at best", *_name_weakest(grades, red, names))
-            return GradedGreen(grades, told, agreed)
-    told = _name_weakest(grades, red, names) if is_pytest(verifier) else ()
-    looked = accepted.rest.looked
-    seen = (f"the code under test looks where tests keep what they expect ({looked}): C at best",) if looked else ()
-    kept = (UNPROVED_HELD_OUT,) if held_out and not agreed else ()
-    return GradedGreen(grades, (*seen, *kept, *told), agreed)
+            told.append(f"{some}: they are graded C at best")
+    if looked := accepted.rest.looked:
+        told.append(f"the code under test looks where tests keep what they expect ({looked}): C at best")
+    if held_out and not agreed:
+        told.append(UNPROVED_HELD_OUT)
+    return GradedGreen(grades, (*told, *_name_weakest(grades, red, names)), agreed)
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
