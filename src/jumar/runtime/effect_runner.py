@@ -225,7 +225,7 @@ class EffectRunner:
     def _go_back(self, to: str, why: str) -> Done:
         workspace = self._parts.workspace
         paths = workspace.changed(to)
-        workspace.reset(to)
+        workspace.take_back(to)
         return (ev.Revert(to=to, paths=tuple(sorted(paths)), why=why),)
 
     def _finish(self, halt: effects.Halt, state: RunState) -> Done:

@@ -111,7 +111,7 @@ def rebuild_workspace(workspace: Workspace, effect: Rebuild, state: RunState) ->
     trial = plan_next_trial(book, judge_turn(state)) or TurnTrial(effect.left)
     left, unfit = effect.left, ""
     while True:
-        workspace.reset(book.base)
+        workspace.take_back(book.base)
         stuck = _made_again(workspace, state, left)
         if stuck is None:
             break

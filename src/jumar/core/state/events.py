@@ -277,7 +277,7 @@ Event = (
 )  # fmt: skip
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """An event as it lies in the journal: the shell supplies the number and the time."""
 
     seq: int
