@@ -197,7 +197,7 @@ class ObjectTables:
     def _new_class(self, form: list[Any], depth: int) -> Any:
         number = self._values.theirs(form[1])
         name, module, qualname, bases, names, refused, checks, members = form[2]
-        if not all(type(n) is str and n.isidentifier() for n in (name, *names)):
+        if type(name) is not str or not all(type(n) is str and n.isidentifier() for n in names):
             raise ValueError("a class without a name")
         kind = self._side.own_class(module, qualname)
         if kind is None:

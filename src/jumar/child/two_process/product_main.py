@@ -160,7 +160,7 @@ class ProductSide(TestsThings):
 
     def tells_errors(self, kind: type) -> bool:
         """Return whether the plain data of an exception of *kind* crosses."""
-        return proxies.is_standard_library(kind.__module__)
+        return proxies.is_library(kind.__module__)
 
     def admit(self, value: Any) -> None:
         """Do nothing: every value may leave."""

@@ -172,29 +172,33 @@ PLAIN = (*CHANGING, bool, int, str, float, complex, bytes, tuple, frozenset)
 NO_COPIES = ("builtins", "itertools", "argparse", "types", "_io", "unittest.mock")
 """Modules whose objects are not copied: iterators and files are used up, namespaces are shared."""
 
+CONSTANTS: dict[str, tuple[int, dict[int, tuple[str, str]]]] = {}
+"""Index of the constants of libraries, for `proxies.find_constant`."""
+
 
 def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
     """Return the form of what the product makes from data, or None: views, methods of containers, partial functions."""
-    if type(value) is types.BuiltinMethodType and (type(value.__self__) in PLAIN or _is_standard(value.__self__)):
+    if type(value) is types.BuiltinMethodType and (type(value.__self__) in PLAIN or _is_library_class(value.__self__)):
         return ["w", encode(value.__self__), value.__name__]
     if type(value) in VIEWS:
         return ["x", VIEWS[type(value)], encode(tuple(value))]
     if type(value) is functools.partial:
         return ["p", encode(value.func), encode(value.args), encode(value.keywords)]
-    parts = _reduce(value)
-    return parts and ["d", *(encode(part) for part in parts)]
+    kind = type(value)
+    if not _is_library_class(kind) or kind.__module__ in NO_COPIES or isinstance(value, BaseException):
+        return None
+    name = proxies.find_constant(value, CONSTANTS)
+    parts = None if name else _reduce(value)
+    return ["q", *name] if name else parts and ["d", *(encode(part) for part in parts)]
 
 
-def _is_standard(kind: Any) -> bool:
-    """Return whether *kind* is a class that the standard library has under its name."""
-    return isinstance(kind, type) and proxies.find_standard_object(kind.__module__, kind.__qualname__) is kind
+def _is_library_class(kind: Any) -> bool:
+    """Return whether *kind* is a class that a library has under its name."""
+    return isinstance(kind, type) and proxies.find_library_object(kind.__module__, kind.__qualname__) is kind
 
 
 def _reduce(value: Any) -> tuple[Any, ...] | None:
-    """Return the parts that `copy` would make another *value* from, if its class is of the standard library."""
-    kind = type(value)
-    if not _is_standard(kind) or kind.__module__ in NO_COPIES or isinstance(value, BaseException):
-        return None
+    """Return the parts that `copy` would make another *value* from, if it can."""
     try:
         reduced: Any = value.__reduce_ex__(2)
     except (TypeError, ValueError):
@@ -206,7 +210,7 @@ def _reduce(value: Any) -> tuple[Any, ...] | None:
 
 
 def rebuild(made: Any, args: tuple[Any, ...], state: Any, items: tuple[Any, ...], pairs: tuple[Any, ...]) -> Any:
-    """Return an object of the standard library from the parts that `copy` would make it from."""
+    """Return an object of a library from the parts that `copy` would make it from."""
     thing = made(*args)
     if hasattr(thing, "__setstate__") and state is not None:
         thing.__setstate__(state)

@@ -28,9 +28,6 @@ WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType
 NAMESPACES = ("argparse", "types")
 """Modules of plain objects, whose data is all that they are."""
 
-FRAMEWORKS = ("_pytest", "pytest", "pluggy", "hypothesis", "unittest", "doctest")
-"""Packages whose objects say what becomes of a test."""
-
 UNPICKLED = {("copyreg", "_reconstructor"), ("_codecs", "encode")} | {
     (kind.__module__, kind.__qualname__)
     for kind in (*codec.NAMED.values(), *shared_containers.CHANGING, *codec.MADE_NAMES)
@@ -183,10 +180,10 @@ class TestsSide(ComparisonRights):
         if type(value) is import_hook.ModuleFacade:
             return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
         if isinstance(value, types.ModuleType):
-            return ["q", value.__name__, ""] if proxies.is_standard_library(value.__name__) else None
+            return ["q", value.__name__, ""] if proxies.is_library(value.__name__) else None
         named = isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-        if named and isinstance(module, str) and proxies.find_standard_object(module, name) is value:
+        if named and isinstance(module, str) and proxies.find_library_object(module, name) is value:
             return ["q", module, name]
         return shared_containers.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
 
@@ -198,7 +195,7 @@ class TestsSide(ComparisonRights):
         """
         kind = value if isinstance(value, type) else type(value)
         module = str(kind.__module__)
-        framework = module.partition(".")[0] in FRAMEWORKS and module != "unittest.mock"
+        framework = module.partition(".")[0] in proxies.FRAMEWORKS and module != "unittest.mock"
         if isinstance(value, WITHIN) or framework:
             raise ValueError(f"a {kind.__name__}")
 
@@ -238,7 +235,7 @@ class TestsSide(ComparisonRights):
 
     def tells_errors(self, kind: type) -> bool:
         """Return whether the plain data of an exception of *kind* crosses."""
-        return proxies.is_standard_library(kind.__module__) or self.capabilities.is_own_class(kind)
+        return proxies.is_library(kind.__module__) or self.capabilities.is_own_class(kind)
 
     def title(self, kind: type) -> list[str]:
         """Return the name of a class, without its module, as that names the test."""
@@ -246,7 +243,7 @@ class TestsSide(ComparisonRights):
 
     def own_class(self, module: Any, qualname: Any) -> Any:
         """Return the standard library's exception that a class of the product's process is, if this process has it."""
-        known = proxies.find_standard_object(str(module), str(qualname))
+        known = proxies.find_library_object(str(module), str(qualname))
         raised = isinstance(known, type) and issubclass(known, BaseException)
         return known if raised and type(known) is not proxies.ProxyClass else None
 
