@@ -40,7 +40,7 @@ LASTING: tuple[type, ...] = (bool, int, str, float, complex, bytes, tuple, froze
 """Types whose instances, those of subclasses too, are all that they will ever be when they are made."""
 
 NAMED: dict[str, type] = {
-    **{t.__name__: t for t in (*LASTING, object, range, slice, type(None))},
+    **{t.__name__: t for t in (*LASTING, object, range, slice, type(None), dt.tzinfo)},
     **{n: t for n, t in vars(builtins).items() if isinstance(t, type) and issubclass(t, BaseException)},
 }
 
@@ -48,10 +48,10 @@ SINGLETONS: dict[str, Any] = {"...": Ellipsis, "NotImplemented": NotImplemented}
 
 MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
     "date": (dt.date, lambda v: (v.year, v.month, v.day)),
-    "datetime": (dt.datetime, lambda v: (*v.timetuple()[:6], v.microsecond, v.tzinfo)),
-    "time": (dt.time, lambda v: (v.hour, v.minute, v.second, v.microsecond, v.tzinfo)),
+    "datetime": (dt.datetime, lambda v: v.__reduce_ex__(4)[1]),
+    "time": (dt.time, lambda v: v.__reduce_ex__(4)[1]),
     "timedelta": (dt.timedelta, lambda v: (v.days, v.seconds, v.microseconds)),
-    "timezone": (dt.timezone, lambda v: (v.utcoffset(None),)),
+    "timezone": (dt.timezone, lambda v: v.__getinitargs__()),
     "Decimal": (decimal.Decimal, lambda v: (str(v),)),
     "Fraction": (fractions.Fraction, lambda v: (v.numerator, v.denominator)),
     "Path": (type(pathlib.Path()), lambda v: (str(v),)),
@@ -179,7 +179,7 @@ class Codec:
             return self._container(value, CHANGING[kind], depth)
         if kind is bytes:
             return ["b", value.hex()]
-        if kind in MADE_NAMES and self._plain(value):
+        if kind in MADE_NAMES:
             arguments = MADE[MADE_NAMES[kind]][1](value)
             return ["v", MADE_NAMES[kind], [self.encode(a, depth + 1) for a in arguments]]
         if kind is type and value in self.names:
@@ -202,11 +202,6 @@ class Codec:
             if value is single:
                 return ["k", name]
         return self.things.tell(value, depth)
-
-    def _plain(self, value: Any) -> bool:
-        """Return whether *value* is encoded without loss: a time zone may be any object."""
-        zone = getattr(value, "tzinfo", None)
-        return (zone is None or type(zone) is dt.timezone) and not getattr(value, "fold", 0)
 
     def _container(self, value: Any, kind: str, depth: int) -> Any:
         number = self.numbers.get(id(value))

@@ -263,7 +263,7 @@ class ObjectTables:
         if issubclass(base, codec.LASTING):
             thing = base.__new__(kind, self._values.decode(state, depth + 1))
         else:
-            thing = base.__new__(kind)
+            thing = (base if base in CHANGING else object).__new__(kind)
         object.__setattr__(thing, "_jumar_thing", number)
         self._known[number] = thing
         if base in CHANGING:

@@ -7,6 +7,7 @@ Loaded by path inside the tested interpreter; standard library and pytest only, 
 from __future__ import annotations
 
 import builtins
+import datetime as dt
 import enum
 import os
 import sys
@@ -73,7 +74,10 @@ class TestsSide(ComparisonRights):
         self.world = world
         self.capabilities = Capabilities(world.room)
         self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
+        self.running = False
+        """True if the files of the tests are loaded."""
         self._said = 0
+        self._warned: list[tuple[str, type[Warning]]] = []
 
     def fault(self, why: str) -> None:
         """Record that what runs now is no evidence for a pass, and *why*."""
@@ -108,7 +112,7 @@ class TestsSide(ComparisonRights):
         return TypeError("not for the product")
 
     def said(self, stream: Any, text: Any) -> None:
-        """Print what the product printed, or warn of what it warned of."""
+        """Print what the product printed, or note what it warned of."""
         self._said += len(str(text))
         if self._said > SAID_BYTES:
             raise ProductLost("the product prints without end")
@@ -116,9 +120,14 @@ class TestsSide(ComparisonRights):
             kind = getattr(builtins, stream, None)
             if not isinstance(kind, type) or not issubclass(kind, Warning):
                 raise ProductLost("the other process does not keep to the protocol")
-            warnings.warn_explicit(str(text), kind, "product", 1)
+            self._warned.append((str(text), kind))
             return
         (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
+
+    def answered(self) -> None:
+        """Warn of what the product warned of: with its answer, as a filter can make an exception of a warning."""
+        while self._warned:
+            warnings.warn_explicit(*self._warned.pop(0), "product", 1)
 
     def state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
@@ -133,6 +142,8 @@ class TestsSide(ComparisonRights):
         if not self.readable(name):
             raise AttributeError(name)
         self.decides(thing, name)
+        if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
+            self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
         return self.peer.ask("get", thing, name)
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
