@@ -107,11 +107,12 @@ def _fill_file(thing: Any, text: Any, place: int) -> None:
 class SharedContainer:
     """A container that both sides know, and its content when they last exchanged it."""
 
-    __slots__ = ("kind", "seen", "thing")
+    __slots__ = ("batch", "kind", "seen", "thing")
 
     def __init__(self, thing: Any, kind: str) -> None:
         self.thing, self.kind = thing, kind
         self.seen: list[Any] = []
+        self.batch: Any = None
 
     def held(self) -> list[Any]:
         """Return its current content, as C sees it: no method of a subclass is called."""
@@ -136,8 +137,8 @@ class SharedContainer:
             return None
         return now
 
-    def fill(self, items: list[Any]) -> None:
-        """Let it hold *items*, and nothing else."""
+    def fill(self, items: list[Any]) -> list[Any]:
+        """Let it hold *items*, and nothing else; what it holds."""
         thing, kind = self.thing, self.kind
         if kind == "list":
             list.__setitem__(thing, slice(None), items)
@@ -160,7 +161,7 @@ class SharedContainer:
             pairs = store(zip(items[::2], items[1::2]))  # noqa: B905  Python 3.8 knows no strict one
             store.clear(thing)
             store.update(thing, pairs)
-        self.seen = self.held()
+        return self.held()
 
 
 VIEWS: dict[type, str] = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}

@@ -74,8 +74,7 @@ class TestsSide(ComparisonRights):
         self.world = world
         self.capabilities = Capabilities(world.room)
         self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
-        self.running = False
-        """True if the files of the tests are loaded."""
+        self.running = False  # True if the files of the tests are loaded
         self._said = 0
         self._warned: list[tuple[str, type[Warning]]] = []
 
