@@ -23,7 +23,7 @@ from jumar.ports import (
     Surroundings,
 )
 from jumar.process.child_process import Child, run_confined
-from jumar.process.launch import Confinement
+from jumar.process.launch import Confinement, WarmStart
 from jumar.process.progress import Counter, Tell, Work, ignore_progress
 from jumar.process.room import lay_out, list_paths, make_links, replace_files
 from jumar.process.toolchain import is_prepared, prepare_cache
@@ -101,6 +101,8 @@ class TreeRunner:
     """Tests that no candidate sees."""
     experience: SuiteKnowledge = field(default_factory=SuiteKnowledge)
     """Knowledge gathered by the acceptances of this task."""
+    warm: WarmStart | None = None
+    """Where its processes can be forked from; None: each is started."""
     last_command: str = ""
     """The command line of the newest verification."""
 
@@ -220,6 +222,7 @@ class TreeRunner:
             sandbox=self.sandbox,
             reach=Reach(readable=self.around.readable, own=self.around.own),
             heard=Counter(self.tell).hear,
+            warm=self.warm,
         )
 
     def new_output(self) -> Path:

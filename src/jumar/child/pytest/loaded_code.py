@@ -79,6 +79,12 @@ class LoadedCode:
         self._groups: list[_Group] = []
         self._add([*_list_modules(), *_list_classes()])
 
+    def go_on(self, inside: Callable[[str], bool]) -> LoadedCode:
+        """Take what was loaded since the zygote took this; from now on *inside* says what lies in the room."""
+        self._inside = inside
+        self.take_modules(lambda _: True)
+        return self
+
     def take(self) -> list[Change]:
         """Take everything as it is now, and what was loaded since; return what had changed."""
         changes = list(self.find_changes())
@@ -142,6 +148,20 @@ class LoadedCode:
                 if not changes:  # a function where there was none is state as well
                     kept = {name: table.before.get(name) if is_code(value) else value for name, value in now.items()}
                     self.by_owner[key] = table._replace(before=kept)
+
+
+_remembered: list[LoadedCode] = []
+"""What the zygote that this process was forked from took; empty in any other process."""
+
+
+def remember() -> None:
+    """Take all that is loaded, for the processes that are forked from this one."""
+    _remembered[:] = [LoadedCode(lambda _: False)]
+
+
+def take_loaded_code(inside: Callable[[str], bool]) -> LoadedCode:
+    """Return everything that is loaded; what the zygote took of it already is not taken again."""
+    return _remembered[0].go_on(inside) if _remembered else LoadedCode(inside)
 
 
 class _Group:

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    Bounds = tuple[float, bool]
+    """The deadline, and whether jumar itself started the supervisor."""
+
+    Become = Callable[[dict[str, Any]], None]
+    """Makes this process the one that an order describes: `execute`, or, in a warm process, what comes to the same."""
+
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -86,8 +92,13 @@ def adopt_orphans() -> None:
         libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def spawn(order: dict[str, Any], output: int, group: cgroup.Cgroup) -> int:
-    """Start the process in a session of its own, in *group*; raises OSError if it cannot be executed."""
+def execute(order: dict[str, Any]) -> None:
+    """Become the program that *order* names."""
+    os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # the point of a reaper
+
+
+def spawn(order: dict[str, Any], output: int, group: cgroup.Cgroup, become: Become) -> int:
+    """Start the process in a session of its own, in *group*; raises OSError if it cannot become what it is to be."""
     failed_r, failed_w = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -108,7 +119,7 @@ def spawn(order: dict[str, Any], output: int, group: cgroup.Cgroup) -> int:
                 )
             group.enter()
             signal.set_wakeup_fd(-1)
-            os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # the point of a reaper
+            become(order)
         except OSError as error:
             os.write(failed_w, str(error.errno).encode())
         finally:
@@ -157,19 +168,21 @@ def raise_priority() -> None:
 
 
 def watch(
-    child: int, output: tuple[int, OutputSink], woken: int, tolls: resource_watch.ResourceWatch, deadline: float
+    child: int, output: tuple[int, OutputSink], woken: int, tolls: resource_watch.ResourceWatch, bounds: Bounds
 ) -> dict[str, object]:
     """Wait for the first of: the child's end, too high a toll, the deadline, jumar's end. Its output is drained."""
+    deadline, started = bounds
     pipe, sink = output
     raise_priority()
-    parent = os.getppid()
+    # The parent of a fork is the zygote, which may be replaced while this runs: then the lifeline alone counts.
+    parent = os.getppid() if started else 0
     sources = [0, pipe, woken]
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
             return {"how": "timeout"}
         ready = select.select(sources, [], [], min(left, PARENT_SECONDS, tolls.seconds))[0]
-        if 0 in ready or os.getppid() != parent:
+        if 0 in ready or (started and os.getppid() != parent):
             return {"how": "lifeline"}
         if pipe in ready:
             data = os.read(pipe, CHUNK)
@@ -199,8 +212,13 @@ def drain(pipe: int, sink: OutputSink) -> None:
 
 
 def main() -> None:
-    """Start and supervise the process that one order on standard input describes."""
+    """Start and supervise the process that an order describes."""
     order_fd, status_fd = map(int, sys.argv[1:])
+    supervise(order_fd, status_fd, execute)
+
+
+def supervise(order_fd: int, status_fd: int, become: Become) -> None:
+    """Carry out the order that lies in one descriptor, tell the other one how it went, and exit."""
     with os.fdopen(order_fd, "rb") as stream:
         order = marshal.loads(stream.read())  # noqa: S302  from jumar, in the same interpreter
     # They were made inheritable to get here; the process below gets those alone that it shall keep.
@@ -215,12 +233,15 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     with contextlib.suppress(OSError):
-        os.write(status_fd, encode_status(run_order(order, woken, offer)))
+        os.write(status_fd, encode_status(run_order(order, (woken, offer), become)))
     os._exit(0)
 
 
-def run_order(order: dict[str, Any], woken: int, offer: Callable[[str], None]) -> dict[str, object]:
+def run_order(
+    order: dict[str, Any], means: tuple[int, Callable[[str], None]], become: Become
+) -> dict[str, object]:
     """Start the process, watch it, and end all that is left of it; how it went."""
+    woken, offer = means
     deadline = time.monotonic() + order["seconds"]
     pipe, child_output = os.pipe()
     sink = OutputSink(order["output"], order["cap"])
@@ -228,14 +249,14 @@ def run_order(order: dict[str, Any], woken: int, offer: Callable[[str], None]) -
     group.make(order["memory_bytes"], resource_watch.THREADS * order["processes"])
     offer("1000")
     try:
-        child = spawn(order, child_output, group)
+        child = spawn(order, child_output, group, become)
     except OSError as error:
         group.leave()
         return {"how": "unstarted", "error": error.strerror}
     offer("0")
     encode_status({})  # while the process starts, so that nothing has to be loaded when it is over
     tolls = resource_watch.ResourceWatch(order, lambda: process_tree.find_descendants(os.getpid()), group.burst)
-    status = watch(child, (pipe, sink), woken, tolls, deadline)
+    status = watch(child, (pipe, sink), woken, tolls, (deadline, become is execute))
     # Most of a storm is over with one call, and then there is time for the rest of it.
     process_tree.send_signal(-child, signal.SIGKILL)
     status["survivors"] = process_tree.destroy(order["nonce"], os.getpid())

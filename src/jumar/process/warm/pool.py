@@ -1,0 +1,168 @@
+"""Decides which processes are forked, and keeps the zygotes that they are forked from.
+
+What is decided here is about time alone: a process that is forked and one that is started do the same. Each decision is
+counted with its reason, for `jumar log stats`.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jumar.child import start
+from jumar.child.pytest import pytest_main
+from jumar.child.sandbox import bubble, enter_main
+from jumar.child.two_process import product_main, tests_plugin
+from jumar.ports import Invocation
+from jumar.process.launch import Confinement, Fork, Launch, Supervisor, scrub
+from jumar.process.warm.zygote import Zygote, list_room_names, read_stamp
+from jumar.sandbox.request import Wrapped
+
+PROGRAMS: Mapping[str, bool] = {
+    pytest_main.__name__: True,
+    tests_plugin.__name__: True,
+    product_main.__name__: False,
+}
+"""Programs that can be forked, and whether pytest and its plug-ins belong into their zygote."""
+
+FORKS = 500
+"""A zygote is replaced after so many forks."""
+
+LEARNED = 3
+"""Times that the zygotes of a family are replaced because their processes imported more."""
+
+KEPT = 8
+"""Most zygotes that are kept at a time; the one that was used the longest time ago goes."""
+
+ROOMLY = ("HOME", "TMPDIR")
+"""Variables that differ from room to room."""
+
+WARM = "warm"
+
+
+@dataclass(slots=True, eq=False)
+class Family:
+    """Zygotes that differ in nothing but the hashes of strings."""
+
+    python: tuple[str, ...]
+    """The interpreter and its options."""
+    env: dict[str, str]
+    plugins: bool
+    modules: tuple[str, ...] = ()
+    """Installed modules that the processes were seen to import."""
+    zygotes: dict[bool, Zygote] = field(default_factory=dict)
+    learned: int = 0
+
+    def start(self, another: bool) -> Zygote:  # noqa: FBT001  it is the key
+        """Start the zygote for first runs or for others, in the place of one that is gone."""
+        if old := self.zygotes.pop(another, None):
+            old.close()
+        self.zygotes[another] = Zygote(self.python, self.env, self.modules, plugins=self.plugins)
+        return self.zygotes[another]
+
+    def close(self) -> None:
+        """End the zygotes."""
+        while self.zygotes:
+            self.zygotes.popitem()[1].close()
+
+
+class WarmPool:
+    """The zygotes of this process; see `jumar.process.launch.WarmStart`."""
+
+    def __init__(self) -> None:
+        self.counts: collections.Counter[str] = collections.Counter()
+        """Reason -> how many processes were forked (`WARM`), or started and not forked."""
+        self.off = ""
+        """Why nothing is forked any more; empty: it is."""
+        self._families: dict[tuple[object, ...], Family] = {}
+
+    async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
+        """Wait for a zygote of *invocation*, if it can have one."""
+        family = self._family(invocation, confinement)
+        if isinstance(family, str) or self.off:
+            return
+        zygote = family.zygotes.get(confinement.another)
+        if zygote is None or zygote.dead or zygote.forks >= FORKS or zygote.stamp != read_stamp(zygote.report.files):
+            zygote = family.start(confinement.another)
+        await zygote.settle()
+
+    def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> Fork | None:
+        """Return what forks *invocation*; the reason is counted if there is none."""
+        family = self._family(invocation, confinement)
+        reason = self.off or (family if isinstance(family, str) else _look_at_sandbox(invocation, wrapped))
+        if reason or isinstance(family, str):
+            self.counts[reason] += 1
+            return None
+        zygote = family.zygotes.get(confinement.another)
+        if zygote is None or not zygote.ready:
+            reason = "the zygote did not get ready"
+        elif zygote.report.refused:
+            reason = zygote.report.refused
+        elif hidden := set(zygote.report.names) & list_room_names(confinement.room, _paths(invocation)):
+            reason = f"the tree has a module of its own called {min(hidden)}"
+        if reason or zygote is None:
+            self.counts[reason] += 1
+            return None
+
+        def fork(launch: Launch) -> Supervisor | None:
+            forked = zygote.fork(launch)
+            self.counts[WARM if forked else "the zygote was gone"] += 1
+            return forked
+
+        return fork
+
+    def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
+        """Hear what a process imported: the next zygotes import it, too."""
+        family = self._family(invocation, confinement)
+        if isinstance(family, str):
+            return
+        new = [name for name in modules if name not in family.modules and all(map(str.isidentifier, name.split(".")))]
+        if new and family.learned < LEARNED:
+            family.learned += 1
+            family.modules += tuple(new)
+            for another in list(family.zygotes):
+                family.start(another)
+
+    def close(self) -> None:
+        """End all zygotes."""
+        while self._families:
+            self._families.popitem()[1].close()
+
+    def _family(self, invocation: Invocation, confinement: Confinement) -> Family | str:
+        """Return the family of *invocation*, or why it has none."""
+        *python, script, program = invocation.argv
+        if script != start.__file__ or program not in PROGRAMS:
+            return "another program than pytest"
+        if "trace" in invocation.config:
+            return "lines are traced"
+        env = {name: value for name, value in scrub(invocation, confinement).items() if name not in ROOMLY}
+        key = (*python, *sorted(env.items()), PROGRAMS[program])
+        if key not in self._families:
+            while len(self._families) >= KEPT:
+                self._families.pop(next(iter(self._families))).close()
+            self._families[key] = Family(tuple(python), env, PROGRAMS[program])
+        self._families[key] = self._families.pop(key)  # the newest last
+        return self._families[key]
+
+
+def _paths(invocation: Invocation) -> Sequence[str]:
+    paths = invocation.config.get("paths", ())
+    return [path for path in paths if type(path) is str] if isinstance(paths, list | tuple) else ()
+
+
+def _look_at_sandbox(invocation: Invocation, wrapped: Wrapped) -> str:
+    """Return why the sandbox of *wrapped* cannot be entered by a fork, or empty."""
+    before = wrapped.argv[: -len(invocation.argv)]
+    if Path(wrapped.argv[-len(invocation.argv)]).name != Path(invocation.argv[0]).name:
+        return "the interpreter cannot be started"
+    if not before or enter_main.__name__ in before:
+        return ""
+    try:
+        words = before
+        while words and words[-1] == "--":
+            _, words = bubble.read_steps(words)
+        return "" if not words else "the sandbox starts a shell first"
+    except (OSError, IndexError):
+        return "the sandbox is not known"
