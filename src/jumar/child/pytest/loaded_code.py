@@ -16,6 +16,7 @@ from operator import attrgetter, is_, methodcaller
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jumar.child.pytest.dict_versions import DictVersions
 from jumar.child.pytest.code_identity import get_module_name, is_code, unwrap_function
 
 if TYPE_CHECKING:
@@ -156,7 +157,8 @@ _remembered: list[LoadedCode] = []
 
 def remember() -> None:
     """Take all that is loaded, for the processes that are forked from this one."""
-    _remembered[:] = [LoadedCode(lambda _: False)]
+    code = LoadedCode(lambda _: False)
+    _remembered[:] = [code] if not list(code.find_changes()) else []
 
 
 def take_loaded_code(inside: Callable[[str], bool]) -> LoadedCode:
@@ -171,11 +173,18 @@ class _Group:
         self.keys = keys
         self._live = [tables[key].live for key in keys]
         self._values = [value for key in keys for value in tables[key].before.values()]
+        self._versions = DictVersions(self._live)
+        self._unchanged: list[int] | None = None  # the versions with which all values were the same
 
     def has_changed(self) -> bool:
         """Return whether any of the values is another one."""
+        versions = self._versions.read()
+        if versions is not None and versions == self._unchanged:
+            return False
         now = chain.from_iterable(map(_GET_VALUES, self._live))
-        return sum(map(len, self._live)) != len(self._values) or not all(map(is_, self._values, now))
+        changed = sum(map(len, self._live)) != len(self._values) or not all(map(is_, self._values, now))
+        self._unchanged = None if changed else versions
+        return changed
 
 
 def find_changed_names(table: Table, now: Mapping[str, object]) -> Iterator[Change]:
