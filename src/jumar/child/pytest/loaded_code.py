@@ -38,7 +38,7 @@ _GET_VALUES = methodcaller("values")
 _CLASS_NAMES = vars(type)["__dict__"].__get__
 _MODULE_NAMES = vars(ModuleType)["__dict__"].__get__
 _SUBCLASSES = type.__subclasses__
-_PARTS_OF_FUNCTION = (attrgetter("__code__"), attrgetter("__defaults__"), attrgetter("__kwdefaults__"))
+_PARTS_OF_FUNCTION = {name: attrgetter(name) for name in ("__code__", "__defaults__", "__kwdefaults__")}
 
 
 class Table(NamedTuple):
@@ -73,7 +73,7 @@ class LoadedCode:
         self.by_owner: dict[int, Table] = {}
         self._earlier: dict[tuple[int, str], object] = {}
         self._functions: list[FunctionType] = []
-        self._parts: list[list[object]] = [[] for _ in _PARTS_OF_FUNCTION]
+        self._set_parts = watch_functions()
         self._holders: list[FunctionType] = []
         self._cells: list[Any] = []
         self._contents: list[object] = []
@@ -83,7 +83,8 @@ class LoadedCode:
     def go_on(self, inside: Callable[[str], bool]) -> LoadedCode:
         """Take what was loaded since the zygote took this; from now on *inside* says what lies in the room."""
         self._inside = inside
-        self.take_modules(lambda _: True)
+        if any(id(one) not in self.by_owner for one in _list_modules()):
+            self.take_modules(lambda _: True)
         return self
 
     def take(self) -> list[Change]:
@@ -93,8 +94,8 @@ class LoadedCode:
             self._earlier[id(change.owner), change.name] = change.before
             if table := self.by_owner.get(id(change.owner)):
                 self.by_owner[id(change.owner)] = table._replace(before=table.live.copy())  # type: ignore[attr-defined]
+        self._set_parts.clear()
         if changes:
-            self._parts = [list(map(get, self._functions)) for get in _PARTS_OF_FUNCTION]
             self._contents = list(map(_get_content, self._cells))
         self.take_modules(lambda place: not self._inside(place))
         return changes
@@ -120,8 +121,6 @@ class LoadedCode:
         keys = [id(table.owner) for table in tables]
         self._groups += [_Group(keys[at : at + GROUP], self.by_owner) for at in range(0, len(keys), GROUP)]
         self._contents += map(_get_content, self._cells[len(self._contents) :])
-        for get, before in zip(_PARTS_OF_FUNCTION, self._parts):
-            before.extend(map(get, functions))
 
     def find_changes(self) -> Iterator[Change]:
         """Yield everything that has changed, but for what is again what it was before it was taken."""
@@ -129,10 +128,10 @@ class LoadedCode:
             if group.has_changed():
                 yield from (c for c in self._compare(group) if self._earlier.get((id(c.owner), c.name), c) is not c.now)
                 self._groups[n] = _Group(group.keys, self.by_owner)
-        for get, before in zip(_PARTS_OF_FUNCTION, self._parts):
-            if not all(map(is_, before, map(get, self._functions))):
-                pairs = zip(self._functions, before)
-                yield from (Change(one, "its inside", old, one) for one, old in pairs if get(one) is not old)
+        known = set(map(id, self._functions)) if self._set_parts else ()
+        for function, name, old in list(self._set_parts.values()):
+            if id(function) in known and _PARTS_OF_FUNCTION[name](function) is not old:
+                yield Change(function, "its inside", old, function)
         for one, old, new in zip(self._holders, self._contents, map(_get_content, self._cells)):
             if new is not old:
                 yield Change(one, "what it holds", old, new)
@@ -185,6 +184,25 @@ class _Group:
         changed = sum(map(len, self._live)) != len(self._values) or not all(map(is_, self._values, now))
         self._unchanged = None if changed else versions
         return changed
+
+
+def watch_functions() -> dict[tuple[int, str], tuple[FunctionType, str, object]]:
+    """Return the parts of functions that are set from now on, with what they were: empty, and filled as it happens.
+
+    The interpreter raises an audit event for it (PEP 578). To compare the parts of all functions took longer than all
+    else here.
+    """
+    found: dict[tuple[int, str], tuple[FunctionType, str, object]] = {}
+    parts = _PARTS_OF_FUNCTION
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "object.__setattr__" or event == "object.__delattr__":  # noqa: PLR1714  asked with every event
+            function, name = arguments[:2]
+            if type(function) is FunctionType and name in parts and (id(function), name) not in found:
+                found[id(function), name] = (function, name, parts[name](function))
+
+    sys.addaudithook(hook)
+    return found
 
 
 def find_changed_names(table: Table, now: Mapping[str, object]) -> Iterator[Change]:

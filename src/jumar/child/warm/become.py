@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.sandbox import bubble, enter_main
 from jumar.child.two_process import product_main, tests_plugin
 from jumar.child.pytest import pytest_main
+from jumar.child.warm import ready_pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,6 +58,7 @@ def become(order: dict[str, Any], zygote: Zygote) -> None:
         numpy = sys.modules.get("numpy.random")
         if numpy is not None:
             numpy.seed()
+        ready_pytest.install()
         PROGRAMS[argv[-1]]()
     except BaseException:  # noqa: BLE001  as an interpreter does with what nobody caught
         traceback.print_exc()

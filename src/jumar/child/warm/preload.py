@@ -21,6 +21,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import loaded_code, pytest_main
+from jumar.child.warm import ready_pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,6 +81,7 @@ def preload(modules: Sequence[str], plugins: bool, socket: int) -> tuple[dict[st
                     importlib.import_module(name)
     refused = refused or find_leftovers(socket)
     if plugins and not refused:
+        ready_pytest.prepare()
         loaded_code.remember()
     more = {name.partition(".")[0] for name in set(sys.modules) - own}
     report = {"refused": refused, "modules": len(set(sys.modules) - before), "names": sorted(more)}
