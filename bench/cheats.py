@@ -43,7 +43,6 @@ SAID = {
     "reconciliation": "reconciliation",
     "configuration": "the clean room: configuration",
     "freeze": "the clean room: frozen tests",
-    "witness": "the witness",
     "tripwire": "the tripwire",
     "challenge": "challenges and fresh runs",
     "apart": "two processes",

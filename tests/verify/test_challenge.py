@@ -200,6 +200,5 @@ def _said(done: list[Figures], what: str) -> str:
     counts = sum((figures.counts for figures in done), start=type(done[0].counts)())
     return (
         f"{len(done)} {what}, {counts['outcomes']} outcomes of tests of which a random half was falsified: "
-        f"{counts['wrong']} wrong; of the test functions {counts['STRONG']} can be falsified by what they expect, "
-        f"{counts['WEAK']} by their contrary, {counts['NONE']} not"
+        f"{counts['wrong']} wrong; of the test functions {counts['STRONG']} can be falsified, {counts['NONE']} not"
     )

@@ -315,7 +315,7 @@ class TestMeta(metaclass=type):
     [
         (STRONG, Strength.STRONG),
         (AFFIXES, Strength.STRONG),
-        (OWN, Strength.WEAK),
+        (OWN, Strength.NONE),
         (STRICT, Strength.NONE),
         (NONE, Strength.NONE),
     ],

@@ -205,6 +205,7 @@ def start_confined(invocation: Invocation, confinement: Confinement) -> StartedP
             "cwd": str(wrapped.start or confinement.room),
             "keep": keep,
             "cap": OUTPUT_BYTES,
+            "forgets": confinement.sandbox.tier != "S0",  # there, a file on the disk is a word to a later run anyway
             "seconds": confinement.seconds,
             "nonce": pipes.nonce,
             **asdict(confinement.ceiling),

@@ -43,7 +43,7 @@ class Subject:
 class Figures:
     """What came out."""
 
-    TITLES: ClassVar[str] = f"{'suite':24} tests  functions  strong/weak/none  outcomes  wrong  void"
+    TITLES: ClassVar[str] = f"{'suite':24} tests  functions  strong/none  outcomes  wrong  void"
 
     name: str
     counts: Counter[str]
@@ -53,10 +53,10 @@ class Figures:
     def __str__(self) -> str:
         """One line of a table."""
         c = self.counts
-        strengths = f"{c['STRONG']}/{c['WEAK']}/{c['NONE']}"
-        functions = c["STRONG"] + c["WEAK"] + c["NONE"]
+        strengths = f"{c['STRONG']}/{c['NONE']}"
+        functions = c["STRONG"] + c["NONE"]
         counted = f"{c['outcomes']:8}  {c['wrong']:5}  {c['void']:4}"
-        return f"{self.name:24} {c['tests']:5}  {functions:9}  {strengths:>16}  {counted}"
+        return f"{self.name:24} {c['tests']:5}  {functions:9}  {strengths:>11}  {counted}"
 
 
 async def of_upstream(release: Upstream, cache: Path, folder: Path, python: str = "") -> Subject:

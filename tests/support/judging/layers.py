@@ -34,9 +34,6 @@ from jumar.workspace.files.trees import overlay
 from support.judging.attack_corpus import Project, attacked, junit_key, plain, task_in
 from support.processes.sandboxes import ENVIRON
 
-WITNESSED = ": reported "
-"""What a witness says of a test; other reports of tampering are the tripwire's."""
-
 
 @dataclass(frozen=True)
 class Layers:
@@ -48,7 +45,6 @@ class Layers:
     """No conftest and no configuration crosses from a candidate."""
     freeze: bool = True
     """No file of tests crosses from a candidate."""
-    witness: bool = True
     tripwire: bool = True
     challenge: bool = True
     """Fresh runs in which tests are falsified; without it they are plain."""
@@ -94,9 +90,7 @@ def report_under(layers: Layers, records: Sequence[Record], ended: Ended, detail
 
 
 def _believed(record: Record, layers: Layers) -> bool:
-    if record[0] != "tampered":
-        return True
-    return layers.witness if WITNESSED in str(record[1]) else layers.tripwire
+    return record[0] != "tampered" or layers.tripwire
 
 
 class Case(NamedTuple):

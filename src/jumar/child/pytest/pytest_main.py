@@ -23,7 +23,6 @@ from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.frame_watch import FrameWatch
 from jumar.child.pytest.hide_test_name import HideTestName
 from jumar.child.pytest.line_tracer import Tracer
-from jumar.child.pytest.outcome_check import OutcomeCheck
 from jumar.child.pytest.reporter import Reporter
 from jumar.child.pytest.tamper_check import TamperCheck
 
@@ -110,9 +109,8 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
-    if config["mode"] == "run":
-        if "apart" not in config:  # else there is no code under test here that could look
-            plugins.append(FrameWatch(blame.foreign, blame.supports, send))
+    if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
+        plugins.append(FrameWatch(blame.foreign, blame.supports, send))
         plugins += build_guards(room, blame, send, config["ids"])
     return plugins
 
@@ -123,7 +121,7 @@ def build_guards(
     """Build the plug-ins that watch over the judging. `TamperCheck` remembers what it finds, so it is made last."""
     files = [room / name for name in sorted({one.partition("::")[0] for one in ids})]
     sources = [file.read_bytes() for file in files if file.is_file()]
-    return [HideTestName(str(room), blame.supports), OutcomeCheck(send), TamperCheck(blame, send, sources)]
+    return [HideTestName(str(room), blame.supports), TamperCheck(blame, send, sources)]
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:

@@ -75,10 +75,11 @@ class TamperCheck:
         deciding = [self._modules.get(name) or self._get_class(name) for name in DECIDING]
         self._deciding = [self._code.by_owner[id(one)] for one in deciding if id(one) in self._code.by_owner]
 
-    def _look_at_deciding(self) -> None:
+    def _look_at_deciding(self, *, lenient: bool = False) -> None:
         for table in self._deciding:
-            if not identity.are_identical([*table.before.values()], [*table.live.values()]):
-                self._look(loaded.find_changed_names(table, dict(table.live)))
+            framework = not lenient or table.owner is not builtins
+            if framework and not identity.are_identical([*table.before.values()], [*table.live.values()]):
+                self._look(loaded.find_changed_names(table, dict(table.live)), lenient=lenient)
 
     def _get_class(self, name: str) -> object:
         module, _, kind = name.rpartition(".")
@@ -121,11 +122,17 @@ class TamperCheck:
             if same_code or not self._explained(vars(item).get("_obj")):
                 self._tell(f"the collected test {item.nodeid}")
 
-    def pytest_runtest_call(self, item: pytest.Item) -> None:
-        """Look at what the test is about to go through: fixtures may have called the code under test."""
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
+        """Look at what the test is about to go through, as fixtures may have called the code under test.
+
+        Again when it was called: a patch of what makes its report may undo itself there. What the test itself
+        patched is not undone yet, so only what is of the code under test counts then.
+        """
         self._look_at_deciding()
         for name in SHADOWS.intersection(vars(item)):
             self._judge(item.nodeid, name, vars(item)[name])
+        yield
+        self._look_at_deciding(lenient=True)
 
     def pytest_runtest_logfinish(self) -> None:
         """Look at what the test came through, and now and then at everything."""

@@ -110,7 +110,6 @@ class Cgroup:
 
     def leave(self) -> None:
         """Take them away again. That fails while somebody is in one, and is tried once."""
-        self.empty()
         for group in self.groups:
             with contextlib.suppress(OSError):
                 os.rmdir(group)
@@ -134,4 +133,5 @@ class Cgroup:
         with contextlib.suppress(OSError, ValueError):
             for folder in find_group_folders():
                 self.groups += [os.path.join(place, self._name) for place in (folder, os.path.dirname(folder))]
+        self.empty()
         self.leave()

@@ -260,6 +260,8 @@ def run_order(
     # Most of a storm is over with one call, and then there is time for the rest of it.
     process_tree.send_signal(-child, signal.SIGKILL)
     status["survivors"] = process_tree.destroy(order["nonce"], os.getpid())
+    if order["forgets"]:
+        group.empty()
     group.leave()
     drain(pipe, sink)
     sink.close()

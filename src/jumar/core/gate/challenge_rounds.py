@@ -21,9 +21,7 @@ class Strength(IntEnum):
 
     NONE = 0
     """It cannot: no statement of it can be turned so that it certainly fails."""
-    WEAK = 1
-    """The exception that it expects can be changed, and is the code's own: its classes may be one and the same."""
-    STRONG = 2
+    STRONG = 1
     """The value that it expects can be changed."""
 
 
