@@ -67,8 +67,17 @@ class Launch(NamedTuple):
     """Descriptors that the order names."""
 
 
-Fork = Callable[[Launch], "Supervisor | None"]
-"""Forks a supervisor; None: that cannot be, and it is started."""
+class Fork(Protocol):
+    """A process that is ready to become a supervisor."""
+
+    @property
+    def nonce(self) -> str:
+        """Return the mark of what it starts."""
+        ...
+
+    def fork(self, launch: Launch) -> Supervisor | None:
+        """Let it carry out *launch*; None: that cannot be, and one is started."""
+        ...
 
 
 class WarmStart(Protocol):
@@ -123,8 +132,8 @@ class Confinement:
 class Pipes:
     """The descriptors of one confined process: ours until `close`, the supervisor's as inherited numbers."""
 
-    def __init__(self) -> None:
-        self.key, self.nonce = os.urandom(32), os.urandom(16).hex()
+    def __init__(self, nonce: str = "") -> None:
+        self.key, self.nonce = os.urandom(32), nonce or os.urandom(16).hex()
         self.records, self.records_w = os.pipe()
         self.status, self.status_w = os.pipe()
         self.requests_r, self.requests = os.pipe()
@@ -187,12 +196,12 @@ def start_confined(invocation: Invocation, confinement: Confinement) -> StartedP
         BadInput: if the sandbox cannot show what it is asked to.
     """
     wrapped = _wrapped(invocation, confinement)
-    env, pipes = scrub(invocation, confinement), Pipes()
+    fork = confinement.warm.find(invocation, confinement, wrapped) if confinement.warm else None
+    env, pipes = scrub(invocation, confinement), Pipes(fork.nonce if fork else "")
     for name in ("HOME", "TMPDIR"):
         Path(env[name]).mkdir(parents=True, exist_ok=True, mode=0o700)
     wire = {"key": pipes.key.hex(), "records": pipes.records_w, "requests": pipes.requests_r}
     config = {**invocation.config, **({"learn": True} if confinement.warm else {}), "channel": wire}
-    fork = confinement.warm.find(invocation, confinement, wrapped) if confinement.warm else None
     with ExitStack() as stack:
         given = stack.enter_context(hold(json.dumps(config).encode()))
         # A path or the null device.
@@ -215,7 +224,7 @@ def start_confined(invocation: Invocation, confinement: Confinement) -> StartedP
         orders = stack.enter_context(hold(marshal.dumps(order, MARSHAL)))
         passed = (*keep, given.fileno(), sink.fileno())
         launch = Launch(orders.fileno(), pipes.status_w, pipes.lifeline_r, passed)
-        process = (fork(launch) if fork else None) or _supervisor(launch, sink)
+        process = (fork.fork(launch) if fork else None) or _supervisor(launch, sink)
     pipes.handed_over()
     return StartedProcess(pipes, process, wrapped.signalled)
 

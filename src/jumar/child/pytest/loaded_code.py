@@ -160,6 +160,13 @@ def remember() -> None:
     _remembered[:] = [code] if not list(code.find_changes()) else []
 
 
+def touch() -> None:
+    """Go through what was remembered once, so that the next time costs less."""
+    for code in _remembered:
+        list(code.find_changes())
+        list(_list_classes())
+
+
 def take_loaded_code(inside: Callable[[str], bool]) -> LoadedCode:
     """Return everything that is loaded; what the zygote took of it already is not taken again."""
     return _remembered[0].go_on(inside) if _remembered else LoadedCode(inside)

@@ -31,6 +31,7 @@ ATTRIBUTE_NOSUID, ATTRIBUTE_NODEV = 2, 4
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 """The system call, for which the C library has no function."""
 
+SET_DUMPABLE = 4
 SET_PARENT_DEATH_SIGNAL, DROP_BOUNDING, AMBIENT, CLEAR_ALL = 1, 24, 47, 4
 CAPABILITIES_3 = 0x20080522
 """_LINUX_CAPABILITY_VERSION_3."""
@@ -54,7 +55,36 @@ NEEDED = ("--unshare-user", "--unshare-all", "--disable-userns", "--die-with-par
 
 
 
-def enter(argv: Sequence[str], env: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+class Entrance:
+    """Descriptors that lead out of the namespaces while a view is built: of /proc, and of the bound on namespaces."""
+
+    def __init__(self, proc: int, maximum: int) -> None:
+        self.proc, self.maximum = proc, maximum
+
+
+def open_namespaces() -> Entrance:
+    """Unshare all namespaces, and go on in the second process of the new one.
+
+    Raises:
+        OSError: if the kernel gives none.
+    """
+    user, group = os.getuid(), os.getgid()
+    # Of the machine's, as one in the view is read only; no program must find it open.
+    proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
+    mounts.call(locks.LIBC.prctl(SET_DUMPABLE, 1, 0, 0, 0), "a process that can be given namespaces")
+    mounts.call(locks.LIBC.unshare(ALL), "namespaces")
+    _map(proc, user, group)
+    mounts.mount("none", "/", None, mounts.RECURSIVE | mounts.DEPENDENT)
+    maximum = os.open("sys/user/max_user_namespaces", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
+    process_namespace.enter_namespace()
+    locks.LIBC.prctl(SET_PARENT_DEATH_SIGNAL, 9, 0, 0, 0)
+    mounts.enable_loopback()
+    process_namespace.start_second(drop_capabilities)
+    locks.LIBC.prctl(SET_PARENT_DEATH_SIGNAL, 9, 0, 0, 0)
+    return Entrance(proc, maximum)
+
+
+def enter(argv: Sequence[str], env: dict[str, str], entrance: Entrance) -> tuple[list[str], dict[str, str]]:
     """Enter the sandbox that *argv*, one or two bubblewraps and a command, describes; the command and its environment.
 
     Raises:
@@ -68,30 +98,19 @@ def enter(argv: Sequence[str], env: dict[str, str]) -> tuple[list[str], dict[str
         raise OSError(errno.EINVAL, f"without {missing[0]} it is no sandbox")
     mask = os.umask(0)
     user, group = os.getuid(), os.getgid()
-    # Of the machine's, as one in the view is read only; no program must find it open.
-    proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
-    mounts.call(locks.LIBC.unshare(ALL), "namespaces")
-    _map(proc, user, group)
-    mounts.mount("none", "/", None, mounts.RECURSIVE | mounts.DEPENDENT)
-    maximum = os.open("sys/user/max_user_namespaces", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
     for word, (place, *_) in ((word, words) for word, words in outer if words):
         if word in ("--tmpfs", "--dir"):
             _make_outside(word, place, dict(outer))
-    process_namespace.enter_namespace()
-    locks.LIBC.prctl(SET_PARENT_DEATH_SIGNAL, 9, 0, 0, 0)
-    mounts.enable_loopback()
     view = View(env)
     view.build(inner)
-    os.write(maximum, b"1")
-    os.close(maximum)
+    os.write(entrance.maximum, b"1")
+    os.close(entrance.maximum)
     mounts.call(locks.LIBC.unshare(mounts.NEW_USER), "a user namespace")
-    _map(proc, user, group)
-    os.close(proc)
+    _map(entrance.proc, user, group)
+    os.close(entrance.proc)
     os.umask(mask)
     os.setsid()
     os.chdir(view.folder)
-    process_namespace.start_second()
-    locks.LIBC.prctl(SET_PARENT_DEATH_SIGNAL, 9, 0, 0, 0)
     drop_capabilities()
     locks.set_no_new_privileges()
     for program in view.filters:

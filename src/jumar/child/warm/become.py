@@ -9,6 +9,7 @@ from __future__ import annotations
 
 # ruff: noqa: PTH208
 import ctypes
+import fcntl
 import marshal
 import os
 import random
@@ -44,10 +45,11 @@ RESET = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD)
 def become(order: dict[str, Any], zygote: Zygote) -> None:
     """Become the process that *order* describes. It never returns."""
     try:
-        close_as_exec_does()
+        entrance = zygote.entrance
+        close_as_exec_does(() if entrance is None else (entrance.proc, entrance.maximum))
         reset_signals()
         LIBC.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
-        argv, env = enter_sandbox(list(order["argv"]), dict(order["env"]))
+        argv, env = enter_sandbox(list(order["argv"]), dict(order["env"]), entrance)
         LIBC.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
         zygote.show_block(argv, env)
         os.environ.clear()
@@ -72,6 +74,8 @@ class Zygote:
 
     def __init__(self, unseeded: Sequence[random.Random]) -> None:
         self.unseeded = unseeded
+        self.entrance: bubble.Entrance | None = None
+        """Namespaces that were unshared ahead."""
         with open("/proc/self/stat", "rb") as stat:  # noqa: PTH123
             fields = stat.read().rpartition(b")")[2].split()
         # Format: proc_pid_stat(5); counted after the name.
@@ -85,11 +89,32 @@ class Zygote:
                 ctypes.memmove(start, block.ljust(end - start, b"\0"), end - start)
 
 
-def close_as_exec_does() -> None:
-    """Close every descriptor that a program started from here would not get."""
+def move_descriptors(given: dict[int, int], others: Sequence[int]) -> list[int]:
+    """Give descriptors the numbers that they have in jumar: wanted number -> the one it came under.
+
+    *others*, which are in use, are moved out of the way; their new numbers.
+    """
+    above = max((*given, *given.values(), *others)) + 1
+    kept = [_move(fd, above) for fd in others]
+    moved = {wanted: _move(fd, above) for wanted, fd in given.items()}
+    for wanted, fd in moved.items():
+        os.dup2(fd, wanted, inheritable=False)
+        os.close(fd)
+    return kept
+
+
+def _move(fd: int, above: int) -> int:
+    """Return *fd* under a number from *above* on."""
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above)
+    os.close(fd)
+    return moved
+
+
+def close_as_exec_does(kept: Sequence[int]) -> None:
+    """Close every descriptor that a program started from here would not get, but for those *kept* for a while."""
     for name in os.listdir("/proc/self/fd"):
         try:
-            if not os.get_inheritable(int(name)):
+            if int(name) not in kept and not os.get_inheritable(int(name)):
                 os.close(int(name))
         except OSError:  # the listing's own
             continue
@@ -103,7 +128,9 @@ def reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def enter_sandbox(argv: list[str], env: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+def enter_sandbox(
+    argv: list[str], env: dict[str, str], entrance: bubble.Entrance | None
+) -> tuple[list[str], dict[str, str]]:
     """Enter the sandbox that *argv* begins with; what is left of it, and the environment in there."""
     if ENTER in argv:
         place = argv.index(ENTER) + 1
@@ -119,7 +146,9 @@ def enter_sandbox(argv: list[str], env: dict[str, str]) -> tuple[list[str], dict
         return argv[place + 1 :], env
     if "--" in argv:
         try:
-            return bubble.enter(argv, env)
+            return bubble.enter(argv, env, entrance or bubble.open_namespaces())
         except OSError as fault:
             enter_main.refuse(f"the sandbox cannot be entered: {fault}")
+    if entrance is not None:
+        enter_main.refuse("a process that was made for a sandbox of its own is to run without one")
     return argv, env

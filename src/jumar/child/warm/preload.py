@@ -7,7 +7,6 @@ found is reported, and jumar then starts every process anew.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import importlib
 import importlib.util
 import os
@@ -56,13 +55,6 @@ def open_null_devices() -> None:
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.close(null)
-
-
-def move(fd: int, above: int) -> int:
-    """Return *fd* under a number from *above* on."""
-    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above)
-    os.close(fd)
-    return moved
 
 
 def preload(modules: Sequence[str], plugins: bool, socket: int) -> tuple[dict[str, Any], list[random.Random]]:

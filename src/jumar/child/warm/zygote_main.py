@@ -12,19 +12,18 @@ import json
 import os
 import signal
 import socket
-import sys
 from typing import Any
 
 from jumar.child.sandbox import locks
-from jumar.child.supervisor import supervise
 from jumar.child.warm import preload
-from jumar.child.warm.become import Zygote, become
-
-MESSAGE_BYTES = 4096
-DESCRIPTORS = 200
-"""Most that come with one request; the kernel passes 253."""
+from jumar.child.warm.become import Zygote
+from jumar.child.warm.messages import receive, send
+from jumar.child.warm.spare import stand_by
 
 PR_SET_DUMPABLE = 4
+
+PRELOAD_SECONDS = 60
+"""A module whose import takes longer ends the zygote."""
 
 
 def main() -> None:
@@ -34,7 +33,9 @@ def main() -> None:
     control = socket.socket(fileno=order["socket"])
     control.set_inheritable(False)
     preload.open_null_devices()
+    signal.alarm(PRELOAD_SECONDS)
     report, unseeded = preload.preload(order["modules"], order["plugins"], control.fileno())
+    signal.alarm(0)
     zygote = Zygote(unseeded)
     locks.LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's; jumar decides
@@ -42,9 +43,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     control.sendall(json.dumps(report).encode() + b"\n")
-    while _serve(control, zygote):
-        pass
-    os._exit(0)
+    _serve(control, zygote, order["expected"])
 
 
 def _collect(*_: object) -> None:
@@ -56,58 +55,43 @@ def _collect(*_: object) -> None:
         pass
 
 
-def _serve(control: socket.socket, zygote: Zygote) -> bool:
-    """Fork for one request; whether there was one."""
-    data, ancillary, _, _ = control.recvmsg(MESSAGE_BYTES, socket.CMSG_LEN(4 * DESCRIPTORS))
-    if not data:
-        return False
-    given = array.array("i")
-    for _, _, content in ancillary:
-        given.frombytes(content)
-    numbers: list[int] = json.loads(data)
-    # Until jumar holds a handle of the new process, its number must not become another one's.
-    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
-    pid = os.fork()
-    if pid == 0:
-        _supervise(control, numbers, list(given), zygote)
-    for fd in given:
-        os.close(fd)
-    handle = os.pidfd_open(pid)
-    control.sendmsg([b"%d\n" % pid], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [handle]))])
-    os.close(handle)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD,))
-    return True
+def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> None:
+    """Hand each request to a spare process, and make the next one while it works."""
+    spare = Spare(control, zygote, expected)
+    while True:
+        request, fds = receive(control)
+        if not request:
+            os._exit(0)
+        if spare.expected != request["expected"]:
+            spare.close()
+            spare = Spare(control, zygote, request["expected"])
+        send(spare.socket, request, fds)
+        for fd in fds:
+            os.close(fd)
+        rights = array.array("i", [spare.handle])
+        control.sendmsg([b"%d\n" % spare.pid], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        spare.close()
+        spare = Spare(control, zygote, request["next"])
 
 
-def _supervise(control: socket.socket, numbers: list[int], given: list[int], zygote: Zygote) -> None:
-    """Become the supervisor of one request: the first of *numbers* is the lifeline's, then order and status."""
-    try:
-        os.setsid()
-        control.close()
-        lifeline, order, status = numbers[:3]
-        install_descriptors(dict(zip(numbers, given, strict=True)))
-        os.dup2(lifeline, 0)
-        os.close(lifeline)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+class Spare:
+    """A supervisor that waits for its order, made for an *expected* one. Without its socket it ends."""
 
-        def joined(described: dict[str, Any]) -> None:
-            become(described, zygote)
+    def __init__(self, control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> None:
+        self.expected = expected
+        self.socket, theirs = socket.socketpair()
+        # Until there is a handle of the new process, its number must not become another one's.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
+        self.pid = os.fork()
+        if self.pid == 0:
+            control.close()
+            self.socket.close()
+            stand_by(theirs, expected, zygote)
+        self.handle = os.pidfd_open(self.pid)
+        theirs.close()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD,))
 
-        supervise.supervise(order, status, joined)
-    finally:
-        os._exit(70)
-
-
-def install_descriptors(given: dict[int, int]) -> None:
-    """Give each descriptor the number that it has in jumar: wanted number -> number it came under."""
-    above = max((*given, *given.values())) + 1
-    moved = {}
-    for wanted, fd in given.items():
-        moved[wanted] = preload.move(fd, above)
-    for wanted, fd in moved.items():
-        os.dup2(fd, wanted, inheritable=False)
-        os.close(fd)
-
-
-if __name__ == "__main__":
-    sys.exit("started by jumar")
+    def close(self) -> None:
+        """Let it go: one that has no order yet ends."""
+        self.socket.close()
+        os.close(self.handle)

@@ -17,7 +17,8 @@ from jumar.child.sandbox import bubble, enter_main
 from jumar.child.two_process import product_main, tests_plugin
 from jumar.ports import Invocation
 from jumar.process.launch import Confinement, Fork, Launch, Supervisor, scrub
-from jumar.process.warm.zygote import Zygote, list_room_names, read_stamp
+from jumar.process.limits import compute_default_ceiling
+from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart, list_room_names, read_stamp
 from jumar.sandbox.request import Wrapped
 
 PROGRAMS: Mapping[str, bool] = {
@@ -55,17 +56,41 @@ class Family:
     zygotes: dict[bool, Zygote] = field(default_factory=dict)
     learned: int = 0
 
+    expected: Expected | None = None
+    """The last request."""
+
     def start(self, another: bool) -> Zygote:  # noqa: FBT001  it is the key
         """Start the zygote for first runs or for others, in the place of one that is gone."""
         if old := self.zygotes.pop(another, None):
             old.close()
-        self.zygotes[another] = Zygote(self.python, self.env, self.modules, plugins=self.plugins)
+        limits = compute_default_ceiling()
+        likely = self.expected or Expected("", limits.memory_bytes, limits.processes, view=False)
+        given = ZygoteStart(self.python, self.env, self.modules, self.plugins, likely.renew())
+        self.zygotes[another] = Zygote(given)
         return self.zygotes[another]
 
     def close(self) -> None:
         """End the zygotes."""
         while self.zygotes:
             self.zygotes.popitem()[1].close()
+
+
+class _Fork:
+    """A request that a zygote is asked; see `jumar.process.launch.Fork`."""
+
+    def __init__(self, zygote: Zygote, expected: Expected, counts: collections.Counter[str]) -> None:
+        self._zygote, self._expected, self._counts = zygote, expected, counts
+
+    @property
+    def nonce(self) -> str:
+        """Return the mark of what it starts."""
+        return self._expected.nonce
+
+    def fork(self, launch: Launch) -> Supervisor | None:
+        """Let it carry out *launch*; None: that cannot be, and one is started."""
+        forked = self._zygote.fork(self._expected, launch)
+        self._counts[WARM if forked else "the zygote was gone"] += 1
+        return forked
 
 
 class WarmPool:
@@ -106,12 +131,8 @@ class WarmPool:
             self.counts[reason] += 1
             return None
 
-        def fork(launch: Launch) -> Supervisor | None:
-            forked = zygote.fork(launch)
-            self.counts[WARM if forked else "the zygote was gone"] += 1
-            return forked
-
-        return fork
+        family.expected = zygote.claim(confinement.ceiling, view="--" in wrapped.argv)
+        return _Fork(zygote, family.expected, self.counts)
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
         """Hear what a process imported: the next zygotes import it, too."""

@@ -14,13 +14,15 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import msgspec
 
 from jumar.child import start
+from jumar.child.warm import messages
 from jumar.process.launch import Launch, hold
+from jumar.process.limits import ResourceLimits
 
 START_SECONDS = 30.0
 """A zygote that takes longer is given up."""
@@ -46,6 +48,33 @@ class ZygoteReport(msgspec.Struct, frozen=True):
     """Files and folders of installed packages: it is out of date when one of them changes."""
 
 
+class Expected(msgspec.Struct, frozen=True):
+    """What is known of a request before it comes: a spare process is made ready for it."""
+
+    nonce: str
+    memory_bytes: int
+    processes: int
+    view: bool
+    """True if its sandbox has a view of its own, as bubblewrap makes it."""
+
+    def renew(self) -> Expected:
+        """Return the same for the request after it."""
+        return msgspec.structs.replace(self, nonce=os.urandom(16).hex())
+
+
+class ZygoteStart(NamedTuple):
+    """What a zygote is started with."""
+
+    python: tuple[str, ...]
+    """The interpreter and its options."""
+    env: Mapping[str, str]
+    modules: tuple[str, ...]
+    """Installed modules that it imports."""
+    plugins: bool
+    """True if it imports pytest and its plug-ins, too."""
+    expected: Expected
+
+
 class ForkedSupervisor:
     """Handle of a supervisor that a zygote forked."""
 
@@ -68,11 +97,10 @@ class ForkedSupervisor:
 
 
 class Zygote:
-    """A process that has imported *modules*, and with *plugins* pytest and its plug-ins."""
+    """A process that has imported what a `ZygoteStart` names."""
 
-    def __init__(self, python: Sequence[str], env: Mapping[str, str], modules: Sequence[str], *, plugins: bool) -> None:
+    def __init__(self, given: ZygoteStart) -> None:
         self.report = ZygoteReport()
-        self.modules = tuple(modules)
         self.forks = 0
         self.stamp: tuple[object, ...] = ()
         self._ready = self._dead = False
@@ -80,15 +108,21 @@ class Zygote:
         self._folder = tempfile.TemporaryDirectory(prefix="jumar-zygote-")
         self._until = time.monotonic() + START_SECONDS
         ours, theirs = socket.socketpair()
-        order = {"modules": list(modules), "plugins": plugins, "socket": theirs.fileno()}
+        self._expected = given.expected
+        order = {
+            "modules": given.modules,
+            "plugins": given.plugins,
+            "socket": theirs.fileno(),
+            "expected": msgspec.to_builtins(given.expected),
+        }
         places = {"HOME": self._folder.name, "TMPDIR": self._folder.name}
         with theirs, hold(json.dumps(order).encode()) as config:
             self._process = subprocess.Popen(  # noqa: S603  the interpreter of the task, our script
-                [*python, *start.build_command(PROGRAM)[:1], PROGRAM],
+                [*given.python, *start.build_command(PROGRAM)[:1], PROGRAM],
                 stdin=config.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**env, **places, "JUMAR_ROOM": "0" * 32, "JUMAR_PAD": PAD},
+                env={**given.env, **places, "JUMAR_ROOM": "0" * 32, "JUMAR_PAD": PAD},
                 cwd="/",
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
@@ -124,15 +158,14 @@ class Zygote:
             with anyio.move_on_after(self._until - time.monotonic()):
                 await anyio.wait_readable(self._control)
 
-    def fork(self, launch: Launch) -> ForkedSupervisor | None:
-        """Have a supervisor forked; None: the zygote is gone, or does not answer."""
-        fds = (launch.lifeline, launch.order, launch.status, *launch.passed)
-        numbers = list(dict.fromkeys(fds))
-        self.forks += 1
+    def fork(self, expected: Expected, launch: Launch) -> ForkedSupervisor | None:
+        """Have a supervisor forked for what `claim` returned; None: the zygote is gone, or does not answer."""
+        numbers = list(dict.fromkeys((launch.lifeline, launch.order, launch.status, *launch.passed)))
+        self._expected = expected.renew()
+        parts = {"expected": expected, "next": self._expected}
         try:
-            rights = array.array("i", numbers)
-            self._control.sendmsg([json.dumps(numbers).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
             self._control.settimeout(REPLY_SECONDS)
+            messages.send(self._control, {"numbers": numbers, **msgspec.to_builtins(parts)}, numbers)
             said, handles, _, _ = socket.recv_fds(self._control, 64, 1)
             if said and handles:
                 return ForkedSupervisor(int(said), handles[0])
@@ -140,6 +173,12 @@ class Zygote:
             pass
         self.close()
         return None
+
+    def claim(self, limits: ResourceLimits, *, view: bool) -> Expected:
+        """Return what a request with *limits* is to be: the one that a process is ready for, or another one."""
+        self.forks += 1
+        wanted = Expected(self._expected.nonce, limits.memory_bytes, limits.processes, view)
+        return wanted if wanted == self._expected else wanted.renew()
 
     def close(self) -> None:
         """End it. What it forked goes on, and ends with its own lifeline."""
