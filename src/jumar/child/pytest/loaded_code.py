@@ -104,9 +104,9 @@ class LoadedCode:
         """Take modules that were loaded since, with their classes, if their file, or an empty name, is *wanted*."""
         new = [one for one in _list_modules() if id(one) not in self.by_owner]
         modules = [one for one in new if wanted(find_file(one))]
-        known = {*self.by_owner, *map(id, modules)}
-        kinds = (one for one in _list_classes() if id(one) not in self.by_owner)
-        self._add([*modules, *(one for one in kinds if id(sys.modules.get(get_module_name(one))) in known)])
+        fresh, owners = set(map(id, modules)), self.by_owner
+        homes = ((one, id(sys.modules.get(get_module_name(one)))) for one in _list_classes() if id(one) not in owners)
+        self._add([*modules, *(one for one, home in homes if home in owners or home in fresh)])
 
     def _add(self, owners: Iterable[Any]) -> None:
         tables = [Table(one, names, names.copy()) for one in owners for names in [get_names(one)]]
@@ -272,15 +272,15 @@ def _list_modules() -> list[ModuleType]:
     return [one for one in list(sys.modules.values()) if issubclass(type(one), ModuleType)]
 
 
-def _list_classes() -> Iterator[type]:
-    todo, seen = [object], {id(object)}
-    while todo:
-        kind = todo.pop()
-        yield kind
+def _list_classes() -> list[type]:
+    todo: list[type] = [object]
+    seen = {id(object)}
+    for kind in todo:
         for heir in _SUBCLASSES(kind):
             if id(heir) not in seen:
                 seen.add(id(heir))
                 todo.append(heir)
+    return todo
 
 
 def _list_functions(tables: Iterable[Table]) -> list[FunctionType]:

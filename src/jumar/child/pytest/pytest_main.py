@@ -146,6 +146,10 @@ class CollectionRoot:
         yield
 
 
+PLUGINS = (Reporter, Tracer, FrameWatch, HideTestName, TamperCheck, CollectionRoot)
+"""Classes of our plug-ins."""
+
+
 def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
     """Put the tested tree on sys.path, after the standard library and before installed packages.
 

@@ -73,7 +73,7 @@ def preload(modules: Sequence[str], plugins: bool, socket: int) -> tuple[dict[st
                     importlib.import_module(name)
     refused = refused or find_leftovers(socket)
     if plugins and not refused:
-        ready_pytest.prepare()
+        ready_pytest.prepare(pytest_main.PLUGINS)
         loaded_code.remember()
     more = {name.partition(".")[0] for name in set(sys.modules) - own}
     report = {"refused": refused, "modules": len(set(sys.modules) - before), "names": sorted(more)}

@@ -16,7 +16,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 PLAIN = (ModuleType, type, str, bytes, int, float, bool, tuple, list, dict, set, frozenset, type(None), re.Pattern,
          BuiltinFunctionType)  # fmt: skip
@@ -28,22 +28,48 @@ MARKS = ("__wrapped__", "_pytestfixturefunction")
 
 _ready: list[Any] = []
 _names: dict[int, tuple[object, int, list[str]]] = {}
+"""Identity of a module or a class -> it, how many names it had, and those among them that may be fixtures."""
 
 
-def prepare() -> None:
-    """Make the configuration that the next process begins with, and remember where fixtures may be."""
+def prepare(classes: Sequence[type]) -> None:
+    """Make the configuration that the next process begins with, and look where fixtures may be.
+
+    *classes* are those of jumar's own plug-ins.
+    """
     module = importlib.import_module("_pytest.config")
     known = tuple(inspect.signature(module.get_config).parameters)
     if known != PARAMETERS[: len(known)] or not hasattr(module.Config, "InvocationParams"):
         return
     config = module.get_config()
     _ready[:] = [config]
-    plugins = [plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, ModuleType)]
-    for plugin in plugins + [one for name, one in sys.modules.items() if name.startswith("_pytest.")]:
-        held = vars(plugin)
-        _names[id(plugin)] = (plugin, len(held), [name for name in dir(plugin) if not is_plain(held.get(name, ...))])
-    fixtures: Any = importlib.import_module("_pytest.fixtures")
-    fixtures.dir = list_fixture_names
+    for plugin in (*config.pluginmanager.get_plugins(), *list(sys.modules.values())):
+        if isinstance(plugin, ModuleType) and plugin.__name__.startswith("_pytest."):
+            _remember(plugin)
+            for kind in list(vars(plugin).values()):
+                if type(kind) is type and kind.__module__ == plugin.__name__:
+                    _remember(kind)
+    for kind in classes:
+        _remember(kind)
+    importlib.import_module("_pytest.fixtures").dir = list_fixture_names  # type: ignore[attr-defined]
+
+
+def _remember(holder: Any) -> None:
+    tables = [vars(holder)] if isinstance(holder, ModuleType) else [vars(one) for one in holder.__mro__]
+    names = [name for name in dir(holder) if not all(is_plain(table[name]) for table in tables if name in table)]
+    _names[id(holder)] = (holder, sum(map(len, tables)), names)
+
+
+def list_fixture_names(thing: Any) -> list[str]:
+    """Return the names in *thing* among which there may be fixtures: `dir`, for what pytest looks at with it.
+
+    pytest asks the class of an object for them, never the object.
+    """
+    holder = thing if isinstance(thing, ModuleType) else type(thing)
+    known, size, names = _names.get(id(holder), (None, 0, []))
+    if known is not holder:
+        return builtins.dir(thing)
+    tables = [vars(holder)] if holder is thing else [vars(one) for one in holder.__mro__]
+    return names if sum(map(len, tables)) == size else builtins.dir(thing)
 
 
 def is_plain(value: object) -> bool:
@@ -51,12 +77,6 @@ def is_plain(value: object) -> bool:
     if type(value) is FunctionType:
         return not any(mark in vars(value) for mark in MARKS)
     return isinstance(value, PLAIN) and not any(mark in getattr(value, "__dict__", ()) for mark in MARKS)
-
-
-def list_fixture_names(holder: object) -> list[str]:
-    """Return the names in *holder* among which there may be fixtures: `dir`, for what pytest looks at with it."""
-    plugin, size, names = _names.get(id(holder), (None, 0, []))
-    return names if plugin is holder and len(vars(plugin)) == size else builtins.dir(holder)
 
 
 def install() -> None:
