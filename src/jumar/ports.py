@@ -258,6 +258,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()  # about code that looks written for the tests, with file and line
     natives: Mapping[str, str] = {}  # id that an annotation gives -> the id that the runner knows the test by
     command: str = ""
+    starts: Mapping[str, int] = {}
+    """`warm` -> how many of the processes were forked; reason -> how many were started for it."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol
 
 import msgspec
 
@@ -119,7 +119,7 @@ class Confinement:
     heard: Callable[[list[Record]], None] = lambda _records: None
     """Is told of its records as they come: for display, nothing is decided by it."""
     warm: WarmStart | None = None
-    """Where it can be forked from instead of being started."""
+    """Forks it if it can be forked; None: it is started."""
     another: bool = False
     """True if strings must not have the hashes that they had when the same tests ran before."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -70,7 +71,7 @@ class TrustedVerifier(TreeRunner):
         The tests in *also* run in a process of their own, and their files are not there while the task's are judged:
         they could change the code for them, or, where a package is compiled with all its tests, break it.
         """
-        started, output = time.monotonic(), self.new_output()
+        started, output, before = time.monotonic(), self.new_output(), self._list_starts()
         own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
         ids = (*self.expected, *own)
         parts = [part for part in (ReportPart(self.expected, ""), ReportPart(own)) if part.ids] or [ReportPart(())]
@@ -101,7 +102,16 @@ class TrustedVerifier(TreeRunner):
             from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
             done = await accept_green(self, done, tree, accepted)
-        return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
+        return msgspec.structs.replace(
+            done,
+            duration_ms=int(1000 * (time.monotonic() - started)),
+            starts=self._list_starts() - before,
+            warnings=(*done.warnings, *([self.warm.off] if self.warm and self.warm.off else ())),
+        )
+
+    def _list_starts(self) -> Counter[str]:
+        """Return how the processes so far were started."""
+        return Counter(self.warm.counts if self.warm else ())
 
     def _judge_shadows(self, report: Report) -> Report:
         """Add an anomaly for modules that hide an installed one and that the task does not have: tests may ask that."""

@@ -37,7 +37,7 @@ class DictVersions:
 
 
 def _has_versions() -> bool:
-    """Return whether this interpreter numbers dictionaries as expected: tried with a module's, a class's and a plain one."""
+    """Return whether this interpreter numbers dictionaries as expected: tried with a class's and a module's."""
     if ctypes is None or sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
         return False
 
@@ -50,13 +50,13 @@ def _has_versions() -> bool:
         if type(table) is not dict:
             return False
         number, seen = ctypes.c_uint64.from_address(id(table) + OFFSET), set()
-        for value in (1, 2, 2, 3):
+        for value in range(3):
             before = number.value
             if number.value != before or before in seen:
                 return False
             seen.add(before)
             setattr(target, "first", value)  # noqa: B010  as code under test would
-            if number.value == before and value != 2:
+            if number.value == before:
                 return False
     return True
 

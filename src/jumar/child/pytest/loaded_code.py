@@ -16,8 +16,8 @@ from operator import attrgetter, is_, methodcaller
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jumar.child.pytest.dict_versions import DictVersions
 from jumar.child.pytest.code_identity import get_module_name, is_code, unwrap_function
+from jumar.child.pytest.dict_versions import DictVersions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -151,7 +151,7 @@ class LoadedCode:
 
 
 _remembered: list[LoadedCode] = []
-"""What the zygote that this process was forked from took; empty in any other process."""
+"""Everything that the zygote took of which this process is a fork; empty in any other process."""
 
 
 def remember() -> None:
@@ -191,25 +191,6 @@ class _Group:
         changed = sum(map(len, self._live)) != len(self._values) or not all(map(is_, self._values, now))
         self._unchanged = None if changed else versions
         return changed
-
-
-def watch_functions() -> dict[tuple[int, str], tuple[FunctionType, str, object]]:
-    """Return the parts of functions that are set from now on, with what they were: empty, and filled as it happens.
-
-    The interpreter raises an audit event for it (PEP 578). To compare the parts of all functions took longer than all
-    else here.
-    """
-    found: dict[tuple[int, str], tuple[FunctionType, str, object]] = {}
-    parts = _PARTS_OF_FUNCTION
-
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "object.__setattr__" or event == "object.__delattr__":  # noqa: PLR1714  asked with every event
-            function, name = arguments[:2]
-            if type(function) is FunctionType and name in parts and (id(function), name) not in found:
-                found[id(function), name] = (function, name, parts[name](function))
-
-    sys.addaudithook(hook)
-    return found
 
 
 def watch_functions() -> dict[tuple[int, str], tuple[FunctionType, str, object]]:
@@ -273,7 +254,7 @@ def _list_modules() -> list[ModuleType]:
 
 
 def _list_classes() -> list[type]:
-    todo: list[type] = [object]
+    todo: list[Any] = [object]
     seen = {id(object)}
     for kind in todo:
         for heir in _SUBCLASSES(kind):

@@ -79,9 +79,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
         status = int(pytest.main(args, plugins=plugins))
     except BaseException as error:  # noqa: BLE001  # whatever the code under test let fly, it is a record
         send(["stopped", repr(error)[:1000]])
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
+    flush_output()
     for plugin in plugins:
         getattr(plugin, "close", int)()
     if config.get("learn"):
@@ -89,6 +87,13 @@ def main(joined: Callable[..., object] | None = None) -> None:
     send(["end", status])
     # Not sys.exit: what was left in atexit must not have the last word.
     os._exit(status)
+
+
+def flush_output() -> None:
+    """Write what is left of the output; whatever the code under test has put in its place."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
 
 
 def list_installed(before: set[str]) -> list[str]:

@@ -6,11 +6,12 @@ every sandbox is: by the probes. Standard library only.
 
 from __future__ import annotations
 
-# ruff: noqa: PTH102, PTH103, PTH108, PTH112, PTH114, PTH115, PTH116, PTH118, PTH120, PTH123
+# ruff: noqa: PTH102, PTH101, PTH103, PTH108, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH211
 import ctypes
 import errno
 import os
-from typing import TYPE_CHECKING, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from jumar.child.sandbox import locks, mounts, process_namespace
 
@@ -52,7 +53,6 @@ WORDS = {
 
 NEEDED = ("--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop")
 """Arguments that mean what is always done here."""
-
 
 
 class Entrance:

@@ -18,9 +18,9 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main
 from jumar.child.two_process import product_main, tests_plugin
-from jumar.child.pytest import pytest_main
 from jumar.child.warm import ready_pytest
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import array
 import json
 import socket
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 SIZE_BYTES = 8
 DESCRIPTORS = 200

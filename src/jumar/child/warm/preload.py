@@ -57,7 +57,7 @@ def open_null_devices() -> None:
     os.close(null)
 
 
-def preload(modules: Sequence[str], plugins: bool, socket: int) -> tuple[dict[str, Any], list[random.Random]]:
+def preload(modules: Sequence[str], socket: int, *, plugins: bool) -> tuple[dict[str, Any], list[random.Random]]:
     """Import *modules*, and with *plugins* pytest and all that is a plug-in of it.
 
     Returns a report, and the generators of random numbers that chance has seeded, which every fork seeds anew.
@@ -143,7 +143,7 @@ def _watched_generators(unseeded: list[random.Random]) -> Iterator[None]:
         unseeded[:] = [one for one in unseeded if one is not self] + ([self] if a is None else [])
         seed(self, a, version)
 
-    random.Random.seed = watched  # type: ignore[method-assign,assignment]
+    random.Random.seed = watched  # type: ignore[method-assign]
     try:
         yield
     finally:

@@ -36,7 +36,7 @@ def prepare(classes: Sequence[type]) -> None:
 
     *classes* are those of jumar's own plug-ins.
     """
-    module = importlib.import_module("_pytest.config")
+    module: Any = importlib.import_module("_pytest.config")
     known = tuple(inspect.signature(module.get_config).parameters)
     if known != PARAMETERS[: len(known)] or not hasattr(module.Config, "InvocationParams"):
         return
@@ -83,7 +83,7 @@ def install() -> None:
     """Let the next start of pytest take the configuration that is ready."""
     if not _ready:
         return
-    module = importlib.import_module("_pytest.config")
+    module: Any = importlib.import_module("_pytest.config")
     usual: Callable[..., Any] = module.get_config
     config = _ready.pop()
 

@@ -6,6 +6,7 @@ of pytest writes to are copied. What the order says is then done as in a supervi
 
 from __future__ import annotations
 
+# ruff: noqa: B905  zip has no `strict` before Python 3.10
 import ctypes
 import os
 import signal

@@ -34,7 +34,7 @@ def main() -> None:
     control.set_inheritable(False)
     preload.open_null_devices()
     signal.alarm(PRELOAD_SECONDS)
-    report, unseeded = preload.preload(order["modules"], order["plugins"], control.fileno())
+    report, unseeded = preload.preload(order["modules"], control.fileno(), plugins=order["plugins"])
     signal.alarm(0)
     zygote = Zygote(unseeded)
     locks.LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

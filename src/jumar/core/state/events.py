@@ -163,6 +163,8 @@ class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
     """Expected ids whose outcome changed while the tree did not: neither red nor credited."""
     warnings: tuple[str, ...] = ()
     """Warnings of code that looks written for the tests, with file and line. They change no verdict."""
+    starts: Mapping[str, int] = {}
+    """`warm` -> how many processes were forked from one with everything imported; reason -> how many were not."""
 
 
 class Observation(EventBase, frozen=True, kw_only=True, tag="observation"):

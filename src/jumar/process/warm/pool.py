@@ -1,12 +1,10 @@
-"""Decides which processes are forked, and keeps the zygotes that they are forked from.
+"""Keeps the zygotes of this process, and finds the one that a process of a verification can be forked from.
 
-What is decided here is about time alone: a process that is forked and one that is started do the same. Each decision is
-counted with its reason, for `jumar log stats`.
+What is decided here is about time alone: a process that is forked and one that is started do the same.
 """
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +14,7 @@ from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main
 from jumar.child.two_process import product_main, tests_plugin
 from jumar.ports import Invocation
-from jumar.process.launch import Confinement, Fork, Launch, Supervisor, scrub
+from jumar.process.launch import Confinement, scrub
 from jumar.process.limits import compute_default_ceiling
 from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart, list_room_names, read_stamp
 from jumar.sandbox.request import Wrapped
@@ -40,8 +38,6 @@ KEPT = 8
 ROOMLY = ("HOME", "TMPDIR")
 """Variables that differ from room to room."""
 
-WARM = "warm"
-
 
 @dataclass(slots=True, eq=False)
 class Family:
@@ -59,7 +55,7 @@ class Family:
     expected: Expected | None = None
     """The last request."""
 
-    def start(self, another: bool) -> Zygote:  # noqa: FBT001  it is the key
+    def start(self, *, another: bool) -> Zygote:
         """Start the zygote for first runs or for others, in the place of one that is gone."""
         if old := self.zygotes.pop(another, None):
             old.close()
@@ -75,68 +71,40 @@ class Family:
             self.zygotes.popitem()[1].close()
 
 
-class _Fork:
-    """A request that a zygote is asked; see `jumar.process.launch.Fork`."""
-
-    def __init__(self, zygote: Zygote, expected: Expected, counts: collections.Counter[str]) -> None:
-        self._zygote, self._expected, self._counts = zygote, expected, counts
-
-    @property
-    def nonce(self) -> str:
-        """Return the mark of what it starts."""
-        return self._expected.nonce
-
-    def fork(self, launch: Launch) -> Supervisor | None:
-        """Let it carry out *launch*; None: that cannot be, and one is started."""
-        forked = self._zygote.fork(self._expected, launch)
-        self._counts[WARM if forked else "the zygote was gone"] += 1
-        return forked
-
-
 class WarmPool:
-    """The zygotes of this process; see `jumar.process.launch.WarmStart`."""
+    """The zygotes of this process, for all runs in it. Those in use outlive their replacement until they are done."""
 
     def __init__(self) -> None:
-        self.counts: collections.Counter[str] = collections.Counter()
-        """Reason -> how many processes were forked (`WARM`), or started and not forked."""
-        self.off = ""
-        """Why nothing is forked any more; empty: it is."""
         self._families: dict[tuple[object, ...], Family] = {}
 
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
         """Wait for a zygote of *invocation*, if it can have one."""
-        family = self._family(invocation, confinement)
-        if isinstance(family, str) or self.off:
+        family = self.find_family(invocation, confinement)
+        if isinstance(family, str):
             return
         zygote = family.zygotes.get(confinement.another)
         if zygote is None or zygote.dead or zygote.forks >= FORKS or zygote.stamp != read_stamp(zygote.report.files):
-            zygote = family.start(confinement.another)
+            zygote = family.start(another=confinement.another)
         await zygote.settle()
 
-    def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> Fork | None:
-        """Return what forks *invocation*; the reason is counted if there is none."""
-        family = self._family(invocation, confinement)
-        reason = self.off or (family if isinstance(family, str) else _look_at_sandbox(invocation, wrapped))
-        if reason or isinstance(family, str):
-            self.counts[reason] += 1
-            return None
+    def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> tuple[Zygote, Expected] | str:
+        """Return the zygote for *invocation* and what is asked of it, or why the process has to be started."""
+        family = self.find_family(invocation, confinement)
+        if isinstance(family, str):
+            return family
         zygote = family.zygotes.get(confinement.another)
         if zygote is None or not zygote.ready:
-            reason = "the zygote did not get ready"
-        elif zygote.report.refused:
-            reason = zygote.report.refused
-        elif hidden := set(zygote.report.names) & list_room_names(confinement.room, _paths(invocation)):
-            reason = f"the tree has a module of its own called {min(hidden)}"
-        if reason or zygote is None:
-            self.counts[reason] += 1
-            return None
-
+            return "the zygote did not get ready"
+        hidden = set(zygote.report.names) & list_room_names(confinement.room, _paths(invocation))
+        shadow = f"the tree has a module of its own called {min(hidden)}" if hidden else ""
+        if reason := zygote.report.refused or shadow or _look_at_sandbox(invocation, wrapped):
+            return reason
         family.expected = zygote.claim(confinement.ceiling, view="--" in wrapped.argv)
-        return _Fork(zygote, family.expected, self.counts)
+        return zygote, family.expected
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
         """Hear what a process imported: the next zygotes import it, too."""
-        family = self._family(invocation, confinement)
+        family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return
         new = [name for name in modules if name not in family.modules and all(map(str.isidentifier, name.split(".")))]
@@ -144,14 +112,14 @@ class WarmPool:
             family.learned += 1
             family.modules += tuple(new)
             for another in list(family.zygotes):
-                family.start(another)
+                family.start(another=another)
 
     def close(self) -> None:
         """End all zygotes."""
         while self._families:
             self._families.popitem()[1].close()
 
-    def _family(self, invocation: Invocation, confinement: Confinement) -> Family | str:
+    def find_family(self, invocation: Invocation, confinement: Confinement) -> Family | str:
         """Return the family of *invocation*, or why it has none."""
         *python, script, program = invocation.argv
         if script != start.__file__ or program not in PROGRAMS:
@@ -160,12 +128,11 @@ class WarmPool:
             return "lines are traced"
         env = {name: value for name, value in scrub(invocation, confinement).items() if name not in ROOMLY}
         key = (*python, *sorted(env.items()), PROGRAMS[program])
-        if key not in self._families:
-            while len(self._families) >= KEPT:
-                self._families.pop(next(iter(self._families))).close()
-            self._families[key] = Family(tuple(python), env, PROGRAMS[program])
-        self._families[key] = self._families.pop(key)  # the newest last
-        return self._families[key]
+        family = self._families.pop(key, None) or Family(tuple(python), env, PROGRAMS[program])
+        while len(self._families) >= KEPT:
+            self._families.pop(next(iter(self._families))).close()
+        self._families[key] = family  # the newest last
+        return family
 
 
 def _paths(invocation: Invocation) -> Sequence[str]:
@@ -180,10 +147,10 @@ def _look_at_sandbox(invocation: Invocation, wrapped: Wrapped) -> str:
         return "the interpreter cannot be started"
     if not before or enter_main.__name__ in before:
         return ""
-    try:
-        words = before
-        while words and words[-1] == "--":
+    words = list(before)
+    while words and words[-1] == "--":
+        try:
             _, words = bubble.read_steps(words)
-        return "" if not words else "the sandbox starts a shell first"
-    except (OSError, IndexError):
-        return "the sandbox is not known"
+        except OSError as unknown:
+            return f"the sandbox cannot be entered: {unknown.strerror}"
+    return "the sandbox starts a shell first" if words else ""

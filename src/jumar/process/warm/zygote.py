@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import contextlib
 import json
 import os
@@ -37,10 +36,10 @@ PAD = "x" * 4096
 
 
 class ZygoteReport(msgspec.Struct, frozen=True):
-    """What a zygote says when it is ready."""
+    """Answer of a zygote that is ready."""
 
     refused: str = ""
-    """Why nothing may be forked from it; empty: it may."""
+    """Reason that nothing may be forked from it; empty: there is none."""
     modules: int = 0
     names: tuple[str, ...] = ()
     """Top-level modules that it has beyond those that a cold process has before the first line of a room."""
@@ -49,7 +48,7 @@ class ZygoteReport(msgspec.Struct, frozen=True):
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """What is known of a request before it comes: a spare process is made ready for it."""
+    """A request before it comes: a spare process is made ready for it."""
 
     nonce: str
     memory_bytes: int
@@ -63,7 +62,7 @@ class Expected(msgspec.Struct, frozen=True):
 
 
 class ZygoteStart(NamedTuple):
-    """What a zygote is started with."""
+    """The interpreter, environment and modules of a zygote."""
 
     python: tuple[str, ...]
     """The interpreter and its options."""
@@ -127,7 +126,7 @@ class Zygote:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        ours.setblocking(False)
+        ours.settimeout(0)
         self._control = ours
 
     @property

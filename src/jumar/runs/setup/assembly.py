@@ -23,6 +23,7 @@ from jumar.languages.test_annotations import find_test_files, is_slug
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
 from jumar.process.model_command import build_confined_commands
 from jumar.process.progress import ProgressPart, Tell, Work, ignore_progress
+from jumar.process.warm.starts import WarmStarts
 from jumar.runners._programs import find_command_surroundings, find_runner_surroundings, join_surroundings
 from jumar.runs.judging.shared_judging import SharedJudging
 from jumar.runs.setup.choose_sandbox import find_weakening
@@ -155,6 +156,7 @@ def build_verifier(
         tell=place.tell,
         weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ),
         held_out=HeldOut(settings.hidden, settings.held_out),
+        warm=WarmStarts() if runner.name == "pytest" else None,
     )
 
 
