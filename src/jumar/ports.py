@@ -248,8 +248,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     executions: int
     duration_ms: int
     output: str  # the name of a file in the run's `output/`, with all of it
-    grade: str = "D"
-    """`A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.grades`)."""
+    grade: str = "D"  # `A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.grades`)
     grades: Mapping[str, str] = {}  # expected id -> grade of its own evidence, where a green was accepted
     reachable: str = ""  # the best grade that it could have had; empty: `grade`
     sandbox: str = "S0"  # tier of the processes
@@ -258,8 +257,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()  # about code that looks written for the tests, with file and line
     natives: Mapping[str, str] = {}  # id that an annotation gives -> the id that the runner knows the test by
     command: str = ""
-    starts: Mapping[str, int] = {}
-    """`warm` -> how many of the processes were forked; reason -> how many were started for it."""
+    starts: Mapping[str, int] = {}  # `warm` -> how many processes were forked; reason -> how many were not
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):

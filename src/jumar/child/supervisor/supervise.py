@@ -245,7 +245,7 @@ def make_group(order: dict[str, Any]) -> cgroup.Cgroup:
 
 
 class Supervision:
-    """How a supervisor comes to its process, and whether jumar itself *started* it."""
+    """Way of a supervisor to its process; *started* if jumar itself is its parent."""
 
     def __init__(self, start: Start, *, started: bool) -> None:
         self.start, self.started, self.woken = start, started, hear_signals()

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 SIZE_BYTES = 8
+
+CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 DESCRIPTORS = 200
 """Most that come with one message; the kernel passes 253."""
 
@@ -22,7 +24,7 @@ def send(to: socket.socket, message: dict[str, Any], fds: Sequence[int]) -> None
 
 def receive(by: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """Return the next message and its descriptors; an empty one: there are no more."""
-    size, ancillary, _, _ = by.recvmsg(SIZE_BYTES, socket.CMSG_LEN(4 * DESCRIPTORS))
+    size, ancillary, _, _ = by.recvmsg(SIZE_BYTES, socket.CMSG_LEN(4 * DESCRIPTORS), CLOEXEC)
     if len(size) < SIZE_BYTES:
         return {}, []
     fds = array.array("i")

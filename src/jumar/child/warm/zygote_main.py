@@ -12,13 +12,16 @@ import json
 import os
 import signal
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jumar.child.sandbox import locks
 from jumar.child.warm import preload
 from jumar.child.warm.become import Zygote
 from jumar.child.warm.messages import receive, send
 from jumar.child.warm.spare import stand_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PR_SET_DUMPABLE = 4
 
@@ -64,7 +67,7 @@ def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> 
             os._exit(0)
         if spare.expected != request["expected"]:
             spare.close()
-            spare = Spare(control, zygote, request["expected"])
+            spare = Spare(control, zygote, request["expected"], fds)
         send(spare.socket, request, fds)
         for fd in fds:
             os.close(fd)
@@ -77,15 +80,18 @@ def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> 
 class Spare:
     """A supervisor that waits for its order, made for an *expected* one. Without its socket it ends."""
 
-    def __init__(self, control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> None:
+    def __init__(
+        self, control: socket.socket, zygote: Zygote, expected: dict[str, Any], fds: Sequence[int] = ()
+    ) -> None:
+        """*fds* came with a request, and are not for it yet."""
         self.expected = expected
         self.socket, theirs = socket.socketpair()
         # Until there is a handle of the new process, its number must not become another one's.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
         self.pid = os.fork()
         if self.pid == 0:
-            control.close()
-            self.socket.close()
+            for fd in (control.detach(), self.socket.detach(), *fds):
+                os.close(fd)
             stand_by(theirs, expected, zygote)
         self.handle = os.pidfd_open(self.pid)
         theirs.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jumar.child import start
 from jumar.child.pytest import pytest_main
-from jumar.child.sandbox import bubble, enter_main
+from jumar.child.sandbox import bubble, enter_main, probe_main
 from jumar.child.two_process import product_main, tests_plugin
 from jumar.ports import Invocation
 from jumar.process.launch import Confinement, scrub
@@ -23,6 +23,7 @@ PROGRAMS: Mapping[str, bool] = {
     pytest_main.__name__: True,
     tests_plugin.__name__: True,
     product_main.__name__: False,
+    probe_main.__name__: False,
 }
 """Programs that can be forked, and whether pytest and its plug-ins belong into their zygote."""
 

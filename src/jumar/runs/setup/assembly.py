@@ -141,6 +141,7 @@ def build_verifier(
     """Return verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
     guard: WriteRules = build_write_rules(settings)
     runner = load_runner(settings.suite.runner)
+    warm = WarmStarts() if runner.name == "pytest" else None
     return TrustedVerifier(
         choose_room_store(place.store, place.sandbox, settings),
         runner,
@@ -154,9 +155,9 @@ def build_verifier(
         own=own,
         sandbox=place.sandbox,
         tell=place.tell,
-        weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ),
+        weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ, warm),
         held_out=HeldOut(settings.hidden, settings.held_out),
-        warm=WarmStarts() if runner.name == "pytest" else None,
+        warm=warm,
     )
 
 
