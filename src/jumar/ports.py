@@ -238,8 +238,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     executions: int
     duration_ms: int
     output: str  # the name of a file in the run's `output/`, with all of it
-    grade: str = "D"
-    """`A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.grades`)."""
+    grade: str = "D"  # `A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.grades`)
     grades: Mapping[str, str] = {}  # expected id -> grade of its own evidence, where a green was accepted
     reachable: str = ""  # the best grade that it could have had; empty: `grade`
     sandbox: str = "S0"  # tier of the processes
@@ -249,6 +248,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     natives: Mapping[str, str] = {}  # id that an annotation gives -> the id that the runner knows the test by
     command: str = ""
     selected: int = 0  # tests that ran, where they were a part and showed that the tree cannot stay; 0: all
+    starts: Mapping[str, int] = {}  # `warm` -> how many processes were forked; reason -> how many were not
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):

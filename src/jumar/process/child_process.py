@@ -43,6 +43,7 @@ class Child:
         self.ended = Ended.EXIT
         self.detail = "still running"
         self._argv, self._seconds, self._output = invocation.argv, confinement.seconds, confinement.output
+        self._invocation, self._confinement = invocation, confinement
         self._pipes, self._reaper, self._signalled = started
         self._heard = confinement.heard
         self._reader = Reader(self._pipes.key)
@@ -122,11 +123,20 @@ class Child:
         records = self._reader.feed(data)
         self._heard(records)
         for record in records:
+            if record[0] == "imported":
+                self._learn(record)
+                continue
             self._greeted = self._greeted or record[0] == "hello"
             if record[0] == "end":
                 self._goodbye = record[1]
             self._records.append(record)
         return bool(data)
+
+    def _learn(self, record: Record) -> None:
+        """Pass the modules on that the process names; a name is all that is believed of them."""
+        names = record[1] if len(record) > 1 and isinstance(record[1], list) else []
+        if self._confinement.warm:
+            self._confinement.warm.learn(self._invocation, self._confinement, [n for n in names if type(n) is str])
 
     async def _settle(self) -> None:
         """The reaper has reported, or is gone without a word: then whoever killed it must not survive it."""
@@ -205,6 +215,8 @@ async def run_confined(invocation: Invocation, confinement: Confinement) -> Asyn
             such fault but an end (`Ended.UNSTARTED`), and so is a sandbox that cannot be set up.
         BadInput: if the sandbox cannot show what it is asked to.
     """
+    if confinement.warm:
+        await confinement.warm.prepare(invocation, confinement)
     try:
         with explain_disk_faults("cannot start a process for the tests"):
             child = Child(invocation, confinement, start_confined(invocation, confinement))

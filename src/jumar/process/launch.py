@@ -11,11 +11,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple, Protocol
 
 import msgspec
 
@@ -23,6 +23,7 @@ from jumar.child import start
 from jumar.child.supervisor import supervise
 from jumar.ports import Invocation, Record, Sandbox
 from jumar.process.limits import ResourceLimits, compute_default_ceiling
+from jumar.sandbox.launch_order import MARSHAL
 from jumar.sandbox.request import Reach, Wrapped
 from jumar.sandbox.unconfined import Unconfined
 
@@ -34,6 +35,65 @@ _SEALABLE = getattr(os, "MFD_CLOEXEC", 0) | getattr(os, "MFD_ALLOW_SEALING", 0)
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 """PATH for finding programs if the caller lets none through."""
+
+
+class Supervisor(Protocol):
+    """Handle of a process that supervises another one: one that was started, or one that was forked."""
+
+    @property
+    def pid(self) -> int:
+        """Return its number."""
+        ...
+
+    def wait(self) -> object:
+        """Wait until it is gone."""
+        ...
+
+    def kill(self) -> None:
+        """Kill it; one that is gone already is no fault."""
+        ...
+
+
+class Launch(NamedTuple):
+    """Everything that a supervisor is given."""
+
+    order: int
+    """Descriptor of the order (marshalled)."""
+    status: int
+    """Descriptor for how it went."""
+    lifeline: int
+    """Descriptor whose end means that jumar is gone."""
+    passed: tuple[int, ...]
+    """Descriptors that the order names."""
+
+
+class Fork(Protocol):
+    """A process that is ready to become a supervisor."""
+
+    @property
+    def nonce(self) -> str:
+        """Return the mark of what it starts."""
+        ...
+
+    def fork(self, launch: Launch) -> Supervisor | None:
+        """Let it carry out *launch*; None: that cannot be, and one is started."""
+        ...
+
+
+class WarmStart(Protocol):
+    """Forks supervisors from a process that has imported what tests need; see `jumar.process.warm`."""
+
+    async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
+        """Wait for a process that *invocation* can be forked from, where one is about to be ready."""
+        ...
+
+    def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> Fork | None:
+        """Return what forks *invocation*, in the sandbox that *wrapped* describes; None: it is started anew."""
+        ...
+
+    def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
+        """Hear which installed modules a process of *invocation* imported."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +118,10 @@ class Confinement:
     """Resource limits of the process and all that it starts."""
     heard: Callable[[list[Record]], None] = lambda _records: None
     """Is told of its records as they come: for display, nothing is decided by it."""
+    warm: WarmStart | None = None
+    """Forks it if it can be forked; None: it is started."""
+    another: bool = False
+    """True if strings must not have the hashes that they had when the same tests ran before."""
 
     @property
     def private(self) -> Path:
@@ -68,8 +132,8 @@ class Confinement:
 class Pipes:
     """The descriptors of one confined process: ours until `close`, the supervisor's as inherited numbers."""
 
-    def __init__(self) -> None:
-        self.key, self.nonce = os.urandom(32), os.urandom(16).hex()
+    def __init__(self, nonce: str = "") -> None:
+        self.key, self.nonce = os.urandom(32), nonce or os.urandom(16).hex()
         self.records, self.records_w = os.pipe()
         self.status, self.status_w = os.pipe()
         self.requests_r, self.requests = os.pipe()
@@ -119,7 +183,7 @@ class StartedProcess(NamedTuple):
 
     pipes: Pipes
     """Our ends."""
-    supervisor: subprocess.Popen[bytes]
+    supervisor: Supervisor
     signalled: int
     """See `Wrapped`."""
 
@@ -132,15 +196,17 @@ def start_confined(invocation: Invocation, confinement: Confinement) -> StartedP
         BadInput: if the sandbox cannot show what it is asked to.
     """
     wrapped = _wrapped(invocation, confinement)
-    env, pipes = scrub(invocation, confinement), Pipes()
+    fork = confinement.warm.find(invocation, confinement, wrapped) if confinement.warm else None
+    env, pipes = scrub(invocation, confinement), Pipes(fork.nonce if fork else "")
     for name in ("HOME", "TMPDIR"):
         Path(env[name]).mkdir(parents=True, exist_ok=True, mode=0o700)
     wire = {"key": pipes.key.hex(), "records": pipes.records_w, "requests": pipes.requests_r}
+    config = {**invocation.config, **({"learn": True} if confinement.warm else {}), "channel": wire}
     with ExitStack() as stack:
-        config = stack.enter_context(_held(json.dumps({**invocation.config, "channel": wire}).encode()))
+        given = stack.enter_context(hold(json.dumps(config).encode()))
         # A path or the null device.
         sink = stack.enter_context(open(confinement.output or os.devnull, "wb"))  # noqa: PTH123
-        files = [stack.enter_context(_held(content)).fileno() for content in wrapped.files]
+        files = [stack.enter_context(hold(content)).fileno() for content in wrapped.files]
         keep = [pipes.records_w, pipes.requests_r, *confinement.fds, *files]
         order = {
             "argv": [_numbered(word, files) for word in wrapped.argv],
@@ -152,10 +218,13 @@ def start_confined(invocation: Invocation, confinement: Confinement) -> StartedP
             "seconds": confinement.seconds,
             "nonce": pipes.nonce,
             **asdict(confinement.ceiling),
-            "config": config.fileno(),
+            "config": given.fileno(),
             "output": sink.fileno(),
         }
-        process = _supervisor(stack.enter_context(_held(marshal.dumps(order))), sink, pipes, order)
+        orders = stack.enter_context(hold(marshal.dumps(order, MARSHAL)))
+        passed = (*keep, given.fileno(), sink.fileno())
+        launch = Launch(orders.fileno(), pipes.status_w, pipes.lifeline_r, passed)
+        process = (fork.fork(launch) if fork else None) or _supervisor(launch, sink)
     pipes.handed_over()
     return StartedProcess(pipes, process, wrapped.signalled)
 
@@ -173,14 +242,14 @@ def _found(program: str, path: str) -> str:
     return shutil.which(program, path=path) or program
 
 
-def _supervisor(orders: IO[bytes], sink: IO[bytes], pipes: Pipes, order: dict[str, Any]) -> subprocess.Popen[bytes]:
+def _supervisor(launch: Launch, sink: IO[bytes]) -> Supervisor:
     return subprocess.Popen(  # noqa: S603  # our interpreter, our script, numbers
-        [sys.executable, "-I", "-S", *start.build_command(supervise), str(orders.fileno()), str(pipes.status_w)],
-        stdin=pipes.lifeline_r,
+        [sys.executable, "-I", "-S", *start.build_command(supervise), str(launch.order), str(launch.status)],
+        stdin=launch.lifeline,
         stdout=subprocess.DEVNULL,
         stderr=sink,
         env={},
-        pass_fds=[*order["keep"], pipes.status_w, order["config"], order["output"], orders.fileno()],
+        pass_fds=[launch.order, launch.status, *launch.passed],
         start_new_session=True,
     )
 
@@ -191,7 +260,7 @@ def _numbered(word: str, files: list[int]) -> str:
     return str(files[int(place)]) if kind == "@file" and place.isdigit() else word
 
 
-def _held(content: bytes) -> IO[bytes]:
+def hold(content: bytes) -> IO[bytes]:
     """Return a file without a name that holds *content*, ready to be read from its start.
 
     Where it can be, it cannot grow.

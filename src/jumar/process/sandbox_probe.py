@@ -18,7 +18,7 @@ from jumar.core.state.verdict import Ended
 from jumar.errors import Infra
 from jumar.ports import Invocation, Sandbox
 from jumar.process.child_process import Child, run_confined
-from jumar.process.launch import Confinement
+from jumar.process.launch import Confinement, WarmStart
 from jumar.process.output import read_output
 from jumar.sandbox.probes import catalogue
 from jumar.sandbox.probes.decoys import Decoys, create_decoys, read_environment
@@ -41,31 +41,35 @@ class ProbeFindings(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-async def probe_sandbox(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> ProbeFindings:
-    """Try all probes in *sandbox*, in rooms below the folder *place*."""
+async def probe_sandbox(
+    sandbox: Sandbox, place: Path, environ: Mapping[str, str], warm: WarmStart | None = None
+) -> ProbeFindings:
+    """Try all probes in *sandbox*, in rooms below the folder *place*; *warm* as in `Confinement`."""
     started = time.monotonic()
     with create_decoys(place) as traps:
         lure = Invocation(argv=_python(decoy_main), config=dict(traps.lure), env={"JUMAR_DECOY": traps.token})
         outside = Confinement(room=traps.folder, seconds=SECONDS)
         aims = {**traps.aims(read_environment()), "later": False, "only": []}
-        async with run_confined(lure, outside) as decoy, _sent(sandbox, traps, environ) as prober:
+        async with run_confined(lure, outside) as decoy, _sent((sandbox, warm), traps, environ) as prober:
             ready = await _heard(decoy, "ready")
             answers = await _answers(prober, {**aims, **ready})
             await decoy.send({})
             seen = {**(await _heard(decoy, "seen")), **traps.harmed()}
         found = _judged(answers, seen, prober, traps, catalogue.PROBES)
         if not found.why:  # all of the first process is gone: what a later one can tell of it
-            async with _sent(sandbox, traps, environ, later=True) as reader:
+            async with _sent((sandbox, warm), traps, environ, later=True) as reader:
                 read = await _answers(reader, {**aims, "later": True, "only": catalogue.LEFT})
             found = _judged({**answers, **read}, seen, reader, traps, catalogue.PROBES)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
-async def reprobe_sandbox(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> ProbeFindings:
+async def reprobe_sandbox(
+    sandbox: Sandbox, place: Path, environ: Mapping[str, str], warm: WarmStart | None = None
+) -> ProbeFindings:
     """Try those probes that are quick."""
     started = time.monotonic()
     with create_decoys(place) as traps:
-        async with _sent(sandbox, traps, environ) as prober:
+        async with _sent((sandbox, warm), traps, environ) as prober:
             aims = {**traps.aims(read_environment()), "later": False, "only": catalogue.QUICK}
             answers = await _answers(prober, aims)
         quick = {name: told for name, told in traps.harmed().items() if name in catalogue.QUICK}
@@ -74,7 +78,7 @@ async def reprobe_sandbox(sandbox: Sandbox, place: Path, environ: Mapping[str, s
 
 
 def _sent(
-    sandbox: Sandbox, traps: Decoys, environ: Mapping[str, str], *, later: bool = False
+    within: tuple[Sandbox, WarmStart | None], traps: Decoys, environ: Mapping[str, str], *, later: bool = False
 ) -> AbstractAsyncContextManager[Child]:
     """Return the prober, started in *sandbox*. Among the environment it is not to get is a key."""
     scripts = Path(start.FOLDER)
@@ -85,7 +89,8 @@ def _sent(
             output=traps.output,
             seconds=SECONDS,
             environ={**environ, "JUMAR_DECOY_API_KEY": traps.key},
-            sandbox=sandbox,
+            sandbox=within[0],
+            warm=within[1],
             reach=Reach(readable=(scripts, traps.repository), own=(scripts, traps.repository)),
             fds=(traps.terminal[1],),
         ),

@@ -42,7 +42,7 @@ async def verify_tree(
         )
     known = memory.get(asked) if state.coalesces else None
     if known is not None:
-        return replace(known, executions=0, duration_ms=0)
+        return replace(known, executions=0, duration_ms=0, starts={})
     control = freeze_configuration(parts, state, state.best.tree) if state.best is not None else state.run.tree
     extra = asked[1][len(state.run.expected) :]
     renamed = state.gate_state.renaming or state.gate_state.renamed
@@ -93,6 +93,7 @@ def build_tests_event(trigger: Trigger, state: RunState, done: Verification) -> 
         flaky=verdict.flaky_ids,
         warnings=done.warnings,
         selected=done.selected,
+        starts=dict(done.starts),
         executions=done.executions,
         output=f"output/{done.output}",
         cached=done.executions == 0,

@@ -20,6 +20,9 @@ from jumar.sandbox.request import Reach, Wrapped
 OWNERS = (60706, 61184)
 """Users that systemd's table of users leaves to nobody: from the first one, up to the second one."""
 
+MARSHAL = 4
+"""Version of the format of an order: every interpreter reads it, the task's own too."""
+
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """Seccomp programs, as hexadecimal digits; all of them are applied."""
@@ -79,7 +82,7 @@ def wrap_command(argv: Sequence[str], what: Order) -> Wrapped:
     script = (sys.executable, "-I", "-S", "-B", *start.build_command(enter_main))
     return Wrapped(
         argv=(*script, "@file=0", *argv),
-        files=(marshal.dumps(msgspec.to_builtins(what, builtin_types=(bytes,))),),
+        files=(marshal.dumps(msgspec.to_builtins(what, builtin_types=(bytes,)), MARSHAL),),
         signalled=SIGNALLED,
         start=Path("/"),
     )

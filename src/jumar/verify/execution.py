@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -27,10 +28,11 @@ from jumar.process.launch import Confinement
 from jumar.process.progress import Counter, Tell, Work, ignore_progress
 from jumar.process.room import lay_out, list_paths, make_links, replace_files
 from jumar.process.toolchain import is_prepared, prepare_cache
+from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined, report_unchanged
 from jumar.verify.command_line import format_command_line
-from jumar.verify.merge_reports import ReportPart, merge_reports
+from jumar.verify.merge_reports import ReportPart, find_differences, merge_reports
 from jumar.verify.test_names import IdMapping, read_names
 from jumar.verify.two_process import TwoProcessTrial
 from jumar.workspace.files.safe_paths import explain_disk_faults
@@ -101,6 +103,8 @@ class TreeRunner:
     """Tests that no candidate sees."""
     experience: SuiteKnowledge = field(default_factory=SuiteKnowledge)
     """Knowledge gathered by the acceptances of this task."""
+    warm: WarmStarts | None = None
+    """Forks those of its processes that can be forked; None: each is started."""
     last_command: str = ""
     """The command line of the newest verification."""
 
@@ -117,7 +121,24 @@ class TreeRunner:
         for part in parts[1:]:
             more, named = await self.report(tree, self.new_output(), *part)
             first, natives = merge_reports(first, more), {**natives, **named}
+        if self.warm is not None and self.warm.is_comparison_due:
+            first = await self._compare(tree, parts, first)
         return first, natives
+
+    async def _compare(self, tree: str, parts: Sequence[ReportPart], forked: Report) -> Report:
+        """Repeat *forked*, the report of processes that were forked, with processes that are started; what counts.
+
+        If the two differ, and a third one says the same as the second, nothing of this run is forked any more.
+        """
+        cold = copy.copy(self)
+        cold.warm = None
+        started, _ = await cold.report_parts(tree, self.new_output(), parts)
+        differing = find_differences(forked, started)
+        if differing and self.warm is not None:
+            again, _ = await cold.report_parts(tree, self.new_output(), parts)
+            if not find_differences(started, again):
+                self.warm.off = f"a forked process said otherwise than a started one of {differing[0]}"
+        return started if differing else forked
 
     async def report(
         self, tree: str, output: Path, ids: Sequence[str], beside: str | None = None
@@ -152,7 +173,7 @@ class TreeRunner:
             await to_thread.run_sync(self._remove_own_tests, room, "")
             await to_thread.run_sync(replace_files, room, files)
             run = self._fresh_invocation(room, ids, seed, explain=seed is None and not files)
-            records, child = await self.run(run, room, self.new_output())
+            records, child = await self.run(run, room, self.new_output(), another=True)
         report = self.runner.report(records, child.ended, child.detail)
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
@@ -170,7 +191,7 @@ class TreeRunner:
             store=self.store,
             tree=tree,
             product=self.sources,
-            confinement=self.confinement,
+            confinement=self._confine_another,
             invocation=lambda room: self._fresh_invocation(room, ids, seed, explain=seed is None),
             rooms=self.rooms,
             output=self.new_output(),
@@ -196,9 +217,9 @@ class TreeRunner:
                 room.joinpath(path).unlink()
 
     async def run(
-        self, invocation: Invocation, room: Path, output: Path, seconds: float = inf
+        self, invocation: Invocation, room: Path, output: Path, seconds: float = inf, *, another: bool = False
     ) -> tuple[list[Record], Child]:
-        """Run *invocation* in *room*; its records, and how it ended.
+        """Run *invocation* in *room*; its records, and how it ended. *another* as in `Confinement`.
 
         Raises:
             BadInput: if the runner cannot work here.
@@ -212,6 +233,7 @@ class TreeRunner:
         await to_thread.run_sync(make_links, room, self.around.links)
         invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
         confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
+        confinement = replace(confinement, another=another)
         async with run_confined(invocation, confinement) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
@@ -227,7 +249,11 @@ class TreeRunner:
             sandbox=self.sandbox,
             reach=Reach(readable=self.around.readable, own=self.around.own),
             heard=Counter(self.tell).hear,
+            warm=self.warm,
         )
+
+    def _confine_another(self, room: Path, output: Path | None) -> Confinement:
+        return replace(self.confinement(room, output), another=True)
 
     def new_output(self) -> Path:
         """Return a new file for the output of one process; numbers go on after a resume."""

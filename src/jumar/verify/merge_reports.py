@@ -52,6 +52,15 @@ def merge_reports(first: Report, more: Report) -> Report:
     )
 
 
+def find_differences(one: Report, other: Report) -> list[str]:
+    """Return the ids, or paths of broken files, of which two reports on the same tree do not say the same."""
+    said = [
+        {**{r.id: r.outcome for r in report.results}, **dict.fromkeys(report.broken, Outcome.IMPORT_ERROR)}
+        for report in (one, other)
+    ]
+    return sorted(i for i in said[0].keys() | said[1].keys() if said[0].get(i) != said[1].get(i))
+
+
 def attribute_bad_end(report: Report, control: Report) -> tuple[Report, Void | None]:
     """Attribute a bad end: to the candidate, if the control ends well under the same conditions."""
     if control.ended is not Ended.NORMAL:

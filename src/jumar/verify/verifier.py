@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -78,13 +79,22 @@ class TrustedVerifier(TreeRunner):
 
         Where a part of them, with those in *first*, shows that it cannot stay, the others are not run.
         """
-        started, own = time.monotonic(), tuple(i for i in dict.fromkeys(also) if i not in self.expected)
-        done = None
+        started, before, done = time.monotonic(), self._list_starts(), None
+        own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
         if first and accepted is not None:
             done = await verify_selected(self, self.selection, Question(tree, accepted, control, first, own))
         if done is None:
             done = await self._verify_all(tree, accepted, control, own)
-        return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
+        return msgspec.structs.replace(
+            done,
+            duration_ms=int(1000 * (time.monotonic() - started)),
+            starts=self._list_starts() - before,
+            warnings=(*done.warnings, *([self.warm.off] if self.warm and self.warm.off else ())),
+        )
+
+    def _list_starts(self) -> Counter[str]:
+        """Return how the processes so far were started."""
+        return Counter(self.warm.counts if self.warm else ())
 
     async def _verify_all(
         self, tree: str, accepted: Mapping[str, Outcome] | None, control: str, own: Sequence[str]

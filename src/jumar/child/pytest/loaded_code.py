@@ -17,6 +17,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jumar.child.pytest.code_identity import get_module_name, is_code, unwrap_function
+from jumar.child.pytest.dict_versions import DictVersions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,6 +80,13 @@ class LoadedCode:
         self._groups: list[_Group] = []
         self._add([*_list_modules(), *_list_classes()])
 
+    def go_on(self, inside: Callable[[str], bool]) -> LoadedCode:
+        """Take what was loaded since the zygote took this; from now on *inside* says what lies in the room."""
+        self._inside = inside
+        if any(id(one) not in self.by_owner for one in _list_modules()):
+            self.take_modules(lambda _: True)
+        return self
+
     def take(self) -> list[Change]:
         """Take everything as it is now, and what was loaded since; return what had changed."""
         changes = list(self.find_changes())
@@ -96,9 +104,9 @@ class LoadedCode:
         """Take modules that were loaded since, with their classes, if their file, or an empty name, is *wanted*."""
         new = [one for one in _list_modules() if id(one) not in self.by_owner]
         modules = [one for one in new if wanted(find_file(one))]
-        known = {*self.by_owner, *map(id, modules)}
-        kinds = (one for one in _list_classes() if id(one) not in self.by_owner)
-        self._add([*modules, *(one for one in kinds if id(sys.modules.get(get_module_name(one))) in known)])
+        fresh, owners = set(map(id, modules)), self.by_owner
+        homes = ((one, id(sys.modules.get(get_module_name(one)))) for one in _list_classes() if id(one) not in owners)
+        self._add([*modules, *(one for one, home in homes if home in owners or home in fresh)])
 
     def _add(self, owners: Iterable[Any]) -> None:
         tables = [Table(one, names, names.copy()) for one in owners for names in [get_names(one)]]
@@ -142,6 +150,28 @@ class LoadedCode:
                     self.by_owner[key] = table._replace(before=kept)
 
 
+_remembered: list[LoadedCode] = []
+"""Everything that the zygote took of which this process is a fork; empty in any other process."""
+
+
+def remember() -> None:
+    """Take all that is loaded, for the processes that are forked from this one."""
+    code = LoadedCode(lambda _: False)
+    _remembered[:] = [code] if not list(code.find_changes()) else []
+
+
+def touch() -> None:
+    """Go through what was remembered once, so that the next time costs less."""
+    for code in _remembered:
+        list(code.find_changes())
+        list(_list_classes())
+
+
+def take_loaded_code(inside: Callable[[str], bool]) -> LoadedCode:
+    """Return everything that is loaded; what the zygote took of it already is not taken again."""
+    return _remembered[0].go_on(inside) if _remembered else LoadedCode(inside)
+
+
 class _Group:
     """Tables that are compared at once, as that is quick."""
 
@@ -149,11 +179,18 @@ class _Group:
         self.keys = keys
         self._live = [tables[key].live for key in keys]
         self._values = [value for key in keys for value in tables[key].before.values()]
+        self._versions = DictVersions(self._live)
+        self._unchanged: list[int] | None = None  # the versions with which all values were the same
 
     def has_changed(self) -> bool:
         """Return whether any of the values is another one."""
+        versions = self._versions.read()
+        if versions is not None and versions == self._unchanged:
+            return False
         now = chain.from_iterable(map(_GET_VALUES, self._live))
-        return sum(map(len, self._live)) != len(self._values) or not all(map(is_, self._values, now))
+        changed = sum(map(len, self._live)) != len(self._values) or not all(map(is_, self._values, now))
+        self._unchanged = None if changed else versions
+        return changed
 
 
 def watch_functions() -> dict[tuple[int, str], tuple[FunctionType, str, object]]:
@@ -216,15 +253,15 @@ def _list_modules() -> list[ModuleType]:
     return [one for one in list(sys.modules.values()) if issubclass(type(one), ModuleType)]
 
 
-def _list_classes() -> Iterator[type]:
-    todo, seen = [object], {id(object)}
-    while todo:
-        kind = todo.pop()
-        yield kind
+def _list_classes() -> list[type]:
+    todo: list[Any] = [object]
+    seen = {id(object)}
+    for kind in todo:
         for heir in _SUBCLASSES(kind):
             if id(heir) not in seen:
                 seen.add(id(heir))
                 todo.append(heir)
+    return todo
 
 
 def _list_functions(tables: Iterable[Table]) -> list[FunctionType]:

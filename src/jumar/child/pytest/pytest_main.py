@@ -74,19 +74,38 @@ def main(joined: Callable[..., object] | None = None) -> None:
     gc.enable()
     sys.argv[:] = ["pytest", *args]
     send(["hello", describe_versions(pytest.__version__, room)])
-    status = 3
+    status, before = 3, set(sys.modules)
     try:
         status = int(pytest.main(args, plugins=plugins))
     except BaseException as error:  # noqa: BLE001  # whatever the code under test let fly, it is a record
         send(["stopped", repr(error)[:1000]])
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
+    flush_output()
     for plugin in plugins:
         getattr(plugin, "close", int)()
+    if config.get("learn"):
+        send(["imported", list_installed(before)])
     send(["end", status])
     # Not sys.exit: what was left in atexit must not have the last word.
     os._exit(status)
+
+
+def flush_output() -> None:
+    """Write what is left of the output; whatever the code under test has put in its place."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+
+
+def list_installed(before: set[str]) -> list[str]:
+    """Return the modules that were imported since *before* as they are installed; those that pytest rewrote are not."""
+    found = []
+    for name, module in list(sys.modules.items()):
+        with contextlib.suppress(Exception):
+            spec = vars(module)["__spec__"]
+            installed = not {"site-packages", "dist-packages"}.isdisjoint(Path(spec.origin).parts)
+            if name not in before and installed and type(spec.loader).__module__.startswith(("importlib.", "_frozen")):
+                found.append(name)
+    return found
 
 
 def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
@@ -132,6 +151,10 @@ class CollectionRoot:
         yield
 
 
+PLUGINS = (Reporter, Tracer, FrameWatch, HideTestName, TamperCheck, CollectionRoot)
+"""Classes of our plug-ins."""
+
+
 def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
     """Put the tested tree on sys.path, after the standard library and before installed packages.
 
@@ -174,17 +197,20 @@ def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[s
                "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
                "--continue-on-collection-errors", "--maxfail=0", "--color=no", "--verbosity=-1"]  # fmt: skip
     options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
-    # An uninstalled package may leave a folder of its name behind, which is no plug-in; it must not be imported to see
-    # that, or pytest could not rewrite it any more and would warn, which a project may have made an error.
-    xdist = importlib.util.find_spec("xdist")
-    if xdist and any(Path(folder, "plugin.py").is_file() for folder in xdist.submodule_search_locations or ()):
-        options.append("-n0")
-    if importlib.util.find_spec("pytest_cov"):
-        options.append("--no-cov")
+    options += list_switches()
     if config["mode"] == "collect":
         options.append("--collect-only")
     # One absent test file must not keep the others from running; if all are absent, pytest shall say so.
     return [*options, *(there or config["args"])]
+
+
+def list_switches() -> list[str]:
+    """Return the options that switch plug-ins off which distribute tests or measure coverage, where they are there."""
+    # An uninstalled package may leave a folder of its name behind, which is no plug-in; it must not be imported to see
+    # that, or pytest could not rewrite it any more and would warn, which a project may have made an error.
+    xdist = importlib.util.find_spec("xdist")
+    there = xdist and any(Path(folder, "plugin.py").is_file() for folder in xdist.submodule_search_locations or ())
+    return [*(["-n0"] if there else ()), *(["--no-cov"] if importlib.util.find_spec("pytest_cov") else ())]
 
 
 def find_configuration(room: Path, args: Sequence[str]) -> str:

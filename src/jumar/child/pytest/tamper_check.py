@@ -66,7 +66,7 @@ class TamperCheck:
         self._next, self._clock = 0.0, time.perf_counter
         self._closed = False
         load_imports(sources)
-        self._code = loaded.LoadedCode(lambda file: blame.foreign(file) or blame.supports(file))
+        self._code = loaded.take_loaded_code(lambda file: blame.foreign(file) or blame.supports(file))
         self._arm()
 
     def _arm(self) -> None:

@@ -11,6 +11,7 @@ import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -29,12 +30,14 @@ def enter_namespace() -> None:
         wait_for(pid)
 
 
-def start_second() -> None:
+def start_second(lock: Callable[[], None] = lambda: None) -> None:
     """Go on as the second process: the first one hears no signal that it has no handler for, as programs expect to.
 
-    The first one takes in orphans. It ends with the second, and the kernel ends all others with it.
+    The first one takes in orphans. It ends with the second, and the kernel ends all others with it. It is locked by
+    *lock* if it is not by what this process did to itself already.
     """
     if pid := os.fork():
+        lock()
         LIBC.prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         wait_for(pid)
 

@@ -89,11 +89,11 @@ class Cgroup:
                 os.rmdir(group)
         return bounds
 
-    def enter(self) -> None:
-        """Move this process into the groups, before it becomes another program."""
+    def enter(self, pid: int = 0) -> None:
+        """Move process *pid* into the groups, or this one before it becomes another program."""
         for group in self.groups:
             with contextlib.suppress(OSError), open(os.path.join(group, "cgroup.procs"), "w") as members:
-                members.write("0")
+                members.write(str(pid))
 
     def burst(self) -> str:
         """Return which bound was met, `memory` or `processes`, or empty."""

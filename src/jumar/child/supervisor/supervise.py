@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    Start = Callable[[dict[str, Any], int], tuple[int, cgroup.Cgroup]]
+    """Starts the process of an order, given where its output goes; its number and its cgroup. Raises OSError."""
+
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -93,21 +96,8 @@ def spawn(order: dict[str, Any], output: int, group: cgroup.Cgroup) -> int:
     if pid == 0:
         try:
             os.setsid()
-            os.chdir(order["cwd"])
-            os.dup2(order["config"], 0)
-            os.dup2(output, 1)
-            os.dup2(output, 2)
-            for fd in order["keep"]:
-                os.set_inheritable(fd, True)  # noqa: FBT003  # its only argument
-            limit(resource.RLIMIT_CORE, 0)
-            limit(resource.RLIMIT_FSIZE, FILE_BYTES)
-            if os.getuid():  # root has no such limit
-                limit(
-                    resource.RLIMIT_NPROC,
-                    resource_watch.THREADS * order["processes"] + resource_watch.count_user_threads(os.getuid()),
-                )
             group.enter()
-            signal.set_wakeup_fd(-1)
+            settle(order, output)
             os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # the point of a reaper
         except OSError as error:
             os.write(failed_w, str(error.errno).encode())
@@ -119,9 +109,25 @@ def spawn(order: dict[str, Any], output: int, group: cgroup.Cgroup) -> int:
     if failure:
         os.waitpid(pid, 0)
         raise OSError(int(failure), os.strerror(int(failure)))
-    for fd in (order["config"], output, *order["keep"]):
-        os.close(fd)
     return pid
+
+
+def settle(order: dict[str, Any], output: int) -> None:
+    """Give this process the folder, descriptors and limits of the program that it is about to become."""
+    os.chdir(order["cwd"])
+    os.dup2(order["config"], 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    for fd in order["keep"]:
+        os.set_inheritable(fd, True)  # noqa: FBT003  # its only argument
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_FSIZE, FILE_BYTES)
+    if os.getuid():  # root has no such limit
+        limit(
+            resource.RLIMIT_NPROC,
+            resource_watch.THREADS * order["processes"] + resource_watch.count_user_threads(os.getuid()),
+        )
+    signal.set_wakeup_fd(-1)
 
 
 def open_oom_score() -> Callable[[str], None]:
@@ -157,19 +163,21 @@ def raise_priority() -> None:
 
 
 def watch(
-    child: int, output: tuple[int, OutputSink], woken: int, tolls: resource_watch.ResourceWatch, deadline: float
+    child: int, output: tuple[int, OutputSink], means: Supervision, tolls: resource_watch.ResourceWatch, deadline: float
 ) -> dict[str, object]:
     """Wait for the first of: the child's end, too high a toll, the deadline, jumar's end. Its output is drained."""
+    woken = means.woken
     pipe, sink = output
     raise_priority()
-    parent = os.getppid()
+    # The parent of a fork is the zygote, which may be replaced while this runs: then the lifeline alone counts.
+    parent = os.getppid() if means.started else 0
     sources = [0, pipe, woken]
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
             return {"how": "timeout"}
         ready = select.select(sources, [], [], min(left, PARENT_SECONDS, tolls.seconds))[0]
-        if 0 in ready or os.getppid() != parent:
+        if 0 in ready or (means.started and os.getppid() != parent):
             return {"how": "lifeline"}
         if pipe in ready:
             data = os.read(pipe, CHUNK)
@@ -199,43 +207,76 @@ def drain(pipe: int, sink: OutputSink) -> None:
 
 
 def main() -> None:
-    """Start and supervise the process that one order on standard input describes."""
+    """Start and supervise the process that an order describes."""
     order_fd, status_fd = map(int, sys.argv[1:])
-    with os.fdopen(order_fd, "rb") as stream:
-        order = marshal.loads(stream.read())  # noqa: S302  from jumar, in the same interpreter
-    # They were made inheritable to get here; the process below gets those alone that it shall keep.
-    for fd in (status_fd, order["config"], order["output"], *order["keep"]):
-        os.set_inheritable(fd, False)  # noqa: FBT003  # its only argument
     offer = open_oom_score()
     adopt_orphans()
+
+    def start(order: dict[str, Any], output: int) -> tuple[int, cgroup.Cgroup]:
+        group = make_group(order)
+        offer("1000")
+        try:
+            return spawn(order, output, group), group
+        except OSError:
+            group.leave()
+            raise
+        finally:
+            offer("0")
+
+    supervise(order_fd, status_fd, Supervision(start, started=True))
+
+
+def hear_signals() -> int:
+    """Hear signals without dying of them; return the descriptor that tells of one."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, lambda *_: None)  # a handler, as SIG_IGN would be inherited by the tests
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    return woken
+
+
+def make_group(order: dict[str, Any]) -> cgroup.Cgroup:
+    """Make the cgroup of a process."""
+    group = cgroup.Cgroup(order["nonce"])
+    group.make(order["memory_bytes"], resource_watch.THREADS * order["processes"])
+    return group
+
+
+class Supervision:
+    """Way of a supervisor to its process; *started* if jumar itself is its parent."""
+
+    def __init__(self, start: Start, *, started: bool) -> None:
+        self.start, self.started, self.woken = start, started, hear_signals()
+
+
+def supervise(order_fd: int, status_fd: int, means: Supervision) -> None:
+    """Carry out the order that lies in one descriptor, tell the other one how it went, and exit."""
+    with os.fdopen(order_fd, "rb") as stream:
+        order = marshal.loads(stream.read())  # noqa: S302  from jumar
+    # They were made inheritable to get here; the process below gets those alone that it shall keep.
+    for fd in (status_fd, order["config"], order["output"], *order["keep"]):
+        os.set_inheritable(fd, False)  # noqa: FBT003  # its only argument
     with contextlib.suppress(OSError):
-        os.write(status_fd, encode_status(run_order(order, woken, offer)))
+        os.write(status_fd, encode_status(run_order(order, means)))
     os._exit(0)
 
 
-def run_order(order: dict[str, Any], woken: int, offer: Callable[[str], None]) -> dict[str, object]:
+def run_order(order: dict[str, Any], means: Supervision) -> dict[str, object]:
     """Start the process, watch it, and end all that is left of it; how it went."""
     deadline = time.monotonic() + order["seconds"]
     pipe, child_output = os.pipe()
     sink = OutputSink(order["output"], order["cap"])
-    group = cgroup.Cgroup(order["nonce"])
-    group.make(order["memory_bytes"], resource_watch.THREADS * order["processes"])
-    offer("1000")
     try:
-        child = spawn(order, child_output, group)
+        child, group = means.start(order, child_output)
     except OSError as error:
-        group.leave()
         return {"how": "unstarted", "error": error.strerror}
-    offer("0")
+    for fd in (order["config"], child_output, *order["keep"]):
+        os.close(fd)
     encode_status({})  # while the process starts, so that nothing has to be loaded when it is over
     tolls = resource_watch.ResourceWatch(order, lambda: process_tree.find_descendants(os.getpid()), group.burst)
-    status = watch(child, (pipe, sink), woken, tolls, deadline)
+    status = watch(child, (pipe, sink), means, tolls, deadline)
     # Most of a storm is over with one call, and then there is time for the rest of it.
     process_tree.send_signal(-child, signal.SIGKILL)
     status["survivors"] = process_tree.destroy(order["nonce"], os.getpid())

@@ -165,6 +165,8 @@ class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
     """Tests that ran, where a part of them showed that the tree cannot stay; the others have those of the best tree."""
     warnings: tuple[str, ...] = ()
     """Warnings of code that looks written for the tests, with file and line. They change no verdict."""
+    starts: Mapping[str, int] = {}
+    """`warm` -> how many processes were forked from one with everything imported; reason -> how many were not."""
 
 
 class Observation(EventBase, frozen=True, kw_only=True, tag="observation"):

@@ -107,7 +107,7 @@ class QueuedVerifier:
         source = Path(known.run, "output", known.done.output)
         with explain_disk_faults(f"cannot write {output}"):
             output.write_text(f"This tree was judged before; no test ran here. What they printed is in {source}\n")
-        return replace(known.done, executions=0, duration_ms=0, output=output.name)
+        return replace(known.done, executions=0, duration_ms=0, starts={}, output=output.name)
 
     def with_tests(self, tests: str) -> Verifier:
         """Return a verifier to which the test files of the tree *tests* are the task's own."""

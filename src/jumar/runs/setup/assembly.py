@@ -23,6 +23,7 @@ from jumar.languages.test_annotations import find_test_files, is_slug
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
 from jumar.process.model_command import build_confined_commands
 from jumar.process.progress import ProgressPart, Tell, Work, ignore_progress
+from jumar.process.warm.starts import WarmStarts
 from jumar.runners._programs import find_command_surroundings, find_runner_surroundings, join_surroundings
 from jumar.runs.judging.shared_judging import SharedJudging
 from jumar.runs.setup.choose_sandbox import find_weakening
@@ -140,6 +141,7 @@ def build_verifier(
     """Return verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
     guard: WriteRules = build_write_rules(settings)
     runner = load_runner(settings.suite.runner)
+    warm = WarmStarts() if runner.name == "pytest" else None
     return TrustedVerifier(
         choose_room_store(place.store, place.sandbox, settings),
         runner,
@@ -153,8 +155,9 @@ def build_verifier(
         own=own,
         sandbox=place.sandbox,
         tell=place.tell,
-        weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ),
+        weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ, warm),
         held_out=HeldOut(settings.hidden, settings.held_out),
+        warm=warm,
     )
 
 

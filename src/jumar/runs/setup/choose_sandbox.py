@@ -16,6 +16,7 @@ import msgspec
 from jumar.core.prompts.suggestion import build_suggestion
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
+from jumar.process.launch import WarmStart
 from jumar.process.progress import Tell, Work, ignore_progress
 from jumar.runs.setup.selftest_cache import PassedSelftest, SelftestCache
 from jumar.sandbox import landlock, other_user, seccomp
@@ -125,13 +126,18 @@ async def survey_sandboxes(place: Path, environ: Mapping[str, str], anew: bool =
     return tuple([found async for found, _ in _tried(SandboxSurroundings(place, environ, anew=anew), CANDIDATES)])
 
 
-async def find_weakening(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> str:
-    """Return why *sandbox* no longer confines what it did, in one sentence; empty if it does. Takes 0.1 s."""
+async def find_weakening(
+    sandbox: Sandbox, place: Path, environ: Mapping[str, str], warm: WarmStart | None = None
+) -> str:
+    """Return why *sandbox* no longer confines what it did, in one sentence; empty if it does. Takes 0.1 s.
+
+    With *warm*, it is entered as the processes of a run are that are forked.
+    """
     if sandbox.tier == "S0":
         return ""
     from jumar.process.sandbox_probe import reprobe_sandbox  # noqa: PLC0415  as in `_probed`
 
-    again = await reprobe_sandbox(sandbox, place, environ)
+    again = await reprobe_sandbox(sandbox, place, environ, warm)
     worse = catalogue.find_excess_probes(sandbox.tier, again.possible)
     if again.why or worse:
         SelftestCache(environ).forget()

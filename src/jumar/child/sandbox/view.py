@@ -1,0 +1,204 @@
+"""Builds the files that are seen in a sandbox of bubblewrap's arguments, in this very process.
+
+Loaded by `bubble.py`; standard library only. What bubblewrap makes of the same arguments is the model for each of them.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH211
+import errno
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from jumar.child.sandbox import locks, mounts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+DETACH = 2
+ATTRIBUTE_NOSUID, ATTRIBUTE_NODEV = 2, 4
+
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+"""The system call, for which the C library has no function."""
+
+BASE = "/tmp"  # noqa: S108  covered by a folder in memory while the view is built
+OLD, NEW = f"{BASE}/old", f"{BASE}/new"
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+
+
+class View:
+    """The files that are seen in the sandbox, built in a folder in memory that becomes the root."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        self._env = env
+        self._mode, self._size, self._lower = "", "", ""
+        self.folder = "/"
+        self.filters: list[bytes] = []
+
+    def build(self, steps: Sequence[tuple[str, list[str]]]) -> None:
+        """Carry out *steps*, and make what they built the root."""
+        mounts.mount("tmpfs", BASE, "tmpfs", mounts.NOSUID | mounts.NODEV, "mode=755")
+        for folder in (NEW, OLD):
+            os.mkdir(folder, 0o755)
+        mounts.mount(NEW, NEW, None, mounts.BIND | mounts.RECURSIVE)
+        _pivot(BASE, OLD)
+        for word, words in steps:
+            self._carry_out(word, words)
+        mounts.call(locks.LIBC.umount2(b"/old", DETACH), "the old root")
+        os.chdir("/new")
+        _pivot(".", ".")
+        mounts.call(locks.LIBC.umount2(b".", DETACH), "the folder of the view")
+        os.chdir("/")
+
+    def _carry_out(self, word: str, words: list[str]) -> None:
+        """Carry out one argument."""
+        act = self._acts().get(word)
+        if act is not None:
+            act(*words)
+        elif word == "--perms":
+            self._mode = words[0]
+        elif word == "--size":
+            self._size = words[0]
+        elif word == "--overlay-src":
+            self._lower = words[0]
+        elif word == "--setenv":
+            self._env[words[0]] = words[1]
+        elif word == "--unsetenv":
+            self._env.pop(words[0], None)
+        elif word == "--chdir":
+            self.folder = words[0]
+        elif word == "--seccomp":
+            self.filters.append(_read(words[0]))
+        elif word == "--hostname":
+            mounts.call(locks.LIBC.sethostname(words[0].encode(), len(words[0])), "a host name")
+
+    def _acts(self) -> dict[str, Callable[..., None]]:
+        return {
+            "--tmpfs": self._tmpfs, "--dir": self._dir, "--proc": self._proc, "--dev": self._dev,
+            "--ro-bind": self._ro_bind, "--bind": self._bind, "--ro-bind-data": self._data, "--symlink": self._symlink,
+            "--overlay": self._overlay, "--remount-ro": self._remount,
+        }  # fmt: skip
+
+    def _taken(self, usual: str) -> str:
+        """Return the mode for the next file, and the usual one again for those after it."""
+        mode, self._mode = self._mode or usual, ""
+        return mode
+
+    def _tmpfs(self, place: str) -> None:
+        _make_folder(place)
+        size, self._size = self._size, ""
+        options = f"mode={self._taken('0755')}" + (f",size={size}" if size else "")
+        mounts.mount("tmpfs", f"/new{place}", "tmpfs", mounts.NOSUID | mounts.NODEV, options)
+
+    def _dir(self, place: str) -> None:
+        _make_folder(place)
+
+    def _proc(self, place: str) -> None:
+        _make_folder(place)
+        mounts.mount("proc", f"/new{place}", "proc", mounts.NOSUID | mounts.NOEXEC | mounts.NODEV)
+        for name in ("sys", "sysrq-trigger", "irq", "bus"):
+            path = f"/new{place}/{name}"
+            if os.path.lexists(path):
+                _show(path, path, mounts.READ_ONLY | ATTRIBUTE_NOSUID | ATTRIBUTE_NODEV)
+
+    def _dev(self, place: str) -> None:
+        _make_folder(place)
+        mounts.mount("tmpfs", f"/new{place}", "tmpfs", mounts.NOSUID | mounts.NODEV, "mode=0755")
+        for name in DEVICES:
+            _make_file(f"{place}/{name}")
+            _show(f"/old/dev/{name}", f"/new{place}/{name}", ATTRIBUTE_NOSUID)
+        for number, name in enumerate(("stdin", "stdout", "stderr")):
+            os.symlink(f"/proc/self/fd/{number}", f"/new{place}/{name}")
+        os.symlink("/proc/self/fd", f"/new{place}/fd")
+        os.symlink("/proc/kcore", f"/new{place}/core")
+        _make_folder(f"{place}/shm")
+        _make_folder(f"{place}/pts")
+        options = "newinstance,ptmxmode=0666,mode=620"
+        mounts.mount("devpts", f"/new{place}/pts", "devpts", mounts.NOSUID | mounts.NOEXEC, options)
+        os.symlink("pts/ptmx", f"/new{place}/ptmx")
+
+    def _ro_bind(self, source: str, place: str) -> None:
+        self._bind(source, place, mounts.READ_ONLY)
+
+    def _bind(self, source: str, place: str, more: int = 0) -> None:
+        real = f"/old{_resolve(source)}"
+        _make_folder(place) if os.path.isdir(real) else _make_file(place)
+        _show(real, f"/new{place}", ATTRIBUTE_NOSUID | ATTRIBUTE_NODEV | more)
+
+    def _data(self, number: str, place: str) -> None:
+        with open("/content", "wb") as file:
+            file.write(_read(number))
+        os.chmod("/content", 0o600)
+        _make_file(place)
+        _show("/content", f"/new{place}", ATTRIBUTE_NOSUID | ATTRIBUTE_NODEV | mounts.READ_ONLY)
+        os.unlink("/content")
+
+    def _symlink(self, target: str, place: str) -> None:
+        _make_folder(os.path.dirname(place))
+        os.symlink(target, f"/new{place}")
+
+    def _overlay(self, upper: str, work: str, place: str) -> None:
+        _make_folder(place)
+        lower, up, workdir = (f"/old{_resolve(one)}" for one in (self._lower, upper, work))
+        options = f"lowerdir={_escape(lower)},upperdir={_escape(up)},workdir={_escape(workdir)},userxattr"
+        mounts.mount("overlay", f"/new{place}", "overlay", 0, options)
+
+    def _remount(self, place: str) -> None:
+        mounts.change(f"/new{place}", (mounts.READ_ONLY, 0), 0)
+
+
+def _resolve(path: str) -> str:
+    """Return the real path of *path*, which was meant before the root was another one."""
+    for _ in range(40):
+        for prefix in _prefixes(path):
+            if os.path.islink(f"/old{prefix}"):
+                target = os.path.join(os.path.dirname(prefix), os.readlink(f"/old{prefix}"))
+                path = os.path.normpath(target + path[len(prefix) :])
+                break
+        else:
+            return path
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    at = path.find("/", 1)
+    while at > 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
+    yield path
+
+
+def _show(source: str, place: str, attributes: int) -> None:
+    """Show *source* at *place*, with all that is mounted in it."""
+    mounts.mount(source, place, None, mounts.BIND | mounts.RECURSIVE)
+    mounts.change(place, (attributes, 0), mounts.WHOLE)
+
+
+def _make_folder(place: str) -> None:
+    if not os.path.isdir(f"/new{place}"):
+        os.makedirs(f"/new{place}", 0o755, exist_ok=True)
+
+
+def _make_file(place: str) -> None:
+    if not os.path.lexists(f"/new{place}"):
+        _make_folder(os.path.dirname(place))
+        os.close(os.open(f"/new{place}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444))
+
+
+def _read(number: str) -> bytes:
+    with os.fdopen(int(number), "rb") as stream:
+        return stream.read()
+
+
+def _escape(path: str) -> str:
+    return path.replace("\\", "\\\\").replace(",", "\\,").replace(":", "\\:")
+
+
+def _pivot(new: str, old: str) -> None:
+    number = PIVOT_ROOT.get(os.uname().machine)
+    if number is None:
+        raise OSError(errno.ENOSYS, "pivot_root is not known for this machine")
+    mounts.call(locks.LIBC.syscall(number, os.fsencode(new), os.fsencode(old)), "pivot_root")
+    if old != new:
+        os.chdir("/")

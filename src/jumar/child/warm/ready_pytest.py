@@ -1,0 +1,99 @@
+"""Does in the zygote what pytest does in the same way at each start: make a configuration, and look for fixtures.
+
+Both are pytest's own objects, made by its own functions. A version of pytest that is made differently goes the usual
+way, which takes longer and comes to the same.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import inspect
+import re
+import sys
+from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+PLAIN = (ModuleType, type, str, bytes, int, float, bool, tuple, list, dict, set, frozenset, type(None), re.Pattern,
+         BuiltinFunctionType)  # fmt: skip
+"""Kinds of values that are no fixture, whatever the version of pytest."""
+
+PARAMETERS = ("args", "plugins", "prog")
+MARKS = ("__wrapped__", "_pytestfixturefunction")
+"""Attributes of a function that may be, or hide, a fixture."""
+
+_ready: list[Any] = []
+_names: dict[int, tuple[object, int, list[str]]] = {}
+"""Identity of a module or a class -> it, how many names it had, and those among them that may be fixtures."""
+
+
+def prepare(classes: Sequence[type]) -> None:
+    """Make the configuration that the next process begins with, and look where fixtures may be.
+
+    *classes* are those of jumar's own plug-ins.
+    """
+    module: Any = importlib.import_module("_pytest.config")
+    known = tuple(inspect.signature(module.get_config).parameters)
+    if known != PARAMETERS[: len(known)] or not hasattr(module.Config, "InvocationParams"):
+        return
+    config = module.get_config()
+    _ready[:] = [config]
+    for plugin in (*config.pluginmanager.get_plugins(), *list(sys.modules.values())):
+        if isinstance(plugin, ModuleType) and plugin.__name__.startswith("_pytest."):
+            _remember(plugin)
+            for kind in list(vars(plugin).values()):
+                if type(kind) is type and kind.__module__ == plugin.__name__:
+                    _remember(kind)
+    for kind in classes:
+        _remember(kind)
+    importlib.import_module("_pytest.fixtures").dir = list_fixture_names  # type: ignore[attr-defined]
+
+
+def _remember(holder: Any) -> None:
+    tables = [vars(holder)] if isinstance(holder, ModuleType) else [vars(one) for one in holder.__mro__]
+    names = [name for name in dir(holder) if not all(is_plain(table[name]) for table in tables if name in table)]
+    _names[id(holder)] = (holder, sum(map(len, tables)), names)
+
+
+def list_fixture_names(thing: Any) -> list[str]:
+    """Return the names in *thing* among which there may be fixtures: `dir`, for what pytest looks at with it.
+
+    pytest asks the class of an object for them, never the object.
+    """
+    holder = thing if isinstance(thing, ModuleType) else type(thing)
+    known, size, names = _names.get(id(holder), (None, 0, []))
+    if known is not holder:
+        return builtins.dir(thing)
+    tables = [vars(holder)] if holder is thing else [vars(one) for one in holder.__mro__]
+    return names if sum(map(len, tables)) == size else builtins.dir(thing)
+
+
+def is_plain(value: object) -> bool:
+    """Return whether *value* is no fixture, and hides none."""
+    if type(value) is FunctionType:
+        return not any(mark in vars(value) for mark in MARKS)
+    return isinstance(value, PLAIN) and not any(mark in getattr(value, "__dict__", ()) for mark in MARKS)
+
+
+def install() -> None:
+    """Let the next start of pytest take the configuration that is ready."""
+    if not _ready:
+        return
+    module: Any = importlib.import_module("_pytest.config")
+    usual: Callable[..., Any] = module.get_config
+    config = _ready.pop()
+
+    def get_ready_config(args: Any = None, plugins: Any = None, *, prog: Any = None) -> Any:
+        module.get_config = usual
+        config.invocation_params = module.Config.InvocationParams(args=args or (), plugins=plugins, dir=Path.cwd())
+        if args:
+            config.pluginmanager.consider_preparse(args, exclude_only=True)
+        if prog is not None:
+            config._parser.prog = prog  # noqa: SLF001  as `Config` does
+        return config
+
+    module.get_config = get_ready_config

@@ -1,0 +1,103 @@
+"""Imports what verifications need, once, and then forks a supervisor for each request; see `jumar.child.warm`.
+
+Its standard input holds its order (JSON), the descriptor named there is its end of a pair of sockets. It runs no code
+of any room. The end of the socket means that jumar is gone, and so is the zygote then.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import json
+import os
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+from jumar.child.sandbox import locks
+from jumar.child.warm import preload
+from jumar.child.warm.become import Zygote
+from jumar.child.warm.messages import receive, send
+from jumar.child.warm.spare import stand_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PR_SET_DUMPABLE = 4
+
+PRELOAD_SECONDS = 60
+"""A module whose import takes longer ends the zygote."""
+
+
+def main() -> None:
+    """Import what the order names, say what came of it, and serve until jumar is gone."""
+    with os.fdopen(os.dup(0), "rb") as stream:
+        order = json.loads(stream.read())
+    control = socket.socket(fileno=order["socket"])
+    control.set_inheritable(False)
+    preload.open_null_devices()
+    signal.alarm(PRELOAD_SECONDS)
+    report, unseeded = preload.preload(order["modules"], control.fileno(), plugins=order["plugins"])
+    signal.alarm(0)
+    zygote = Zygote(unseeded)
+    locks.LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's; jumar decides
+    signal.signal(signal.SIGCHLD, _collect)
+    gc.collect()
+    gc.freeze()
+    control.sendall(json.dumps(report).encode() + b"\n")
+    _serve(control, zygote, order["expected"])
+
+
+def _collect(*_: object) -> None:
+    """Take the dead away."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> None:
+    """Hand each request to a spare process, and make the next one while it works."""
+    spare = Spare(control, zygote, expected)
+    while True:
+        request, fds = receive(control)
+        if not request:
+            os._exit(0)
+        if spare.expected != request["expected"]:
+            spare.close()
+            spare = Spare(control, zygote, request["expected"], fds)
+        send(spare.socket, request, fds)
+        for fd in fds:
+            os.close(fd)
+        rights = array.array("i", [spare.handle])
+        control.sendmsg([b"%d\n" % spare.pid], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        spare.close()
+        spare = Spare(control, zygote, request["next"])
+
+
+class Spare:
+    """A supervisor that waits for its order, made for an *expected* one. Without its socket it ends."""
+
+    def __init__(
+        self, control: socket.socket, zygote: Zygote, expected: dict[str, Any], fds: Sequence[int] = ()
+    ) -> None:
+        """*fds* came with a request, and are not for it yet."""
+        self.expected = expected
+        self.socket, theirs = socket.socketpair()
+        # Until there is a handle of the new process, its number must not become another one's.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
+        self.pid = os.fork()
+        if self.pid == 0:
+            for fd in (control.detach(), self.socket.detach(), *fds):
+                os.close(fd)
+            stand_by(theirs, expected, zygote)
+        self.handle = os.pidfd_open(self.pid)
+        theirs.close()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD,))
+
+    def close(self) -> None:
+        """Let it go: one that has no order yet ends."""
+        self.socket.close()
+        os.close(self.handle)

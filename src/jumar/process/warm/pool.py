@@ -1,0 +1,157 @@
+"""Keeps the zygotes of this process, and finds the one that a process of a verification can be forked from.
+
+What is decided here is about time alone: a process that is forked and one that is started do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jumar.child import start
+from jumar.child.pytest import pytest_main
+from jumar.child.sandbox import bubble, enter_main, probe_main
+from jumar.child.two_process import product_main, tests_plugin
+from jumar.ports import Invocation
+from jumar.process.launch import Confinement, scrub
+from jumar.process.limits import compute_default_ceiling
+from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart, list_room_names, read_stamp
+from jumar.sandbox.request import Wrapped
+
+PROGRAMS: Mapping[str, bool] = {
+    pytest_main.__name__: True,
+    tests_plugin.__name__: True,
+    product_main.__name__: False,
+    probe_main.__name__: False,
+}
+"""Programs that can be forked, and whether pytest and its plug-ins belong into their zygote."""
+
+FORKS = 500
+"""A zygote is replaced after so many forks."""
+
+LEARNED = 3
+"""Times that the zygotes of a family are replaced because their processes imported more."""
+
+KEPT = 8
+"""Most zygotes that are kept at a time; the one that was used the longest time ago goes."""
+
+ROOMLY = ("HOME", "TMPDIR")
+"""Variables that differ from room to room."""
+
+
+@dataclass(slots=True, eq=False)
+class Family:
+    """Zygotes that differ in nothing but the hashes of strings."""
+
+    python: tuple[str, ...]
+    """The interpreter and its options."""
+    env: dict[str, str]
+    plugins: bool
+    modules: tuple[str, ...] = ()
+    """Installed modules that the processes were seen to import."""
+    zygotes: dict[bool, Zygote] = field(default_factory=dict)
+    learned: int = 0
+
+    expected: Expected | None = None
+    """The last request."""
+
+    def start(self, *, another: bool) -> Zygote:
+        """Start the zygote for first runs or for others, in the place of one that is gone."""
+        if old := self.zygotes.pop(another, None):
+            old.close()
+        limits = compute_default_ceiling()
+        likely = self.expected or Expected("", limits.memory_bytes, limits.processes, view=False)
+        given = ZygoteStart(self.python, self.env, self.modules, self.plugins, likely.renew())
+        self.zygotes[another] = Zygote(given)
+        return self.zygotes[another]
+
+    def close(self) -> None:
+        """End the zygotes."""
+        while self.zygotes:
+            self.zygotes.popitem()[1].close()
+
+
+class WarmPool:
+    """The zygotes of this process, for all runs in it. Those in use outlive their replacement until they are done."""
+
+    def __init__(self) -> None:
+        self._families: dict[tuple[object, ...], Family] = {}
+
+    async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
+        """Wait for a zygote of *invocation*, if it can have one."""
+        family = self.find_family(invocation, confinement)
+        if isinstance(family, str):
+            return
+        zygote = family.zygotes.get(confinement.another)
+        if zygote is None or zygote.dead or zygote.forks >= FORKS or zygote.stamp != read_stamp(zygote.report.files):
+            zygote = family.start(another=confinement.another)
+        await zygote.settle()
+
+    def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> tuple[Zygote, Expected] | str:
+        """Return the zygote for *invocation* and what is asked of it, or why the process has to be started."""
+        family = self.find_family(invocation, confinement)
+        if isinstance(family, str):
+            return family
+        zygote = family.zygotes.get(confinement.another)
+        if zygote is None or not zygote.ready:
+            return "the zygote did not get ready"
+        hidden = set(zygote.report.names) & list_room_names(confinement.room, _paths(invocation))
+        shadow = f"the tree has a module of its own called {min(hidden)}" if hidden else ""
+        if reason := zygote.report.refused or shadow or _look_at_sandbox(invocation, wrapped):
+            return reason
+        family.expected = zygote.claim(confinement.ceiling, view="--" in wrapped.argv)
+        return zygote, family.expected
+
+    def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
+        """Hear what a process imported: the next zygotes import it, too."""
+        family = self.find_family(invocation, confinement)
+        if isinstance(family, str):
+            return
+        new = [name for name in modules if name not in family.modules and all(map(str.isidentifier, name.split(".")))]
+        if new and family.learned < LEARNED:
+            family.learned += 1
+            family.modules += tuple(new)
+            for another in list(family.zygotes):
+                family.start(another=another)
+
+    def close(self) -> None:
+        """End all zygotes."""
+        while self._families:
+            self._families.popitem()[1].close()
+
+    def find_family(self, invocation: Invocation, confinement: Confinement) -> Family | str:
+        """Return the family of *invocation*, or why it has none."""
+        *python, script, program = invocation.argv
+        if script != start.__file__ or program not in PROGRAMS:
+            return "another program than pytest"
+        if "trace" in invocation.config:
+            return "lines are traced"
+        env = {name: value for name, value in scrub(invocation, confinement).items() if name not in ROOMLY}
+        key = (*python, *sorted(env.items()), PROGRAMS[program])
+        family = self._families.pop(key, None) or Family(tuple(python), env, PROGRAMS[program])
+        while len(self._families) >= KEPT:
+            self._families.pop(next(iter(self._families))).close()
+        self._families[key] = family  # the newest last
+        return family
+
+
+def _paths(invocation: Invocation) -> Sequence[str]:
+    paths = invocation.config.get("paths", ())
+    return [path for path in paths if type(path) is str] if isinstance(paths, list | tuple) else ()
+
+
+def _look_at_sandbox(invocation: Invocation, wrapped: Wrapped) -> str:
+    """Return why the sandbox of *wrapped* cannot be entered by a fork, or empty."""
+    before = wrapped.argv[: -len(invocation.argv)]
+    if Path(wrapped.argv[-len(invocation.argv)]).name != Path(invocation.argv[0]).name:
+        return "the interpreter cannot be started"
+    if not before or enter_main.__name__ in before:
+        return ""
+    words = list(before)
+    while words and words[-1] == "--":
+        try:
+            _, words = bubble.read_steps(words)
+        except OSError as unknown:
+            return f"the sandbox cannot be entered: {unknown.strerror}"
+    return "the sandbox starts a shell first" if words else ""

@@ -1,0 +1,79 @@
+"""The warm starts of one run: forks what can be forked, counts how each process was started, can be switched off."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+from jumar.ports import Invocation
+from jumar.process.launch import Confinement, Fork, Launch, Supervisor
+from jumar.process.warm.pool import WarmPool
+from jumar.process.warm.zygote import Expected, Zygote
+from jumar.sandbox.request import Wrapped
+
+WARM = "warm"
+
+COMPARED = 50
+"""Every so many verifications whose processes were forked, one is repeated with processes that are started."""
+
+
+@cache
+def get_pool() -> WarmPool:
+    """Return the zygotes that all runs in this process share."""
+    return WarmPool()
+
+
+class WarmStarts:
+    """Warm starts of one run; see `jumar.process.launch.WarmStart`."""
+
+    def __init__(self, pool: WarmPool | None = None) -> None:
+        self.counts: Counter[str] = Counter()
+        """Reason -> how many processes were started for it and not forked; `WARM` -> how many were forked."""
+        self.off = ""
+        """Reason that nothing is forked any more; empty: it is."""
+        self._pool = pool or get_pool()
+        self._compared = 0
+
+    @property
+    def is_comparison_due(self) -> bool:
+        """Return whether the newest verification should be repeated with processes that are started."""
+        due = not self.off and self.counts[WARM] // COMPARED > self._compared
+        self._compared = self.counts[WARM] // COMPARED
+        return due
+
+    async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
+        """Wait for a zygote of *invocation*, if it can have one."""
+        if not self.off:
+            await self._pool.prepare(invocation, confinement)
+
+    def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> Fork | None:
+        """Return what forks *invocation*; None: it is started, and the reason is counted."""
+        found = self.off or self._pool.find(invocation, confinement, wrapped)
+        if isinstance(found, str):
+            self.counts[found] += 1
+            return None
+        return _Request(*found, self.counts)
+
+    def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
+        """Hear what a process imported."""
+        if not self.off:
+            self._pool.learn(invocation, confinement, modules)
+
+
+class _Request:
+    """A request that a zygote is asked; see `jumar.process.launch.Fork`."""
+
+    def __init__(self, zygote: Zygote, expected: Expected, counts: Counter[str]) -> None:
+        self._zygote, self._expected, self._counts = zygote, expected, counts
+
+    @property
+    def nonce(self) -> str:
+        """Return the mark of what it starts."""
+        return self._expected.nonce
+
+    def fork(self, launch: Launch) -> Supervisor | None:
+        """Let it carry out *launch*; None: that cannot be, and one is started."""
+        forked = self._zygote.fork(self._expected, launch)
+        self._counts[WARM if forked else "the zygote was gone"] += 1
+        return forked

@@ -1,0 +1,227 @@
+"""The handle of one zygote: starts it, waits for it, has it fork a supervisor, and ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import msgspec
+
+from jumar.child import start
+from jumar.child.warm import messages
+from jumar.process.launch import Launch, hold
+from jumar.process.limits import ResourceLimits
+
+START_SECONDS = 30.0
+"""A zygote that takes longer is given up."""
+
+REPLY_SECONDS = 5.0
+"""A zygote that takes longer to fork is given up."""
+
+PROGRAM = "jumar.child.warm.zygote_main"
+
+PAD = "x" * 4096
+"""Room for the environment of a fork, which is written over the zygote's own."""
+
+
+class ZygoteReport(msgspec.Struct, frozen=True):
+    """Answer of a zygote that is ready."""
+
+    refused: str = ""
+    """Reason that nothing may be forked from it; empty: there is none."""
+    modules: int = 0
+    names: tuple[str, ...] = ()
+    """Top-level modules that it has beyond those that a cold process has before the first line of a room."""
+    files: tuple[str, ...] = ()
+    """Files and folders of installed packages: it is out of date when one of them changes."""
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """A request before it comes: a spare process is made ready for it."""
+
+    nonce: str
+    memory_bytes: int
+    processes: int
+    view: bool
+    """True if its sandbox has a view of its own, as bubblewrap makes it."""
+
+    def renew(self) -> Expected:
+        """Return the same for the request after it."""
+        return msgspec.structs.replace(self, nonce=os.urandom(16).hex())
+
+
+class ZygoteStart(NamedTuple):
+    """The interpreter, environment and modules of a zygote."""
+
+    python: tuple[str, ...]
+    """The interpreter and its options."""
+    env: Mapping[str, str]
+    modules: tuple[str, ...]
+    """Installed modules that it imports."""
+    plugins: bool
+    """True if it imports pytest and its plug-ins, too."""
+    expected: Expected
+
+
+class ForkedSupervisor:
+    """Handle of a supervisor that a zygote forked."""
+
+    def __init__(self, pid: int, handle: int) -> None:
+        self.pid, self._handle = pid, handle
+
+    def wait(self) -> object:
+        """Wait until it is gone."""
+        if self._handle >= 0:
+            select.select([self._handle], [], [])
+            os.close(self._handle)
+            self._handle = -1
+        return None
+
+    def kill(self) -> None:
+        """Kill it; one that is gone already is no fault."""
+        if self._handle >= 0:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+
+
+class Zygote:
+    """A process that has imported what a `ZygoteStart` names."""
+
+    def __init__(self, given: ZygoteStart) -> None:
+        self.report = ZygoteReport()
+        self.forks = 0
+        self.stamp: tuple[object, ...] = ()
+        self._ready = self._dead = False
+        self._said = b""
+        self._folder = tempfile.TemporaryDirectory(prefix="jumar-zygote-")
+        self._until = time.monotonic() + START_SECONDS
+        ours, theirs = socket.socketpair()
+        self._expected = given.expected
+        order = {
+            "modules": given.modules,
+            "plugins": given.plugins,
+            "socket": theirs.fileno(),
+            "expected": msgspec.to_builtins(given.expected),
+        }
+        places = {"HOME": self._folder.name, "TMPDIR": self._folder.name}
+        with theirs, hold(json.dumps(order).encode()) as config:
+            self._process = subprocess.Popen(  # noqa: S603  the interpreter of the task, our script
+                [*given.python, *start.build_command(PROGRAM)[:1], PROGRAM],
+                stdin=config.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**given.env, **places, "JUMAR_ROOM": "0" * 32, "JUMAR_PAD": PAD},
+                cwd="/",
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        ours.settimeout(0)
+        self._control = ours
+
+    @property
+    def pid(self) -> int:
+        """Return its number."""
+        return self._process.pid
+
+    @property
+    def ready(self) -> bool:
+        """Return whether it can fork."""
+        self._hear()
+        return self._ready and not self._dead
+
+    @property
+    def starting(self) -> bool:
+        """Return whether it may become ready."""
+        self._hear()
+        return not (self._ready or self._dead) and time.monotonic() < self._until
+
+    @property
+    def dead(self) -> bool:
+        """Return whether it is gone, or has not become ready in time."""
+        return not (self.ready or self.starting)
+
+    async def settle(self) -> None:
+        """Wait until it is ready, or is not going to be."""
+        while self.starting:
+            with anyio.move_on_after(self._until - time.monotonic()):
+                await anyio.wait_readable(self._control)
+
+    def fork(self, expected: Expected, launch: Launch) -> ForkedSupervisor | None:
+        """Have a supervisor forked for what `claim` returned; None: the zygote is gone, or does not answer."""
+        numbers = list(dict.fromkeys((launch.lifeline, launch.order, launch.status, *launch.passed)))
+        self._expected = expected.renew()
+        parts = {"expected": expected, "next": self._expected}
+        try:
+            self._control.settimeout(REPLY_SECONDS)
+            messages.send(self._control, {"numbers": numbers, **msgspec.to_builtins(parts)}, numbers)
+            said, handles, _, _ = socket.recv_fds(self._control, 64, 1)
+            if said and handles:
+                return ForkedSupervisor(int(said), handles[0])
+        except (OSError, ValueError):
+            pass
+        self.close()
+        return None
+
+    def claim(self, limits: ResourceLimits, *, view: bool) -> Expected:
+        """Return what a request with *limits* is to be: the one that a process is ready for, or another one."""
+        self.forks += 1
+        wanted = Expected(self._expected.nonce, limits.memory_bytes, limits.processes, view)
+        return wanted if wanted == self._expected else wanted.renew()
+
+    def close(self) -> None:
+        """End it. What it forked goes on, and ends with its own lifeline."""
+        self._dead = True
+        self._control.close()
+        self._process.kill()
+        self._process.wait()
+        self._folder.cleanup()
+
+    def _hear(self) -> None:
+        """Read the report, if it is there."""
+        while not (self._ready or self._dead):
+            try:
+                piece = self._control.recv(1 << 16)
+            except BlockingIOError:
+                return
+            except OSError:
+                piece = b""
+            self._said += piece
+            if self._said.endswith(b"\n"):
+                self.report = msgspec.json.decode(self._said, type=ZygoteReport)
+                self._ready, self._said = True, b""
+                self.stamp = read_stamp(self.report.files)
+            elif not piece:
+                self.close()
+
+
+def read_stamp(files: Sequence[str]) -> tuple[object, ...]:
+    """Return what tells whether one of *files* has changed."""
+    return tuple(_read_times(file) for file in files)
+
+
+def _read_times(file: str) -> Any:
+    try:
+        found = os.stat(file)  # noqa: PTH116  hundreds of them, before each fork
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size
+
+
+def list_room_names(room: Path, paths: Sequence[str]) -> set[str]:
+    """Return the top-level modules that the files of *room* define, in any folder that may be on its path."""
+    names: set[str] = set()
+    for folder in {"", "src", *paths}:
+        with contextlib.suppress(OSError):
+            names.update(name.partition(".")[0] for name in os.listdir(room / folder))  # noqa: PTH208
+    return names
