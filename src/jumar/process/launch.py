@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -197,6 +197,15 @@ def start_confined(invocation: Invocation, confinement: Confinement) -> StartedP
     """
     wrapped = _wrapped(invocation, confinement)
     fork = confinement.warm.find(invocation, confinement, wrapped) if confinement.warm else None
+    started = _launch(invocation, confinement, wrapped, fork) if fork else None
+    # Not with the same pipes: what did not answer may still have got them.
+    return started or cast("StartedProcess", _launch(invocation, confinement, wrapped, None))
+
+
+def _launch(
+    invocation: Invocation, confinement: Confinement, wrapped: Wrapped, fork: Fork | None
+) -> StartedProcess | None:
+    """Start a supervisor, or have it forked; None: that could not be."""
     env, pipes = scrub(invocation, confinement), Pipes(fork.nonce if fork else "")
     for name in ("HOME", "TMPDIR"):
         Path(env[name]).mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -224,8 +233,11 @@ def start_confined(invocation: Invocation, confinement: Confinement) -> StartedP
         orders = stack.enter_context(hold(marshal.dumps(order, MARSHAL)))
         passed = (*keep, given.fileno(), sink.fileno())
         launch = Launch(orders.fileno(), pipes.status_w, pipes.lifeline_r, passed)
-        process = (fork.fork(launch) if fork else None) or _supervisor(launch, sink)
+        process = fork.fork(launch) if fork else _supervisor(launch, sink)
     pipes.handed_over()
+    if process is None:
+        pipes.close()
+        return None
     return StartedProcess(pipes, process, wrapped.signalled)
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from pathlib import Path
 
 import msgspec
 from anyio import to_thread
@@ -71,15 +72,12 @@ class TrustedVerifier(TreeRunner):
         The tests in *also* run in a process of their own, and their files are not there while the task's are judged:
         they could change the code for them, or, where a package is compiled with all its tests, break it.
         """
-        started, output, before = time.monotonic(), self.new_output(), self._list_starts()
+        started, before = time.monotonic(), self._list_starts()
+        output = self.new_output()
         own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
         ids = (*self.expected, *own)
         parts = [part for part in (ReportPart(self.expected, ""), ReportPart(own)) if part.ids] or [ReportPart(())]
-        report, natives = await self.report_parts(tree, output, parts)
-        if again := list_retries(report, natives, own):
-            more, _ = await self.report_parts(tree, self.new_output(), again)
-            report = merge_reports(more, remove_parts(report, natives, again))
-        executions = len(parts) + len(again)
+        report, natives, executions = await self._report_and_retry(tree, output, parts, own)
         report, void, runs = await self._blamed(self._judge_shadows(report), tree, control, parts)
         executions += runs
         if accepted is None:
@@ -102,12 +100,24 @@ class TrustedVerifier(TreeRunner):
             from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
             done = await accept_green(self, done, tree, accepted)
-        return msgspec.structs.replace(
-            done,
-            duration_ms=int(1000 * (time.monotonic() - started)),
-            starts=self._list_starts() - before,
-            warnings=(*done.warnings, *([self.warm.off] if self.warm and self.warm.off else ())),
+        return self._add_starts(
+            msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started))), before
         )
+
+    async def _report_and_retry(
+        self, tree: str, output: Path, parts: Sequence[ReportPart], own: Sequence[str]
+    ) -> tuple[Report, Mapping[str, str], int]:
+        """Report on *parts*, on some of the candidate's *own* tests twice; and the number of runs that took."""
+        report, natives = await self.report_parts(tree, output, parts)
+        if again := list_retries(report, natives, own):
+            more, _ = await self.report_parts(tree, self.new_output(), again)
+            report = merge_reports(more, remove_parts(report, natives, again))
+        return report, natives, len(parts) + len(again)
+
+    def _add_starts(self, done: Verification, before: Counter[str]) -> Verification:
+        """Return *done* with how its processes were started, and a warning if nothing is forked any more."""
+        off = (self.warm.off,) if self.warm and self.warm.off else ()
+        return msgspec.structs.replace(done, starts=self._list_starts() - before, warnings=(*done.warnings, *off))
 
     def _list_starts(self) -> Counter[str]:
         """Return how the processes so far were started."""

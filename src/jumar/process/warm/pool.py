@@ -78,6 +78,11 @@ class WarmPool:
     def __init__(self) -> None:
         self._families: dict[tuple[object, ...], Family] = {}
 
+    @property
+    def families(self) -> Sequence[Family]:
+        """Return the families that have zygotes."""
+        return tuple(self._families.values())
+
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
         """Wait for a zygote of *invocation*, if it can have one."""
         family = self.find_family(invocation, confinement)

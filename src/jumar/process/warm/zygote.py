@@ -34,6 +34,9 @@ PROGRAM = "jumar.child.warm.zygote_main"
 PAD = "x" * 4096
 """Room for the environment of a fork, which is written over the zygote's own."""
 
+ARGUMENT = 64
+"""Length of the last argument."""
+
 
 class ZygoteReport(msgspec.Struct, frozen=True):
     """Answer of a zygote that is ready."""
@@ -117,7 +120,7 @@ class Zygote:
         places = {"HOME": self._folder.name, "TMPDIR": self._folder.name}
         with theirs, hold(json.dumps(order).encode()) as config:
             self._process = subprocess.Popen(  # noqa: S603  the interpreter of the task, our script
-                [*given.python, *start.build_command(PROGRAM)[:1], PROGRAM],
+                [*given.python, start.__file__, PROGRAM, PAD[:ARGUMENT]],
                 stdin=config.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
