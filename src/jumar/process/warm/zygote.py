@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -107,7 +108,7 @@ class Zygote:
         self.stamp: tuple[object, ...] = ()
         self._ready = self._dead = False
         self._said = b""
-        self._folder = tempfile.TemporaryDirectory(prefix="jumar-zygote-")
+        self._folder = tempfile.mkdtemp(prefix="jumar-zygote-")
         self._until = time.monotonic() + START_SECONDS
         ours, theirs = socket.socketpair()
         self._expected = given.expected
@@ -117,7 +118,7 @@ class Zygote:
             "socket": theirs.fileno(),
             "expected": msgspec.to_builtins(given.expected),
         }
-        places = {"HOME": self._folder.name, "TMPDIR": self._folder.name}
+        places = {"HOME": self._folder, "TMPDIR": self._folder}
         with theirs, hold(json.dumps(order).encode()) as config:
             self._process = subprocess.Popen(  # noqa: S603  the interpreter of the task, our script
                 [*given.python, start.__file__, PROGRAM, PAD[:ARGUMENT]],
@@ -188,7 +189,7 @@ class Zygote:
         self._control.close()
         self._process.kill()
         self._process.wait()
-        self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _hear(self) -> None:
         """Read the report, if it is there."""
