@@ -97,6 +97,7 @@ class Subject:
     sandboxes: Mapping[str, Sandbox]
     tree: str = ""
     verifiers: dict[str, TrustedVerifier] = field(default_factory=dict)
+    python: str = ""
 
     async def prepare(self) -> None:
         """Write it, find its ids."""
@@ -107,7 +108,7 @@ class Subject:
         self.tree = store.capture(self.folder / "files")
         for tier, sandbox in self.sandboxes.items():
             verifier = TrustedVerifier(
-                store, PytestRunner(), Suite(), self.folder / tier, base=self.tree, sandbox=sandbox
+                store, PytestRunner(), Suite(python=self.python), self.folder / tier, base=self.tree, sandbox=sandbox
             )
             verifier.environ, verifier.sources = {"PATH": os.environ["PATH"]}, "app.py".__eq__
             verifier.expected = (await verifier.collect(self.tree)).ids
@@ -122,7 +123,7 @@ class Subject:
     async def judged(self, tier: str, confirm: int) -> None:
         """One verification; with *confirm* its acceptance too."""
         verifier = self.verifiers[tier]
-        verifier.suite = Suite(confirm=confirm)
+        verifier.suite = Suite(python=self.python, confirm=confirm)
         done = await verifier.verify(self.tree, {}, control="")
         if not done.verdict.green:
             raise SystemExit(f"not green in {tier}: {done.verdict.void or done.verdict.red_ids[:3]}")

@@ -10,6 +10,7 @@ import array
 import gc
 import json
 import os
+import shutil
 import signal
 import socket
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ def main() -> None:
     signal.alarm(PRELOAD_SECONDS)
     report, unseeded = preload.preload(order["modules"], control.fileno(), plugins=order["plugins"])
     signal.alarm(0)
+    shutil.rmtree(os.environ["HOME"], ignore_errors=True)  # made for the imports; jumar may be killed any time
     zygote = Zygote(unseeded)
     locks.LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's; jumar decides

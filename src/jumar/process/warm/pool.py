@@ -14,7 +14,7 @@ from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main, probe_main
 from jumar.child.two_process import product_main, tests_plugin
 from jumar.ports import Invocation
-from jumar.process.launch import Confinement, scrub
+from jumar.process.launch import Confinement, Role, scrub
 from jumar.process.limits import compute_default_ceiling
 from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart, list_room_names, read_stamp
 from jumar.sandbox.request import Wrapped
@@ -78,14 +78,20 @@ class WarmPool:
     def __init__(self) -> None:
         self._families: dict[tuple[object, ...], Family] = {}
 
+    @property
+    def families(self) -> Sequence[Family]:
+        """Return the families that have zygotes."""
+        return tuple(self._families.values())
+
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
         """Wait for a zygote of *invocation*, if it can have one."""
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return
-        zygote = family.zygotes.get(confinement.another)
+        another = confinement.role is Role.CONFIRMING
+        zygote = family.zygotes.get(another)
         if zygote is None or zygote.dead or zygote.forks >= FORKS or zygote.stamp != read_stamp(zygote.report.files):
-            zygote = family.start(another=confinement.another)
+            zygote = family.start(another=another)
         await zygote.settle()
 
     def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> tuple[Zygote, Expected] | str:
@@ -93,7 +99,7 @@ class WarmPool:
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return family
-        zygote = family.zygotes.get(confinement.another)
+        zygote = family.zygotes.get(confinement.role is Role.CONFIRMING)
         if zygote is None or not zygote.ready:
             return "the zygote did not get ready"
         hidden = set(zygote.report.names) & list_room_names(confinement.room, _paths(invocation))

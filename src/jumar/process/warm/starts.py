@@ -27,19 +27,19 @@ def get_pool() -> WarmPool:
 class WarmStarts:
     """Warm starts of one run; see `jumar.process.launch.WarmStart`."""
 
-    def __init__(self, pool: WarmPool | None = None) -> None:
+    def __init__(self, pool: WarmPool | None = None, compared: int = COMPARED) -> None:
         self.counts: Counter[str] = Counter()
         """Reason -> how many processes were started for it and not forked; `WARM` -> how many were forked."""
         self.off = ""
         """Reason that nothing is forked any more; empty: it is."""
         self._pool = pool or get_pool()
-        self._compared = 0
+        self._every, self._compared = compared, 0
 
     @property
     def is_comparison_due(self) -> bool:
         """Return whether the newest verification should be repeated with processes that are started."""
-        due = not self.off and self.counts[WARM] // COMPARED > self._compared
-        self._compared = self.counts[WARM] // COMPARED
+        due = not self.off and self.counts[WARM] // self._every > self._compared
+        self._compared = self.counts[WARM] // self._every
         return due
 
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -33,6 +34,9 @@ PROGRAM = "jumar.child.warm.zygote_main"
 
 PAD = "x" * 4096
 """Room for the environment of a fork, which is written over the zygote's own."""
+
+ARGUMENT = 64
+"""Length of the last argument."""
 
 
 class ZygoteReport(msgspec.Struct, frozen=True):
@@ -104,7 +108,7 @@ class Zygote:
         self.stamp: tuple[object, ...] = ()
         self._ready = self._dead = False
         self._said = b""
-        self._folder = tempfile.TemporaryDirectory(prefix="jumar-zygote-")
+        self._folder = tempfile.mkdtemp(prefix="jumar-zygote-")
         self._until = time.monotonic() + START_SECONDS
         ours, theirs = socket.socketpair()
         self._expected = given.expected
@@ -114,10 +118,10 @@ class Zygote:
             "socket": theirs.fileno(),
             "expected": msgspec.to_builtins(given.expected),
         }
-        places = {"HOME": self._folder.name, "TMPDIR": self._folder.name}
+        places = {"HOME": self._folder, "TMPDIR": self._folder}
         with theirs, hold(json.dumps(order).encode()) as config:
             self._process = subprocess.Popen(  # noqa: S603  the interpreter of the task, our script
-                [*given.python, *start.build_command(PROGRAM)[:1], PROGRAM],
+                [*given.python, start.__file__, PROGRAM, PAD[:ARGUMENT]],
                 stdin=config.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -185,7 +189,7 @@ class Zygote:
         self._control.close()
         self._process.kill()
         self._process.wait()
-        self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _hear(self) -> None:
         """Read the report, if it is there."""

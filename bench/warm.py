@@ -1,0 +1,133 @@
+"""Warm verification against cold: forked and started processes in turns, with plain pytest beside them.
+
+Run as `python bench/warm.py [--rounds N] [--python PATH]`. All kinds of run take turns, round by round, so that a busy
+machine slows them alike; the table gives medians by the clock, and ratios of medians. Goals: a warm verification 10
+times as fast as a cold one for a trivial suite, and 20 times where the tests import much; a green that is accepted at
+most as long as one plain run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from statistics import median
+
+import anyio
+
+from cost import Subject, tiny
+from jumar.errors import BadInput
+from jumar.ports import Sandbox
+from jumar.process.warm.pool import WarmPool
+from jumar.process.warm.starts import WarmStarts
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
+from jumar.sandbox.unconfined import Unconfined
+
+ROUNDS = 11
+CONFIRM = 3
+
+HEAVY = ("pydantic", "jsonschema", "requests", "jinja2", "hypothesis", "yaml", "attr", "httpx")
+"""Packages that the heavy suite imports, as far as they are there."""
+
+
+def heavy() -> dict[str, str]:
+    """The trivial suite, with imports that take longer than pytest."""
+    lines = "".join(f"try:\n    import {name}\nexcept ImportError:\n    pass\n" for name in HEAVY)
+    return {**tiny(), "app.py": lines + tiny()["app.py"]}
+
+
+SUITES: Mapping[str, Callable[[], dict[str, str]]] = {"trivial": tiny, "heavy imports": heavy}
+
+
+class Measured:
+    """One suite in all ways."""
+
+    def __init__(self, subject: Subject, python: str, pool: WarmPool) -> None:
+        self.subject, self.python = subject, python
+        self.starts = WarmStarts(pool)
+        self.taken: dict[str, list[float]] = {}
+
+    async def plain(self) -> None:
+        """Run pytest as a person does."""
+        argv = [self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        folder = self.subject.folder / "files"
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(folder)}
+        subprocess.run(argv, cwd=folder, env=env, check=True, stdout=subprocess.DEVNULL)  # noqa: ASYNC221, S603  it is alone
+
+    async def score(self) -> None:
+        """Run `jumar score`, from the start of its process to its end."""
+        argv = [sys.executable, "-m", "jumar", "score", ".", "--python", self.python, "--quiet"]
+        folder = self.subject.folder / "files"
+        subprocess.run(argv, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: ASYNC221, S603  it is alone
+
+    def judged(self, tier: str, confirm: int, *, warm: bool) -> Callable[[], Awaitable[None]]:
+        """Return what runs one verification, with *confirm* an accepted green."""
+
+        async def judge() -> None:
+            self.subject.verifiers[tier].warm = self.starts if warm else None
+            await self.subject.judged(tier, confirm)
+
+        return judge
+
+    def ways(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """Return what is measured, by name."""
+        found: dict[str, Callable[[], Awaitable[None]]] = {"plain": self.plain, "score": self.score}
+        for tier in self.subject.sandboxes:
+            for kind, confirm in (("feedback", 0), ("accepted", CONFIRM)):
+                for warm in (False, True):
+                    found[f"{kind} {tier} {'warm' if warm else 'cold'}"] = self.judged(tier, confirm, warm=warm)
+        return found
+
+    async def measure(self, rounds: int) -> None:
+        """Take turns; the first two rounds are for caches, and for the zygotes to learn what is imported."""
+        for turn in range(rounds + 2):
+            for name, way in self.ways().items():
+                started = time.perf_counter()
+                await way()
+                if turn > 1:
+                    self.taken.setdefault(name, []).append(1000 * (time.perf_counter() - started))
+
+    def show(self, name: str) -> None:
+        """Print the table of this suite."""
+        ms = {way: median(some) for way, some in self.taken.items()}
+        plain = ms["plain"]
+        print(f"{name}: plain pytest {plain:.0f} ms; jumar score {ms['score']:.0f} ms, x {ms['score'] / plain:.2f}")
+        for kind in ("feedback", "accepted"):
+            for tier in self.subject.sandboxes:
+                cold, warm = ms[f"{kind} {tier} cold"], ms[f"{kind} {tier} warm"]
+                ratio, share = cold / warm, warm / plain
+                print(
+                    f"  {kind} {tier}: cold {cold:6.0f} ms  warm {warm:6.0f} ms  x {ratio:5.2f}  plain x {share:5.2f}"
+                )
+        print(f"  starts: {dict(self.starts.counts)}")
+
+
+async def main(rounds: int, python: str) -> None:
+    """Measure every suite."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        sandboxes: dict[str, Sandbox] = {"S0": Unconfined()}
+        try:
+            sandboxes["S3"] = await choose_sandbox("S3", SandboxSurroundings(place, dict(os.environ)), unattended=False)
+        except BadInput as missing:
+            print(f"S3 is not measured: {missing}")
+        for name, files in SUITES.items():
+            subject, pool = Subject(place / name.replace(" ", "-"), files(), sandboxes, python=python), WarmPool()
+            await subject.prepare()
+            measured = Measured(subject, python, pool)
+            await measured.measure(rounds)
+            measured.show(name)
+            pool.close()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--python", default=sys.executable)
+    given = parser.parse_args()
+    anyio.run(main, given.rounds, given.python)

@@ -1,0 +1,472 @@
+"""Warm verification: a process that is forked from a zygote does and sees what one does that is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from jumar.child.pytest.dict_versions import DictVersions
+from jumar.child.sandbox import bubble
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Ended
+from jumar.ports import Invocation, Verification
+from jumar.process.launch import Confinement
+from jumar.process.sandbox_probe import probe_sandbox
+from jumar.process.warm import pool as pools
+from jumar.process.warm.pool import WarmPool
+from jumar.process.warm.starts import WARM, WarmStarts
+from jumar.process.warm.zygote import Zygote
+from support.judging.real_verifier import QUICK, Court
+from support.processes.interpreters import PLAIN_PYTHON
+from support.processes.sandboxes import ENVIRON, s3
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+GOOD = {
+    "app.py": "def double(n):\n    return 2 * n\n",
+    "test_app.py": "from app import double\n\n\ndef test_two(): assert double(2) == 4\n",
+}
+
+EVERYTHING = {
+    "app.py": "def double(n):\n    return 2 * n\n",
+    "conftest.py": "import pytest\n\n\n@pytest.fixture\ndef broken():\n    raise RuntimeError('broken')\n",
+    "pytest.ini": "[pytest]\nmarkers = quick\naddopts = -ra\n",
+    "test_app.py": """import unittest
+
+import pytest
+
+from app import double
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_double(n):
+    assert double(n) == n + n
+
+
+def test_fails():
+    assert double(2) == 5
+
+
+def test_breaks(broken):
+    pass
+
+
+@pytest.mark.skip(reason="not today")
+def test_skipped():
+    pass
+
+
+@pytest.mark.xfail
+def test_expected():
+    assert double(1) == 3
+
+
+def test_hangs():
+    while True:
+        pass
+
+
+class TestOld(unittest.TestCase):
+    def test_old(self):
+        self.assertEqual(double(4), 8)
+
+    def test_bad(self):
+        self.assertEqual(double(4), 9)
+""",
+    "test_lost.py": "import nowhere\n\n\ndef test_lost():\n    pass\n",
+}
+
+FACTS = """import gc, json, os, random, resource, signal, sys, threading
+from pathlib import Path
+
+
+def test_facts():
+    room, place = os.getcwd(), os.environ["JUMAR_ROOM"]
+    said = {
+        "path": sys.path, "argv": sys.argv, "orig_argv": sys.orig_argv, "flags": list(sys.flags), "room": room,
+        "environ": dict(os.environ), "fds": sorted(map(int, os.listdir("/proc/self/fd")))[:3],
+        "links": [os.readlink(f"/proc/self/fd/{n}").partition("#")[0] for n in (0, 1, 2)],
+        "inherited": [fd for fd in map(int, os.listdir("/proc/self/fd")) if _inheritable(fd)],
+        "umask": os.umask(0o022),
+        "signals": {n: str(signal.getsignal(n)) for n in range(1, 65) if n not in (14, 32, 33)},
+        "mask": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())), "threads": threading.active_count(),
+        "limits": [resource.getrlimit(n) for n in range(16)], "gc": [gc.isenabled(), gc.get_threshold()],
+        "streams": [[s.encoding, s.errors] for s in (sys.__stdin__, sys.__stdout__, sys.__stderr__)],
+        "modules": [n for n in sys.modules if n.split(".")[0] in ("jumar", "app")], "bytecode": sys.dont_write_bytecode,
+        "command": [w for w in Path("/proc/self/cmdline").read_bytes().decode().split("\\0") if w],
+        "block": sorted(w for w in Path("/proc/self/environ").read_bytes().decode().split("\\0") if w),
+        "leader": os.getsid(0) == os.getpgid(0) == os.getpid(), "nice": os.nice(0), "executable": sys.executable,
+        "oom": Path("/proc/self/oom_score_adj").read_text(), "hooks": [str(h) for h in sys.path_hooks][:1],
+        "trace": str(sys.gettrace()), "home": os.listdir(os.environ["HOME"]), "filters": len(sys.warnoptions),
+        "status": [line.split()[1:] for line in Path("/proc/self/status").read_text().splitlines()
+                   if line.startswith(("SigBlk", "SigIgn", "SigCgt", "CapEff", "NoNewPrivs", "Seccomp:"))],
+    }
+    text = json.dumps({**said, "random": 0}).replace(room, "ROOM").replace(place, "MARK")
+    with open(os.environ["FACTS"], "w") as file:
+        json.dump({**json.loads(text), "random": random.random(), "hash": hash("text")}, file)
+
+
+def _inheritable(fd):
+    try:
+        return os.get_inheritable(fd)
+    except OSError:
+        return False
+"""
+
+
+@pytest.fixture
+def pool() -> Iterator[WarmPool]:
+    """Zygotes of one test."""
+    made = WarmPool()
+    yield made
+    made.close()
+
+
+def judge(court: Court, files: Mapping[str, str], starts: WarmStarts | None) -> Verification:
+    """The verification of *files* by processes that are forked, if there are *starts*."""
+    court.verifier.warm = starts
+    return court.judge(court.tree(files), {})
+
+
+def collected(tmp_path: Path, files: Mapping[str, str], suite: Suite = QUICK) -> Court:
+    """A court that knows the ids of *files*."""
+    court = Court(tmp_path, suite)
+    court.collect(court.tree(files))
+    return court
+
+
+def said(done: Verification) -> dict[str, tuple[str, str, str]]:
+    """Id -> outcome, whom it blames, and the last line of why, without what differs from room to room."""
+    results = done.verdict.results.items()
+    return {i: (str(r.outcome), str(r.blame), (r.excerpt.strip().splitlines() or [""])[-1]) for i, r in results}
+
+
+@pytest.mark.slow
+def test_each_outcome_is_the_same_in_a_fork(tmp_path: Path, pool: WarmPool) -> None:
+    court = collected(tmp_path, EVERYTHING, msgspec.structs.replace(QUICK, test_timeout_seconds=1.0))
+    starts = WarmStarts(pool)
+
+    cold, warm, again = (judge(court, EVERYTHING, one) for one in (None, starts, starts))
+
+    assert starts.counts == {WARM: 2}
+    assert len(said(cold)) == 11
+    assert said(cold) == said(warm) == said(again)
+    assert cold.ended is warm.ended is again.ended
+    assert (cold.starts, warm.starts) == ({}, {WARM: 1})
+
+
+@pytest.mark.slow
+def test_a_fork_sees_what_a_started_process_sees(tmp_path: Path, pool: WarmPool) -> None:
+    place = tmp_path / "facts.json"
+    files = {**GOOD, "test_facts.py": FACTS}
+    court = collected(tmp_path, files, msgspec.structs.replace(QUICK, env={"FACTS": str(place), "LC_ALL": "C.UTF-8"}))
+    court.verifier.environ = {**ENVIRON, "TZ": "Asia/Tokyo"}
+    starts, facts = WarmStarts(pool), []
+
+    for one in (None, starts, starts):
+        assert judge(court, files, one).verdict.green
+        facts.append(json.loads(place.read_text("utf-8")))
+    cold, first, second = facts
+
+    chance = [{name: one.pop(name) for name in ("random", "hash")} for one in facts]
+    differing = {n: (cold[n], first[n]) for n in cold if cold[n] != first[n]}
+    assert not differing, json.dumps(differing)
+    assert first == second
+    assert len({one["random"] for one in chance}) == 3
+    assert chance[0]["hash"] != chance[1]["hash"] == chance[2]["hash"]
+
+
+@pytest.mark.slow
+def test_what_a_fork_does_is_not_seen_by_the_next(tmp_path: Path, pool: WarmPool) -> None:
+    files = {
+        "app.py": """import gc, json, os, random, signal, subprocess, sys, tempfile, threading, warnings
+SEEN = [
+    os.environ.get("LEFT"), signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL, hasattr(json, "left"),
+    os.path.exists("/tmp/jumar-left"), os.path.exists(os.path.join(tempfile.gettempdir(), "left")), os.umask(0o022),
+    "left" in sys.modules, len(os.listdir("/proc/self/fd")), threading.active_count(), os.path.exists("left"),
+    os.path.exists(os.path.expanduser("~/left")), sys.getrecursionlimit(), len(warnings.filters), gc.isenabled(),
+    sys.stdout is None, os.getcwd() == "/tmp",
+    subprocess.run(["ps", "ax"], capture_output=True).stdout.count(b"1234."),
+]
+
+
+def spoil():
+    os.environ["LEFT"], json.left = "1", 1
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    open("/tmp/jumar-left", "w"), open(os.path.join(tempfile.gettempdir(), "left"), "w"), open("left", "w")
+    open(os.path.expanduser("~/left"), "w")
+    os.umask(0o777)
+    sys.modules["left"] = json
+    os.set_inheritable(os.open("/tmp", os.O_RDONLY), True)
+    subprocess.Popen(["sleep", "1234.5"], start_new_session=True)
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    sys.setrecursionlimit(500)
+    warnings.simplefilter("error")
+    gc.disable()
+    os.chdir("/tmp")
+    sys.setswitchinterval(1)
+    return SEEN
+""",
+        "test_app.py": "import app\n\n\ndef test_it():\n    assert str(app.spoil()) == ''\n",
+    }
+    court = collected(tmp_path, files)
+    court.verifier.sandbox, court.verifier.environ = s3(), ENVIRON
+    starts = WarmStarts(pool)
+
+    cold, first, second, third = (judge(court, files, one) for one in (None, starts, starts, starts))
+
+    assert starts.counts == {WARM: 3}
+    assert said(cold) == said(first), (cold, first)
+    assert said(first) == said(second) == said(third)
+    seen = first.verdict.results["test_app.py::test_it"].excerpt
+    assert "[None, True, False, False, False, 18, False, " in seen, seen
+    assert not court.survivors()
+
+
+@pytest.mark.slow
+def test_an_edit_of_the_same_size_within_a_second_is_judged_as_it_is(tmp_path: Path, pool: WarmPool) -> None:
+    edits = same_size_edits(tmp_path, pool, 12)
+
+    assert edits == [n % 2 == 0 for n in range(12)]
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(600)
+def test_a_thousand_edits_of_the_same_size_are_judged_as_they_are(tmp_path: Path, pool: WarmPool) -> None:
+    assert same_size_edits(tmp_path, pool, 1000) == [n % 2 == 0 for n in range(1000)]
+
+
+def same_size_edits(tmp_path: Path, pool: WarmPool, count: int) -> list[bool]:
+    """Whether each of *count* trees is green; every second one is wrong, and all have the same times and sizes."""
+    court = collected(tmp_path, GOOD)
+    court.verifier.warm = WarmStarts(pool)
+    bad = {**GOOD, "app.py": GOOD["app.py"].replace("2 * n", "3 * n")}
+    good, wrong = court.tree(GOOD), court.tree(bad)
+    return [court.judge(wrong if n % 2 else good, {}).verdict.green for n in range(count)]
+
+
+@pytest.mark.slow
+def test_a_green_is_accepted_by_forks_of_other_zygotes(tmp_path: Path, pool: WarmPool) -> None:
+    court = collected(tmp_path, GOOD, msgspec.structs.replace(QUICK, confirm=2))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "app.py".__eq__
+    starts = WarmStarts(pool)
+
+    done = judge(court, GOOD, starts)
+
+    assert (done.verdict.green, done.grade) == (True, "A")
+    assert done.starts == {WARM: done.executions * 2 - 1}  # two processes for each run but the first
+    for family in pool.families:
+        assert not family.plugins or len({zygote.pid for zygote in family.zygotes.values()}) == 2
+
+
+@pytest.mark.slow
+def test_a_zygote_that_is_killed_costs_nothing_but_time(tmp_path: Path, pool: WarmPool) -> None:
+    court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
+    assert judge(court, GOOD, starts).verdict.green
+    (zygote,) = [one for family in pool.families for one in family.zygotes.values()]
+
+    os.kill(zygote.pid, signal.SIGKILL)
+    done = [judge(court, GOOD, starts).verdict.green for _ in range(2)]
+
+    assert done == [True, True], starts.counts
+    assert starts.counts[WARM] >= 2
+    assert not zygote.ready
+
+
+@pytest.mark.slow
+def test_a_zygote_is_replaced_after_some_forks_and_when_a_package_changes(tmp_path: Path, pool: WarmPool) -> None:
+    court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
+
+    def pid() -> int:
+        assert judge(court, GOOD, starts).verdict.green
+        return current(pool).pid
+
+    first = pid()
+    assert pid() == first
+    current(pool).forks = pools.FORKS
+    second = pid()
+    current(pool).stamp = ()
+    third = pid()
+
+    assert len({first, second, third}) == 3
+
+
+def current(pool: WarmPool) -> Zygote:
+    (zygote,) = [one for family in pool.families for one in family.zygotes.values()]
+    return zygote
+
+
+@pytest.mark.slow
+def test_installed_modules_are_learned_and_a_tree_that_hides_one_is_not_forked(tmp_path: Path, pool: WarmPool) -> None:
+    files = {**GOOD, "app.py": "import packaging.licenses\n" + GOOD["app.py"]}
+    court, starts = collected(tmp_path, files), WarmStarts(pool)
+    assert judge(court, files, starts).verdict.green
+    assert [family.modules for family in pool.families if "packaging.licenses" in family.modules]
+
+    assert judge(court, files, starts).verdict.green
+    assert starts.counts == {WARM: 2}
+    judge(court, {**GOOD, "packaging/__init__.py": ""}, starts)
+
+    assert starts.counts["the tree has a module of its own called packaging"] == 1
+
+
+@pytest.mark.slow
+def test_what_a_candidate_imports_is_no_word_to_a_later_run(tmp_path: Path, pool: WarmPool) -> None:
+    court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
+    assert judge(court, GOOD, starts).verdict.green
+
+    told = {**GOOD, "app.py": "import packaging.licenses\n" + GOOD["app.py"]}
+    assert judge(court, told, starts).verdict.green
+
+    assert not [family.modules for family in pool.families if "packaging.licenses" in family.modules]
+
+
+@pytest.mark.slow
+def test_a_fork_that_says_otherwise_switches_forks_off_for_the_run(tmp_path: Path, pool: WarmPool) -> None:
+    test = """import os
+from pathlib import Path
+
+
+def test_parent():
+    assert b"zygote_main" in Path(f"/proc/{os.getppid()}/cmdline").read_bytes()
+"""
+    court = collected(tmp_path, {"test_app.py": test})
+    starts = WarmStarts(pool, compared=1)
+
+    done = judge(court, {"test_app.py": test}, starts)
+
+    assert not done.verdict.green, "what a started process says counts"
+    assert done.warnings == ("a forked process said otherwise than a started one of test_app.py::test_parent",)
+    assert judge(court, {"test_app.py": test}, starts).starts == {starts.off: 1}
+
+
+@pytest.mark.slow
+def test_what_cannot_be_forked_is_started_and_the_reason_is_kept(tmp_path: Path, pool: WarmPool) -> None:
+    starts = WarmStarts(pool)
+    other = Invocation(argv=(sys.executable, "-I", "-c", "pass"))
+    room = Confinement(room=tmp_path, seconds=1.0)
+    wrapped = room.sandbox.wrap(other.argv, tmp_path, tmp_path, room.reach)
+
+    assert starts.find(other, room, wrapped) is None
+    assert starts.counts == {"another program than pytest": 1}
+
+
+@pytest.mark.slow
+def test_a_module_that_starts_a_thread_keeps_its_zygote_from_being_used() -> None:
+    found = subprocess.run(
+        [PLAIN_PYTHON, "-c", LEFTOVERS], env={"PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, check=True
+    )
+
+    assert json.loads(found.stdout) == [
+        "",
+        "a module keeps /dev/null open",
+        "a module handles SIGTERM",
+        "a module traces the interpreter",
+        "a module starts a thread when it is imported",
+    ]
+
+
+LEFTOVERS = """
+import json, os, signal, sys, threading
+sys.path.insert(0, os.path.join(os.environ["PYTHONPATH"], "jumar", "child"))
+import start
+preload = start.load("jumar.child.warm.preload")
+found = [preload.find_leftovers(-1)]
+fd = os.open("/dev/null", os.O_RDONLY)
+found.append(preload.find_leftovers(-1))
+os.close(fd)
+signal.signal(signal.SIGTERM, lambda *_: None)
+found.append(preload.find_leftovers(-1))
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+sys.settrace(lambda *_: None)
+found.append(preload.find_leftovers(-1))
+sys.settrace(None)
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+found.append(preload.find_leftovers(-1))
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_a_zygote_dies_with_jumar(tmp_path: Path) -> None:
+    script = f"""
+import anyio, sys, time
+sys.path[:0] = [{str(Path(__file__).parents[1])!r}]
+from pathlib import Path
+from jumar.process.warm.pool import WarmPool
+from jumar.process.warm.starts import WarmStarts
+from verify.test_warm import GOOD, collected, current, judge
+pool = WarmPool()
+court = collected(Path({str(tmp_path)!r}), GOOD)
+assert judge(court, GOOD, WarmStarts(pool)).verdict.green
+print(current(pool).pid, flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as jumar:
+        assert jumar.stdout is not None
+        handle = os.pidfd_open(int(jumar.stdout.readline()))
+        jumar.kill()
+
+    assert select.select([handle], [], [], 10.0)[0], "the zygote is still there"
+    os.close(handle)
+    assert not Court(tmp_path).survivors()
+
+
+@pytest.mark.slow
+def test_the_probes_find_in_a_fork_what_they_find_in_a_started_process(tmp_path: Path, pool: WarmPool) -> None:
+    starts = WarmStarts(pool)
+
+    async def probe() -> list[Any]:
+        return [await probe_sandbox(s3(), tmp_path, ENVIRON, one) for one in (None, starts)]
+
+    cold, warm = anyio.run(probe)
+
+    assert starts.counts == {WARM: 2}
+    assert (warm.possible, warm.why, warm.tried) == (cold.possible, cold.why, cold.tried), (warm, cold)
+
+
+def test_an_argument_of_bubblewrap_that_is_not_known_is_refused() -> None:
+    assert bubble.read_steps(["bwrap", "--tmpfs", "/home", "--", "true"]) == ([("--tmpfs", ["/home"])], ["true"])
+    with pytest.raises(OSError, match="--share-net is not known"):
+        bubble.read_steps(["bwrap", "--share-net", "--", "true"])
+
+
+def test_a_dictionary_that_is_written_to_has_another_version() -> None:
+    class Sample:
+        first = 1
+
+    plain = {"a": 1}
+    versions = DictVersions([plain, vars(Sample), vars(json)])
+    before = versions.read()
+    if before is None:
+        pytest.skip("this interpreter numbers no dictionaries")
+
+    assert versions.read() == before
+    Sample.first = 2
+    assert versions.read() != before
+    before = versions.read()
+    plain["a"] = 2
+    assert versions.read() != before
+
+
+@pytest.mark.slow
+def test_a_run_in_which_something_went_wrong_is_no_less_so_in_a_fork(tmp_path: Path, pool: WarmPool) -> None:
+    files = {**GOOD, "app.py": "import os\n\n\ndef double(n):\n    os._exit(0)\n"}
+    court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
+
+    cold, warm = (judge(court, files, one) for one in (None, starts))
+
+    assert cold.ended is warm.ended is Ended.EXIT
+    assert said(cold) == said(warm)
