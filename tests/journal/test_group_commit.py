@@ -113,10 +113,10 @@ def test_files_are_synced_one_by_one_where_a_whole_sync_may_not_be_believed(tmp_
         mounts = tmp_path / "mounts"
         for kind, believed in (("ext4", True), ("xfs", True), ("fuse.x", False), ("overlay", False), ("nfs4", False)):
             mounts.write_text(f"22 1 {os.major(device)}:{os.minor(device)} / / rw shared:1 - {kind} /dev/x rw\n")
-            assert can_sync_whole(fd, str(mounts)) == believed
+            assert can_sync_whole(fd, mounts) == believed
         mounts.write_text("22 1 0:0 / / rw - ext4 /dev/x rw\n")
-        assert not can_sync_whole(fd, str(mounts))
-        assert not can_sync_whole(fd, str(tmp_path / "absent"))
+        assert not can_sync_whole(fd, mounts)
+        assert not can_sync_whole(fd, tmp_path / "absent")
     gone = os.open(tmp_path / "0", os.O_RDONLY)
     os.close(gone)
     fault = sync_files_together([gone])[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import re
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import anyio
 from anyio import to_thread
+
+from jumar.workspace.files.mounts import MOUNTS, find_file_system
 
 MANY = 4
 """Least files that are synced by a sync of their whole file system: what else was written there is synced too."""
@@ -25,20 +28,22 @@ SyncFiles = Callable[[Sequence[int]], list[OSError | None]]
 """Syncs open files; the fault of each, or None."""
 
 
-class _Request:
-    """A file to be synced."""
+class _Batch:
+    """Files that are synced together."""
 
-    def __init__(self, fd: int) -> None:
-        self.fd, self.done = fd, False
-        self.fault: OSError | None = None
+    def __init__(self) -> None:
+        self.files: list[int] = []
+        self.faults: list[OSError | None] = []
+        self.done = anyio.Event()
 
 
 class GroupCommit:
     """The syncs of one process. No more than one is under way; whoever comes meanwhile waits for the next."""
 
     def __init__(self, sync_files: SyncFiles | None = None) -> None:
-        self._lock, self._waiting = anyio.Lock(), list[_Request]()
         self._sync_files = sync_files or sync_files_together
+        self._running: _Batch | None = None
+        self._next: _Batch | None = None
 
     async def sync(self, fd: int) -> None:
         """Sync the open file *fd*; what was written to it before lasts.
@@ -46,18 +51,28 @@ class GroupCommit:
         Raises:
             OSError: if the disk refuses.
         """
-        mine = _Request(fd)
-        self._waiting.append(mine)
+        batch = self._next
+        first = batch is None
+        if batch is None:
+            batch = self._next = _Batch()
+        place = len(batch.files)
+        batch.files.append(fd)
         # Whoever gave up in the middle could not tell whether its bytes last.
         with anyio.CancelScope(shield=True):
-            async with self._lock:
-                if not mine.done:
-                    due, self._waiting = self._waiting, []
-                    faults = await to_thread.run_sync(self._sync_files, [request.fd for request in due])
-                    for request, fault in zip(due, faults, strict=True):
-                        request.fault, request.done = fault, True
-        if mine.fault is not None:
-            raise mine.fault
+            await (self._run(batch) if first else batch.done.wait())
+        if (fault := batch.faults[place]) is not None:
+            raise fault
+
+    async def _run(self, batch: _Batch) -> None:
+        """Sync *batch* as soon as the one before it is done."""
+        if self._running is not None:
+            await self._running.done.wait()
+        self._running, self._next = batch, None
+        batch.faults = [OSError(errno.EIO, "the sync did not end")] * len(batch.files)
+        try:
+            batch.faults = await to_thread.run_sync(self._sync_files, batch.files)
+        finally:
+            batch.done.set()
 
 
 def sync_files_together(files: Sequence[int]) -> list[OSError | None]:
@@ -77,17 +92,9 @@ def _sync(fd: int) -> OSError | None:
     return None
 
 
-def can_sync_whole(fd: int, mounts: str = "/proc/self/mountinfo") -> bool:
+def can_sync_whole(fd: int, mounts: Path = MOUNTS) -> bool:
     """Return whether a sync of the file system of *fd* makes all its files last, and reports what did not."""
     release = re.match(r"(\d+)\.(\d+)", platform.release())
     if platform.system() != "Linux" or release is None or tuple(map(int, release.groups())) < _REPORTS_FAULTS:
         return False
-    device = os.fstat(fd).st_dev
-    name = f"{os.major(device)}:{os.minor(device)}"
-    try:
-        lines = Path(mounts).read_text(errors="replace").splitlines()
-    except OSError:
-        return False
-    # Number, parent, device, root, place, options, tags, a dash, type: see proc(5).
-    kinds = {line.partition(" - ")[2].split(" ")[0] for line in lines if line.split(" ")[2:3] == [name]}
-    return bool(kinds) and kinds <= SYNCS_WHOLE
+    return find_file_system(fd, mounts) in SYNCS_WHOLE
