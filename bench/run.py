@@ -92,7 +92,8 @@ def measure_one(name: str, rounds: int) -> None:
 def run_all(names: list[str], rounds: int, minutes: float) -> Results:
     """Run the benches *names*, one after the other."""
     results, until = Results(describe_machine(), {}, {}, {}), time.monotonic() + 60 * minutes
-    for name in names:
+    took = read_baseline(results.machine).seconds
+    for name in sorted(names, key=lambda name: took.get(name, 0.0)):  # the shortest first: the others wait
         began, left = time.monotonic(), until - time.monotonic()
         print(f"{name} ...", file=sys.stderr, flush=True)
         argv = [sys.executable, str(HERE / "run.py"), "--one", name, "--rounds", str(rounds)]
@@ -131,7 +132,7 @@ def _short(value: float) -> str:
 
 def list_moves(old: Results, new: Results) -> list[str]:
     """Return a line for each figure that moved beyond the spread of both measurements."""
-    other = msgspec.structs.replace(old.machine, load=0) != msgspec.structs.replace(new.machine, load=0)
+    other = is_other(old.machine, new.machine)
     lines = ["another machine: only ratios and counts are compared"] if other else []
     for name, figure in new.figures.items():
         was = old.figures.get(name)
@@ -155,7 +156,7 @@ def compare(results: Results) -> None:
     if not BASELINE.exists():
         print("no baseline yet: --write-baseline makes one")
         return
-    old = msgspec.json.decode(BASELINE.read_bytes(), type=Results)
+    old = read_baseline(results.machine)
     print("\nagainst bench/baseline.json:", *(list_moves(old, results) or ["nothing moved"]), sep="\n  ")
 
 
@@ -177,13 +178,26 @@ def main(options: Mapping[str, str | float | bool | None]) -> None:
     LATEST.write_bytes(_encode(results))
     compare(results)
     if options["write_baseline"]:
-        old = (
-            msgspec.json.decode(BASELINE.read_bytes(), type=Results) if BASELINE.exists() else Results(results.machine)
-        )
-        kept = {name: f for name, f in old.figures.items() if name.partition(":")[0] not in results.seconds}
-        BASELINE.write_bytes(
-            _encode(msgspec.structs.replace(results, figures=dict(sorted({**kept, **results.figures}.items()))))
-        )
+        BASELINE.write_bytes(_encode(merge(read_baseline(results.machine), results)))
+
+
+def read_baseline(machine: Machine) -> Results:
+    """Return the committed figures; none where there are none yet."""
+    return msgspec.json.decode(BASELINE.read_bytes(), type=Results) if BASELINE.exists() else Results(machine)
+
+
+def merge(old: Results, new: Results) -> Results:
+    """Return *new*, with the figures of *old* for benches that were not run, if they are of the same machine."""
+    if is_other(old.machine, new.machine):
+        return new
+    kept = {name: figure for name, figure in old.figures.items() if name.partition(":")[0] not in new.seconds}
+    figures = dict(sorted({**kept, **new.figures}.items()))
+    return msgspec.structs.replace(new, figures=figures, seconds={**old.seconds, **new.seconds})
+
+
+def is_other(one: Machine, other: Machine) -> bool:
+    """Return whether these are two machines; how busy they are does not count."""
+    return msgspec.structs.replace(one, load=0) != msgspec.structs.replace(other, load=0)
 
 
 def _encode(results: Results) -> bytes:

@@ -13,7 +13,7 @@ sys.path.append(str(BENCH))
 
 import run  # noqa: E402  a script beside the package
 from frame import Figure, interleave, median_of, ratio_of  # noqa: E402  as above
-from run import BASELINE, Machine, Results, format_table, list_benches, list_moves, run_all  # noqa: E402  as above
+from run import BASELINE, Machine, Results, format_table, list_benches, list_moves, merge, run_all  # noqa: E402  as above
 
 MACHINE = Machine(cores=2, processor="p", memory_gb=8, kernel="6.1", python="3.11.7", tier="S3", load=0.1)
 
@@ -59,6 +59,13 @@ def test_times_of_another_machine_are_not_compared_and_ratios_are() -> None:
         "b: r: 2 -> 1 x WORSE",
     ]
     assert list_moves(results(*was), results(*was, machine=msgspec.structs.replace(MACHINE, load=9.0))) == []
+
+
+def test_a_baseline_keeps_what_was_not_measured_again_on_this_machine() -> None:
+    old = Results(MACHINE, {"a: x": Figure("x", 1.0, "s", 1.0, 1.0, 1), "b: m": Figure("m", 1.0, "s", 1.0, 1.0, 1)})
+    new = results(Figure("n", 2.0, "s", 2.0, 2.0, 1))
+    assert list(merge(old, new).figures) == ["a: x", "b: n"]
+    assert merge(msgspec.structs.replace(old, machine=msgspec.structs.replace(MACHINE, cores=64)), new) == new
 
 
 def test_a_bench_that_breaks_is_named_and_fails_nothing(capfd: pytest.CaptureFixture[str]) -> None:
