@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -86,21 +87,24 @@ def measure(rounds: int) -> Iterator[Figure]:
         file = Path(folder) / EVENTS
         count = write_sample(file)
 
-        def read() -> None:
+        def read() -> float:
+            began = time.process_time()
             with file.open("rb") as lines:
                 for _ in read_groups(lines, print):
                     pass
+            return time.process_time() - began
 
-        def read_and_reduce() -> None:
-            state = RunState()
+        def read_and_reduce() -> float:
+            began, state = time.process_time(), RunState()
             with file.open("rb") as lines:
                 for groups in read_groups(lines, print):
                     state = replay(groups.entries, state)
+            return time.process_time() - began
 
         taken = interleave({"read": read, "both": read_and_reduce}, rounds)
         scale = EVENTS_READ / count
-        yield median_of("a million events read, chain checked", [scale * s for s in taken["read"]], "s")
-        yield median_of("a million events read and reduced", [scale * s for s in taken["both"]], "s")
+        yield median_of("a million events read, chain checked, processor time", [scale * s for s in taken["read"]], "s")
+        yield median_of("a million events read and reduced, processor time", [scale * s for s in taken["both"]], "s")
     yield from measure_writing(rounds)
     yield from measure_writers(rounds)
 

@@ -132,8 +132,10 @@ def _short(value: float) -> str:
 
 def list_moves(old: Results, new: Results) -> list[str]:
     """Return a line for each figure that moved beyond the spread of both measurements."""
-    other = is_other(old.machine, new.machine)
-    lines = ["another machine: only ratios and counts are compared"] if other else []
+    busy = any(machine.load > machine.cores for machine in (old.machine, new.machine))
+    other = busy or is_other(old.machine, new.machine)
+    what = "a busy machine" if busy else "another machine"
+    lines = [f"{what}: only ratios and counts are compared"] if other else []
     for name, figure in new.figures.items():
         was = old.figures.get(name)
         if was is None:

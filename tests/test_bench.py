@@ -58,7 +58,9 @@ def test_times_of_another_machine_are_not_compared_and_ratios_are() -> None:
         "another machine: only ratios and counts are compared",
         "b: r: 2 -> 1 x WORSE",
     ]
-    assert list_moves(results(*was), results(*was, machine=msgspec.structs.replace(MACHINE, load=9.0))) == []
+    assert list_moves(results(*was), results(*was, machine=msgspec.structs.replace(MACHINE, load=1.0))) == []
+    busy = results(*was, machine=msgspec.structs.replace(MACHINE, load=9.0))
+    assert list_moves(results(*now), busy)[0] == "a busy machine: only ratios and counts are compared"
 
 
 def test_a_baseline_keeps_what_was_not_measured_again_on_this_machine() -> None:
