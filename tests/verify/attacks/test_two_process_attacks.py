@@ -56,8 +56,8 @@ def framed(message: object) -> bytes:
     return len(body).to_bytes(8, "big") + body
 
 
-def class_form(name: str, module: str, bases: list[Any]) -> list[Any]:
-    return ["C", 9, [name, module, name, bases, [], [], False, None]]
+def class_form(name: str, module: str, bases: list[Any], *attributes: str) -> list[Any]:
+    return ["C", 9, [name, module, name, bases, [*attributes], [], False, None]]
 
 
 def error_form(kind: list[Any]) -> list[Any]:
@@ -67,6 +67,15 @@ def error_form(kind: list[Any]) -> list[Any]:
 def test_an_answer_is_heard() -> None:
     with product(lambda asked: framed(["answer", asked[1], NEWS, ["t", [1, 2]]])) as (peer, side):
         assert peer.ask("call") == (1, 2)
+        assert side.faults == 0
+
+
+def test_a_class_with_code_in_its_name_has_another_name_here() -> None:
+    with product(lambda asked: framed(["answer", asked[1], NEWS, class_form("1;a/b", "m", [["n", "object"]])])) as (
+        peer,
+        side,
+    ):
+        assert peer.ask("call").__name__ == "_1_a_b"
         assert side.faults == 0
 
 
@@ -84,8 +93,8 @@ LIES: dict[str, Callable[[list[Any]], bytes]] = {
     "a foreign change": lambda asked: framed(["answer", asked[1], [[[2, [1]]], [], None], 4]),
     "a thing never given": lambda asked: framed(["answer", asked[1], NEWS, ["y", 2]]),
     "a named function": lambda asked: framed(["answer", asked[1], NEWS, ["q", "os", "system"]]),
-    "a class with code in its name": lambda asked: framed(
-        ["answer", asked[1], NEWS, class_form("a;b", "m", [["n", "object"]])]
+    "code in the name of an attribute": lambda asked: framed(
+        ["answer", asked[1], NEWS, class_form("A", "m", [["n", "object"]], "a;b")]
     ),
     "no exception": lambda asked: framed(["error", asked[1], NEWS, 4]),
     "an interrupt": lambda asked: framed(["error", asked[1], NEWS, error_form(["n", "KeyboardInterrupt"])]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import abc
 import collections.abc
 import contextlib
+import re
 import sys
 from typing import Any
 
@@ -196,6 +197,7 @@ class ObjectTables:
         name, module, qualname, bases, names, refused, checks, members = form[2]
         if type(name) is not str or not all(type(n) is str and n.isidentifier() for n in names):
             raise ValueError("a class without a name")
+        name = re.sub(r"\W|^(?=\d)", "_", name)  # it may end up in source that is made of names
         kind = self._side.own_class(module, qualname)
         if kind is None:
             above = tuple(self._values.decode(base, depth + 1) for base in bases)
