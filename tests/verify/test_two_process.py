@@ -259,6 +259,34 @@ def test_an_honest_project_runs_apart_as_it_runs_together(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+def test_a_test_that_is_too_slow_costs_itself_alone(tmp_path: Path) -> None:
+    product = "def apply(f, n=1):\n    return [f() for _ in range(n)]\n"
+    test = """
+import product, time
+
+def turn():
+    while True:
+        product.apply(int, 100)
+
+def test_in_the_tests():
+    product.apply(lambda: product.apply(turn))
+
+def test_between_them():
+    turn()
+
+def test_at_last():
+    assert product.apply(int, 2) == [0, 0]
+"""
+    files = {"product.py": product, "test_product.py": test}
+
+    report = reported(tmp_path, files)
+
+    assert report.lost == ""
+    assert [said for said in outcomes(report).values() if said == "passed"] == ["passed"]
+    assert outcomes(report)["test_at_last"] == "passed"
+
+
+@pytest.mark.slow
 def test_times_are_not_compared_by_a_zone_of_the_product(tmp_path: Path) -> None:
     zone = """
 import datetime

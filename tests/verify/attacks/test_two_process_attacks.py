@@ -140,8 +140,11 @@ def test_an_exception_that_excuses_tests_is_another_one_of_that_name(name: str, 
         assert not isinstance(caught.value, side.fatal)
 
 
-def test_a_time_limit_that_rings_in_a_conversation_ends_it() -> None:
+def test_a_product_that_asks_on_and_on_after_a_time_limit_is_given_up() -> None:
+    called: list[int] = []
+
     def ring() -> None:
+        called.append(1)
         raise Limit
 
     with product(lambda _: framed(["ask", "w", NEWS, "call", [["y", 2], ["t", []], ["m", 3, "dict", []]]])) as (
@@ -154,6 +157,7 @@ def test_a_time_limit_that_rings_in_a_conversation_ends_it() -> None:
         assert side.faults
         with pytest.raises(tests_side.ProductLost):
             peer.ask("call")
+        assert called == [1]
 
 
 @pytest.mark.slow

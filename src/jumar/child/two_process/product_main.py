@@ -45,7 +45,9 @@ def main() -> None:
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
     try:
         while True:
-            peer.serve(pipes.receive())
+            message = pipes.receive()
+            pipes.taken()
+            peer.serve(message)
     except frames.ConnectionLost as end:
         os.write(2, f"{end}\n".encode())
         os._exit(0)
@@ -56,7 +58,7 @@ class ProductSide(TestsThings):
 
     def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
         self.fatal = self.unanswered = (frames.ConnectionLost,)
-        self.interrupts = ()
+        self.interrupts = self.limits = ()
         self._wire, self._paths = wire, paths
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
