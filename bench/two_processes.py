@@ -30,8 +30,8 @@ from jumar.runners.pytest import PytestRunner
 from jumar.verify.two_process import PATTERNS, TESTING, run_two_processes
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
-from support.judging.downloaded_suites import upstream
-from support.judging.third_party_suites import environment
+from support.judging.downloaded_suites import UPSTREAM
+from support.judging.third_party_suites import HELD_BACK, environment
 
 
 class Share(NamedTuple):
@@ -72,7 +72,7 @@ async def measure_all(given: argparse.Namespace, folder: Path) -> None:
     """Measure the suites one after the other, and print a line for each."""
     python = await environment(given.cache or folder / "cache")
     whole = Counter[str]()
-    for release in upstream(*given.names):
+    for release in (one for one in (*UPSTREAM, *HELD_BACK) if one.name in given.names or not given.names):
         suite = await release.laid_out(given.cache or folder / "cache", folder / release.name / "files")
         suite = msgspec.structs.replace(suite, python=str(python), test_timeout_seconds=20.0)
         began = time.monotonic()

@@ -40,7 +40,9 @@ def serve(wire: frames.FrameConnection) -> None:
     peer = rpc.RpcPeer(wire, values, object_tables.ObjectTables(values, side), side)
     try:
         while True:
-            peer.serve(wire.receive())
+            message = wire.receive()
+            wire.taken()
+            peer.serve(message)
     finally:
         os._exit(0)
 

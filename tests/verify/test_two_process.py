@@ -37,7 +37,7 @@ PLAIN = st.recursive(
     | st.binary()
     | st.complex_numbers(allow_nan=False)
     | st.dates()
-    | st.datetimes(timezones=st.none() | st.just(dt.UTC), allow_imaginary=False).map(lambda d: d.replace(fold=0))
+    | st.datetimes(timezones=st.none() | st.just(dt.UTC))
     | st.timedeltas()
     | st.uuids()
     | st.fractions()
@@ -254,8 +254,60 @@ def test_an_honest_project_runs_apart_as_it_runs_together(tmp_path: Path) -> Non
     report = reported(tmp_path, files)
 
     assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
-    assert len(report.results) == 32
+    assert len(report.results) == 36
     assert green(report, files)
+
+
+@pytest.mark.slow
+def test_a_test_that_is_too_slow_costs_itself_alone(tmp_path: Path) -> None:
+    product = "def apply(f, n=1):\n    return [f() for _ in range(n)]\n"
+    test = """
+import product, time
+
+def turn():
+    while True:
+        product.apply(int, 100)
+
+def test_in_the_tests():
+    product.apply(lambda: product.apply(turn))
+
+def test_between_them():
+    turn()
+
+def test_at_last():
+    assert product.apply(int, 2) == [0, 0]
+"""
+    files = {"product.py": product, "test_product.py": test}
+
+    report = reported(tmp_path, files)
+
+    assert report.lost == ""
+    assert [said for said in outcomes(report).values() if said == "passed"] == ["passed"]
+    assert outcomes(report)["test_at_last"] == "passed"
+
+
+@pytest.mark.slow
+def test_times_are_not_compared_by_a_zone_of_the_product(tmp_path: Path) -> None:
+    zone = """
+import datetime
+
+class Zone(datetime.tzinfo):
+    def utcoffset(self, when):
+        return datetime.timedelta(hours=when.hour)
+
+def now():
+    return datetime.datetime(2020, 1, 1, 7, tzinfo=Zone())
+"""
+    test = "import datetime, product\n\ndef test_now():\n    assert product.now() {}\n"
+    midnight = "datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)"
+    bodies = [f"== {midnight}", f".isoformat() == {midnight}.isoformat()", f"in {{{midnight}}}", f">= {midnight}"]
+    files = {f"test_{number}.py": test.format(body) for number, body in enumerate(bodies)}
+
+    report = reported(tmp_path, {"product.py": zone, **files})
+
+    assert {str(result.outcome) for result in report.results} == {"failed"}
+    assert all("how times compare" in result.excerpt or not result.excerpt for result in report.results)
+    assert len(report.results) == len(bodies)
 
 
 @pytest.mark.proof

@@ -151,10 +151,10 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
 
 
 def _limit_tests(build: Callable[[Path], Invocation], seconds: float, room: Path) -> Invocation:
-    """Return the invocation that *build* makes for *room*, with *seconds* at most for each test."""
+    """Return the invocation that *build* makes for *room*, with *seconds* at most for each test after loading."""
     made = build(room)
     limit = min(float(str(made.config["limit"])), seconds)
-    return msgspec.structs.replace(made, config={**made.config, "limit": limit})
+    return msgspec.structs.replace(made, config={**made.config, "patience": limit})
 
 
 def estimate_patience(first: Verification) -> float:

@@ -56,8 +56,8 @@ def framed(message: object) -> bytes:
     return len(body).to_bytes(8, "big") + body
 
 
-def class_form(name: str, module: str, bases: list[Any]) -> list[Any]:
-    return ["C", 9, [name, module, name, bases, [], [], False, None]]
+def class_form(name: str, module: str, bases: list[Any], *attributes: str) -> list[Any]:
+    return ["C", 9, [name, module, name, bases, [*attributes], [], False, None]]
 
 
 def error_form(kind: list[Any]) -> list[Any]:
@@ -67,6 +67,15 @@ def error_form(kind: list[Any]) -> list[Any]:
 def test_an_answer_is_heard() -> None:
     with product(lambda asked: framed(["answer", asked[1], NEWS, ["t", [1, 2]]])) as (peer, side):
         assert peer.ask("call") == (1, 2)
+        assert side.faults == 0
+
+
+def test_a_class_with_code_in_its_name_has_another_name_here() -> None:
+    with product(lambda asked: framed(["answer", asked[1], NEWS, class_form("1;a/b", "m", [["n", "object"]])])) as (
+        peer,
+        side,
+    ):
+        assert peer.ask("call").__name__ == "_1_a_b"
         assert side.faults == 0
 
 
@@ -84,8 +93,8 @@ LIES: dict[str, Callable[[list[Any]], bytes]] = {
     "a foreign change": lambda asked: framed(["answer", asked[1], [[[2, [1]]], [], None], 4]),
     "a thing never given": lambda asked: framed(["answer", asked[1], NEWS, ["y", 2]]),
     "a named function": lambda asked: framed(["answer", asked[1], NEWS, ["q", "os", "system"]]),
-    "a class with code in its name": lambda asked: framed(
-        ["answer", asked[1], NEWS, class_form("a;b", "m", [["n", "object"]])]
+    "code in the name of an attribute": lambda asked: framed(
+        ["answer", asked[1], NEWS, class_form("A", "m", [["n", "object"]], "a;b")]
     ),
     "no exception": lambda asked: framed(["error", asked[1], NEWS, 4]),
     "an interrupt": lambda asked: framed(["error", asked[1], NEWS, error_form(["n", "KeyboardInterrupt"])]),
@@ -131,8 +140,11 @@ def test_an_exception_that_excuses_tests_is_another_one_of_that_name(name: str, 
         assert not isinstance(caught.value, side.fatal)
 
 
-def test_a_time_limit_that_rings_in_a_conversation_ends_it() -> None:
+def test_a_product_that_asks_on_and_on_after_a_time_limit_is_given_up() -> None:
+    called: list[int] = []
+
     def ring() -> None:
+        called.append(1)
         raise Limit
 
     with product(lambda _: framed(["ask", "w", NEWS, "call", [["y", 2], ["t", []], ["m", 3, "dict", []]]])) as (
@@ -145,6 +157,7 @@ def test_a_time_limit_that_rings_in_a_conversation_ends_it() -> None:
         assert side.faults
         with pytest.raises(tests_side.ProductLost):
             peer.ask("call")
+        assert called == [1]
 
 
 @pytest.mark.slow

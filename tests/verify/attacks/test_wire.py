@@ -219,7 +219,9 @@ def drive(messages: list[Any]) -> None:
 
 def serve_all(peer: rpc.RpcPeer) -> None:
     while True:
-        peer.serve(peer.wire.receive())
+        message = peer.wire.receive()
+        peer.wire.taken()
+        peer.serve(message)
 
 
 def drive_product(messages: list[Any]) -> None:

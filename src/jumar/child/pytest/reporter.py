@@ -49,7 +49,7 @@ class Reporter:
         self._send = send
         self._plain = plain
         self._blame = blame
-        self._limit = limit
+        self._limit, self._patience = limit, config.get("patience", config["limit"])
         self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
         self._started = 0.0
         self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
@@ -75,6 +75,7 @@ class Reporter:
         sys.dont_write_bytecode = True
         outcome = yield
         self._limit.rest()
+        self._limit.shorten(self._patience)
         self._refusal(outcome)
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:

@@ -40,6 +40,10 @@ class TimeLimit:
         # Tests move descriptor 2, where the last words of a stuck process go, and stop the clock.
         self._stderr, self._clock = os.dup(2), time.monotonic
 
+    def shorten(self, seconds: float) -> None:
+        """Allow no more than *seconds* from here on."""
+        self._seconds = min(self._seconds, seconds)
+
     @contextlib.contextmanager
     def limit(self) -> Iterator[None]:
         """Raise TestTimeLimit in the main thread while the body runs too long."""

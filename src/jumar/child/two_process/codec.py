@@ -216,9 +216,12 @@ class Codec:
         if number is not None:
             return ["m", number]
         number = self.introduce(value)
-        extra = [self.encode(value.default_factory, depth + 1)] if kind == "defaultdict" else []
-        entry = self.share(value, kind, number)
-        return ["m", number, kind, [self.encode(item, depth + 1) for item in entry.seen], *extra]
+        return ["m", number, kind, *self.describe(value, kind, number, depth)]
+
+    def describe(self, thing: Any, kind: str, number: int, depth: int) -> list[Any]:
+        """Share *thing* under *number*; the forms of its content, and of what else makes it."""
+        extra = [self.encode(thing.default_factory, depth + 1)] if kind == "defaultdict" else []
+        return [[self.encode(item, depth + 1) for item in self.share(thing, kind, number).seen], *extra]
 
     def decode(self, form: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912  # one line per form
         """Return the value that *form* stands for. Any exception of its own means that it stands for none."""
@@ -266,17 +269,8 @@ class Codec:
         return thing
 
 
-def get_bare_value(value: Any, base: type) -> Any:
+def get_bare_value(value: Any, base: Any) -> Any:
     """Return *value* as an instance of *base* itself, made by C alone."""
-    if base is int:
-        return int.__int__(value)
-    if base is str:
-        return str.__str__(value)
-    if base is float:
-        return float.__float__(value)
-    if base is bytes:
-        return bytes.__getitem__(value, slice(None))
     if base is complex:
         return complex.__pos__(value)
-    whole: Any = base
-    return whole(whole.__iter__(value))
+    return frozenset(frozenset.__iter__(value)) if base is frozenset else base.__getnewargs__(value)[0]

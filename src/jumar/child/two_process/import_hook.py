@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections.abc
 import importlib.machinery
+import importlib.util
 import os
 import sys
 import types
@@ -21,6 +22,10 @@ class ModuleFacade(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         peer = get_module_dict(self).get("_jumar_peer")
+        if peer is not None and name == "__file__" and self.__name__ not in sys.modules:
+            spec = importlib.util.find_spec(self.__name__)  # it came as an attribute, and was not imported here
+            if spec is not None and type(spec.loader).__name__ == ProductFinder.__name__ and spec.has_location:
+                return spec.origin
         if peer is None or (name[:2] == "__" and name not in ("__all__", "__version__", "__author__")):
             raise AttributeError(name)
         if name == "__all__":

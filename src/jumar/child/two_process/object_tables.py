@@ -8,6 +8,7 @@ from __future__ import annotations
 import abc
 import collections.abc
 import contextlib
+import re
 import sys
 from typing import Any
 
@@ -157,9 +158,7 @@ class ObjectTables:
                 return encode(codec.get_bare_value(value, base), depth + 1)
         for base, name in reversed(list(CHANGING.items())):
             if issubclass(type(value), base):
-                entry = self._values.share(value, name, number)
-                extra = [encode(value.default_factory, depth + 1)] if name == "defaultdict" else []
-                return [[encode(item, depth + 1) for item in entry.seen], *extra]
+                return self._values.describe(value, name, number, depth)
         return signatures.describe(value)
 
     def _fields_form(self, value: Any, number: int, depth: int) -> Any:
@@ -167,8 +166,8 @@ class ObjectTables:
         if not self._side.has_fields(value):
             return None
         self._fields[number] = fields = OwnFields(value, self._side.admits)
-        entry = self._values.share(fields, FIELDS, self._values.introduce(fields))
-        return [self._values.numbers[id(fields)], [self._values.encode(item, depth + 1) for item in entry.seen]]
+        told = self._values.introduce(fields)
+        return [told, *self._values.describe(fields, FIELDS, told, depth)]
 
     def _copy_fields(self, thing: Any, form: list[Any], depth: int) -> None:
         self._side.check_fields()
@@ -196,6 +195,7 @@ class ObjectTables:
         name, module, qualname, bases, names, refused, checks, members = form[2]
         if type(name) is not str or not all(type(n) is str and n.isidentifier() for n in names):
             raise ValueError("a class without a name")
+        name = re.sub(r"\W|^(?=\d)", "_", name)  # it may end up in source that is made of names
         kind = self._side.own_class(module, qualname)
         if kind is None:
             above = tuple(self._values.decode(base, depth + 1) for base in bases)

@@ -45,7 +45,9 @@ def main() -> None:
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
     try:
         while True:
-            peer.serve(pipes.receive())
+            message = pipes.receive()
+            pipes.taken()
+            peer.serve(message)
     except frames.ConnectionLost as end:
         os.write(2, f"{end}\n".encode())
         os._exit(0)
@@ -56,7 +58,7 @@ class ProductSide(TestsThings):
 
     def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
         self.fatal = self.unanswered = (frames.ConnectionLost,)
-        self.interrupts = ()
+        self.interrupts = self.limits = ()
         self._wire, self._paths = wire, paths
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
@@ -105,9 +107,6 @@ class ProductSide(TestsThings):
 
     unable = lost
 
-    def broken(self, error: BaseException) -> None:
-        """Do nothing: there is nothing left to do here."""
-
     def gone(self, why: str) -> Exception:
         """Return the exception for tests that do not keep to the rules."""
         return self.fatal[0](why)
@@ -120,11 +119,6 @@ class ProductSide(TestsThings):
         """Return a result that cannot cross."""
         return TypeError(f"what came out cannot cross: {why}")
 
-    def said(self, *_: Any) -> None:
-        """Do nothing: the tests print and warn for themselves."""
-
-    answered = said
-
     def form(self, value: Any, depth: int) -> Any:  # noqa: ARG002  the tests' side needs it
         """Return the form of a module."""
         if isinstance(value, types.ModuleType):
@@ -136,11 +130,11 @@ class ProductSide(TestsThings):
         known = self.peer.mirrors.numbers.get(id(value))
         return int(self.peer.mirrors.keep(value, reserved) if known is None else known)
 
-    def hand_out(self, form: list[Any]) -> None:
-        """Do nothing: the tests may ask for everything."""
+    def allow(self, *_: Any) -> None:
+        """Do nothing: the tests may ask for everything, every value may leave, and nothing is known beforehand."""
 
-    def take_back(self, number: int) -> None:
-        """Do nothing: as for `hand_out`."""
+    hand_out = take_back = admit = admit_error = check_fields = broken = said = answered = allow
+    list_choices = list_members = own_class = allow
 
     def has_fields(self, value: Any) -> bool:  # noqa: ARG002  the tests' things have them
         """Return False: the data of the product's things is asked for."""
@@ -150,22 +144,9 @@ class ProductSide(TestsThings):
         """Return True: every value may leave."""
         return True
 
-    def check_fields(self) -> None:
-        """Do nothing: the tests' things come with their data."""
-
-    def list_choices(self, kind: Any) -> None:
-        """Return None: enumerations of the product are asked."""
-
-    def list_members(self, kind: type) -> Any:  # noqa: ARG002  as above
-        """Return None: the attributes of the product's classes are asked for."""
-        return None
-
     def tells_errors(self, kind: type) -> bool:
         """Return whether the plain data of an exception of *kind* crosses."""
         return proxies.is_library(kind.__module__)
-
-    def admit(self, value: Any) -> None:
-        """Do nothing: every value may leave."""
 
     def names(self, kind: type, name: str) -> bool:  # noqa: ARG002  the tests' side needs it
         """Return whether an attribute of a product's class is sent to the tests' process."""
@@ -174,9 +155,6 @@ class ProductSide(TestsThings):
     def title(self, kind: type) -> list[str]:
         """Return the name, module and qualified name of a class."""
         return [kind.__name__, str(kind.__module__), kind.__qualname__]
-
-    def own_class(self, module: Any, qualname: Any) -> Any:
-        """Return None: no class of the tests is known here."""
 
     def extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
         """Return the attributes that the tests told; a function becomes a method where it is put into a class."""
@@ -203,9 +181,6 @@ class ProductSide(TestsThings):
         for part in form[2].split(".") if form[2] else ():
             thing = getattr(thing, part)
         return thing
-
-    def admit_error(self, kind: type) -> None:
-        """Do nothing: every exception may come."""
 
     def admitted(self, error: Any) -> Any:
         """Return the exception that the tests raised, unchanged."""

@@ -92,16 +92,14 @@ class DoubtPlugin:
             self._send(["lost", item.nodeid])
 
     def pytest_runtest_setup(self) -> Wrapper:
-        """Check after the set-up whether the connection answered truthfully."""
+        """Check after the set-up, and after the clean-up, whether the connection answered truthfully."""
         yield from self._watched("")
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Look at it afterwards; a test that the product could leave out is none."""
         yield from self._watched("the product calls functions of this test" if item.nodeid in self._items else "")
 
-    def pytest_runtest_teardown(self) -> Wrapper:
-        """Check after the clean-up whether the connection answered truthfully."""
-        yield from self._watched("")
+    pytest_runtest_teardown = pytest_runtest_setup
 
     def pytest_sessionfinish(self) -> Wrapper:
         """Do without a report for people that a plug-in wants to write into the room: every test was told by now."""

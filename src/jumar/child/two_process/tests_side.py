@@ -10,6 +10,7 @@ import builtins
 import datetime as dt
 import enum
 import os
+import signal
 import sys
 import types
 import unittest
@@ -61,15 +62,14 @@ class TestsSide(ComparisonRights):
     def __init__(self, world: ProductEnvironment, fatal: tuple[type, ...]) -> None:
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
-        self.interrupts = tuple(kind for kind in fatal if kind is not frames.ConnectionLost)
-        """Exceptions after which the conversation is taken up again: limits of the time of a test."""
+        self.limits, self.interrupts = (signal.SIGALRM,), tuple(k for k in fatal if k is not frames.ConnectionLost)
+        """Limits of the time of a test: signals, and exceptions after which the conversation is taken up again."""
         self.unanswered = (ProductLost, *self._excusing, *fatal)
         """Exceptions of the tests' functions that the product does not get."""
         self.fatal = (KeyboardInterrupt, *self.unanswered)
         self.peer: Any = None
         self.faults = 0
-        self.why = ""
-        """The last fault."""
+        self.why = ""  # the last fault
         self.facades: dict[int, Any] = {}
         self.world = world
         self.capabilities = Capabilities(world.room)

@@ -58,7 +58,7 @@ class FrameConnection:
             raise ConnectionLost("the other process does not read any more") from error
 
     def receive(self) -> list[Any]:
-        """Wait for the next message of the other process and return it.
+        """Wait for the next message of the other process and return it: the same again, until it is `taken`.
 
         Raises:
             ConnectionLost: if there comes none, or something that is none.
@@ -73,8 +73,11 @@ class FrameConnection:
             raise ConnectionLost("the other process sends what is no message") from error
         if type(message) is not list or not message:
             raise ConnectionLost("the other process sends what is no message")
-        self._pieces.clear()
         return message
+
+    def taken(self) -> None:
+        """Make room for the next message."""
+        self._pieces.clear()
 
     def _fill(self, size: int) -> bytes:
         """Read until *size* bytes are held, and return what is held.

@@ -9,9 +9,14 @@ Loaded by path on both sides; standard library only, Python 3.8 or newer.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NEST = 200
 """Questions within questions."""
@@ -34,8 +39,9 @@ class RpcPeer:
         """Numbers that are not used any more, and that the other side does not know of yet."""
         self._waiting = False
         """True while nothing is heard and nothing said: the conversation can be taken up again from there."""
-        self._owed = ""
-        """Word of a question whose answer nobody waited for: a time limit ended the test."""
+        self._owed: list[tuple[str, str]] = []
+        """Questions that a time limit left, the last one first: `hear` for an answer that nobody waited for, `tell` for
+        one that nobody gave; with their words."""
         self.values, values.things, mirrors.peer, side.peer = values, mirrors, self, self
 
     @property
@@ -51,23 +57,25 @@ class RpcPeer:
             self.side.unable("only the thread and the process that began with it can talk to the other process")
         if self._depth > NEST:
             self.side.unable("calls from process to process are nested too deeply")
-        word = os.urandom(8).hex()
+        word, asked, unable = os.urandom(8).hex(), False, ""
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.side.limits)  # no time limit in the middle of a message
         self._depth += 1
-        unable = ""
         try:
             try:
-                self._catch_up()
+                self._catch_up(mask)
                 self._write("ask", word, [op], arguments)
+                asked = True
             except ValueError as error:
                 unable = str(error)
             else:
-                kind, value = self._heard(word)
+                kind, value = self._heard(word, mask)
         except BaseException as error:
-            self._break_off(error, word)
+            self._break_off(error, word if asked else "")
             raise
         finally:
             self._depth -= 1
             self._waiting = False
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if unable:
             self.side.unable(f"the tests hand over {unable}")
         self.side.answered()
@@ -79,21 +87,26 @@ class RpcPeer:
 
     def _break_off(self, error: BaseException, word: str) -> None:
         """End the conversation, or, after a time limit while nothing was said, leave the answer for later."""
-        if self._waiting and self._depth == 1 and not self._owed and isinstance(error, self.side.interrupts):
-            self._owed = word
+        if self._waiting and word and isinstance(error, self.side.interrupts):
+            self._owed.append(("hear", word))
         else:  # nobody knows any more what was said
             self._lost = self._lost or str(error) or type(error).__name__
             self.wire.close()
         self.side.broken(error)
 
-    def serve(self, message: list[Any]) -> None:
-        """Do what *message* asks for, and answer."""
+    def serve(self, message: list[Any], mask: Any = ()) -> None:
+        """Do what *message* asks for, and answer; *mask* are the signals that wait meanwhile."""
         if message[0] != "ask" or len(message) != 5:  # noqa: PLR2004  the parts of a question
             raise self.side.gone("the other process does not keep to the protocol")
         _, word, news, op, arguments = message
         try:
             values = self._decoded(news, arguments)
-            answer = ("answer", self.side.perform(str(op), values, arguments))
+            with self._allow(mask):
+                answer = ("answer", self.side.perform(str(op), values, arguments))
+        except self.side.interrupts:
+            self._owed.append(("tell", word))
+            self._waiting = True
+            raise
         except self.side.unanswered:
             raise
         except Misunderstood as error:
@@ -127,18 +140,45 @@ class RpcPeer:
         values.settle()
         self._dropped = []
 
-    def _catch_up(self) -> None:
-        """Wait for the answer to a question that a time limit cut short, and perform nothing until then."""
-        while self._owed:
-            kind, *parts = self.wire.receive()
+    @contextlib.contextmanager
+    def _allow(self, mask: Any) -> Iterator[None]:
+        """Let a time limit ring in the body, if *mask* lets it."""
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, self.side.limits)
+
+    def _next(self, mask: Any) -> list[Any]:
+        """Wait for the next message; a time limit may ring until it is there."""
+        self._waiting = True
+        with self._allow(mask):
+            message: list[Any] = self.wire.receive()
+        self.wire.taken()
+        self._waiting = False
+        return message
+
+    def _catch_up(self, mask: Any) -> None:
+        """Answer, and wait for the answers, where a time limit cut questions short; perform nothing until then."""
+        late = 0
+        while self._owed and late < NEST:
+            how, word = self._owed[0]
+            if how == "tell":
+                self._write("error", word, [], (TypeError("the test is over"),))
+                self._owed.pop(0)
+                continue
+            kind, *parts = self._next(mask)
             if kind == "ask" and len(parts) == 4:  # noqa: PLR2004  the parts of a question
+                late += 1
                 self._hear_answer(parts[1], parts[3])
                 self._write("error", parts[0], [], (TypeError("the test is over"),))
-            elif kind in ("answer", "error") and len(parts) == 3 and parts[0] == self._owed:  # noqa: PLR2004  as above
+            elif kind in ("answer", "error") and len(parts) == 3 and parts[0] == word:  # noqa: PLR2004  as above
                 self._hear_answer(parts[1], [parts[2]])
-                self._owed = ""
+                self._owed.pop(0)
             elif kind != "said":
                 raise self.side.gone("the other process does not keep to the protocol")
+        if self._owed:
+            raise self.side.gone("the other process does not come to an end")
 
     def _hear_answer(self, news: Any, forms: Any) -> list[Any]:
         try:
@@ -146,13 +186,11 @@ class RpcPeer:
         except Misunderstood as error:
             raise self.side.gone(str(error)) from error
 
-    def _heard(self, word: str) -> tuple[str, Any]:
+    def _heard(self, word: str, mask: Any) -> tuple[str, Any]:
         while True:
-            self._waiting = True
-            message = self.wire.receive()
-            self._waiting = False
+            message = self._next(mask)
             if message[0] == "ask" and len(message) == 5:  # noqa: PLR2004  the parts of a question
-                self.serve(message)
+                self.serve(message, mask)
             elif message[0] == "said" and len(message) == 3:  # noqa: PLR2004  a stream and a text
                 self.side.said(message[1], message[2])
             elif message[0] in ("answer", "error") and len(message) == 4 and message[1] == word:  # noqa: PLR2004  as above
