@@ -20,6 +20,7 @@ from jumar.core.state.settings import Suite
 from jumar.importing.from_pypi import make_venv
 from jumar.ports import Verification
 from jumar.process.sandbox_check import find_bubblewrap
+from jumar.process.warm.starts import WarmStarts
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.two_process import PATTERNS, TESTING
 from jumar.verify.verifier import TrustedVerifier
@@ -186,6 +187,7 @@ async def honest(name: str, root: Path, suite: Suite, confirm: int = CONFIRM) ->
     after_plain = time.monotonic()
     sandbox = await find_bubblewrap(root.parent, ENVIRON)  # as users judge: two processes are tried
     verifier = TrustedVerifier(store, PytestRunner(), suite, root.with_name("run"), base=tree, sandbox=sandbox)
+    verifier.warm = WarmStarts()
     verifier.environ, verifier.sources = {"PATH": os.defpath, "LANG": "C.UTF-8"}, is_product
     verifier.expected = (await verifier.collect(tree)).ids
     collected = time.monotonic()
