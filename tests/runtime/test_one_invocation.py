@@ -143,7 +143,7 @@ def run(folder: Path, lines: list[ScriptLine], python: Path) -> dict[str, Any]:
     calls = [[{"name": c.name, "arguments": c.arguments} for c in line.tool_calls] for line in lines]
     script = folder.parent / "script.jsonl"
     script.write_text("".join(json.dumps({"tool_calls": reply, "usd": 0.01}) + "\n" for reply in calls), "utf-8")
-    environ = {"JUMAR_NODE_MODULES": str(PACKAGES), "PATH": PATH}
+    environ = {"JUMAR_NODE_MODULES": str(PACKAGES), "PATH": PATH, "JUMAR_NO_WARM": "1"}  # starts are counted
     argv = [
         "run",
         str(folder),
