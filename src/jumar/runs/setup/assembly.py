@@ -44,7 +44,6 @@ from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 from jumar.workspace.workspace import Workspace
 
-
 NO_WARM = "JUMAR_NO_WARM"
 """Variable of the environment with which no process is forked: each is started."""
 
