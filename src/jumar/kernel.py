@@ -8,7 +8,7 @@ from anyio.lowlevel import checkpoint
 
 from jumar.core.run.effects import Await, Effect, Halt
 from jumar.core.run.next_effect import next_effect
-from jumar.core.run.reducers.transitions import reduce
+from jumar.core.run.reducers.transitions import replay
 from jumar.core.run.strategy import Strategy
 from jumar.core.state.events import Entry, Event
 from jumar.core.state.run_state import Phase, RunState
@@ -61,8 +61,7 @@ class Kernel(Stoppable):
     def record(self, events: Sequence[Event]) -> None:
         """Put the events of one effect on disk, then believe them."""
         entries = self.journal.append(events, self.shell.clock()) if events else ()
-        for entry in entries:
-            self.state = reduce(self.state, entry)
+        self.state = replay(entries, self.state)
         self.shell.recorded(entries, self.state)
         self.heard(entries)
 

@@ -37,10 +37,7 @@ class Sandbox(Protocol):
         ...
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
-        """Return *argv*, so that it runs confined: in *room*, with its home and temporary files in *private*.
-
-        The environment and the descriptors it is started with reach the process unchanged.
-        """
+        """Return *argv* confined: in *room*, with its home and temporary files in *private*, and all else unchanged."""
         ...
 
 
@@ -48,8 +45,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     """Test ids of a suite, found without judging anything."""
 
     ids: tuple[str, ...]
-    broken: Mapping[str, Broken] = {}
-    """Path of each test file that could not be collected -> why."""
+    broken: Mapping[str, Broken] = {}  # path of each test file that could not be collected -> why
     anomaly: str = ""
     """Reason that the collection is no evidence at all (no pytest in that interpreter, a usage error), or empty."""
 
@@ -61,11 +57,9 @@ Record = list[object]
 class Site(msgspec.Struct, frozen=True):
     """The place of a test in its file, read from the syntax tree."""
 
-    id: str
-    """Its native id, `path::name`, without parameters."""
-    start: int
-    """Its first line, counted from 1, decorators and attributes included; *end* is its last one."""
-    end: int
+    id: str  # native, `path::name`, without parameters
+    start: int  # its first line, counted from 1, decorators and attributes included
+    end: int  # its last one
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,12 +152,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     cached_tokens: int = 0
     output_tokens: int = 0
     usd: float = 0.0
-    error: str = ""
-    """One of `jumar.core.run.retry.ERRORS`, or empty."""
-    detail: str = ""
-    """Message of the provider about the error, in one line, without keys."""
-    retry_after: float | None = None
-    """Seconds to wait before another try, as the provider asked; None: it did not."""
+    error: str = ""  # one of `jumar.core.run.retry.ERRORS`, or empty
+    detail: str = ""  # message of the provider about the error, in one line, without keys
+    retry_after: float | None = None  # seconds to wait before another try, as the provider asked; None: it did not
     assumed: bool = False
     """No usage was reported although the call may be billed: the kernel counts what was reserved."""
 
@@ -206,8 +197,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     action: Action
-    last: bool = True
-    """True if its turn is over: edits that were not judged yet are judged then."""
+    last: bool = True  # its turn is over: edits that were not judged yet are judged then
 
 
 class Host(Protocol):
@@ -257,6 +247,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()  # about code that looks written for the tests, with file and line
     natives: Mapping[str, str] = {}  # id that an annotation gives -> the id that the runner knows the test by
     command: str = ""
+    selected: int = 0  # tests that ran, where they were a part and showed that the tree cannot stay; 0: all
     starts: Mapping[str, int] = {}  # `warm` -> how many processes were forked; reason -> how many were not
 
 
@@ -272,12 +263,19 @@ class Verifier(Protocol):
     """Judges trees. Trees are named by hash; the rooms they are laid out in are the verifier's own."""
 
     async def verify(
-        self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str, also: Sequence[str] = ()
+        self,
+        tree: str,
+        accepted: Mapping[str, Outcome] | None,
+        *,
+        control: str,
+        also: Sequence[str] = (),
+        first: Sequence[str] = (),
     ) -> Verification:
         """Judge *tree* on all expected ids, and those in *also*: tests that were written during the run.
 
         *accepted* is what the frozen run had for ids that did not pass; None: there was none yet. *control* is the
-        tree that tells a candidate's doing from the machine's: the best one so far.
+        tree that tells a candidate's doing from the machine's: the best one so far. *first*: where one of these is red,
+        or one that was green in *control*, that is enough to know (`Verification.selected`).
         """
         ...
 

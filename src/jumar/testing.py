@@ -53,10 +53,14 @@ class FakeClock:
 
 
 class FakeVerifier:
-    """Judges trees by a function instead of a process; remembers which trees it was asked about."""
+    """Judges trees by a function instead of a process; remembers which trees it was asked about.
 
-    def __init__(self, store: Store, expected: Sequence[str], judge: Judge) -> None:
-        self._store, self._expected, self._judge = store, tuple(expected), judge
+    One that *selects* runs no more tests than show that a tree cannot stay, where it is asked for that.
+    """
+
+    def __init__(self, store: Store, expected: Sequence[str], judge: Judge, *, selects: bool = False) -> None:
+        self._store, self._expected, self._judge, self._selects = store, tuple(expected), judge, selects
+        self._known: dict[str, Verdict] = {}
         self.asked: list[str] = []
         self.plainly: list[str] = []
         self.tests = ""
@@ -66,8 +70,9 @@ class FakeVerifier:
         tree: str,
         accepted: Mapping[str, Outcome] | None,
         *,
-        control: str,  # noqa: ARG002  the port's signature
+        control: str,
         also: Sequence[str] = (),
+        first: Sequence[str] = (),
     ) -> Verification:
         """Return the function's outcomes, reconciled like anybody's."""
         self.asked.append(tree)
@@ -81,7 +86,22 @@ class FakeVerifier:
         report = Report(Ended.NORMAL, tuple(results))
         own = {r.id: r.outcome for r in results if r.outcome in EXCUSED}
         ids = tuple(dict.fromkeys((*self._expected, *also)))
-        return _verification(reconcile(ids, report, own if accepted is None else accepted), Ended.NORMAL)
+        verdict = reconcile(ids, report, own if accepted is None else accepted)
+        if self._selects and first and (part := self._select(verdict, control, first)):
+            return part
+        self._known[tree] = verdict
+        return _verification(verdict, Ended.NORMAL)
+
+    def _select(self, verdict: Verdict, control: str, first: Sequence[str]) -> Verification | None:
+        """Return the part of *verdict* that shows that its tree cannot stay, and else what the control had."""
+        before = self._known.get(control, Verdict({}))
+        shown = [i for i in before.results if i in first or (i in before.green_ids and i not in verdict.green_ids)]
+        if verdict.green_ids.issuperset(shown):
+            return None
+        ran = {i: r for i, r in verdict.results.items() if i in shown or i not in before.results}
+        green = verdict.green_ids.intersection(ran) | before.green_ids.difference(ran)
+        part = _verification(Verdict({**before.results, **ran}, green), Ended.NORMAL)
+        return msgspec.structs.replace(part, selected=len(ran))
 
     def with_tests(self, tests: str) -> FakeVerifier:
         """Return this verifier, and remember the tests."""

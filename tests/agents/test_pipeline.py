@@ -76,9 +76,15 @@ class Talkative(FakeVerifier):
     """Every test has an output of its own, those that pass too."""
 
     async def verify(
-        self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str, also: Sequence[str] = ()
+        self,
+        tree: str,
+        accepted: Mapping[str, Outcome] | None,
+        *,
+        control: str,
+        also: Sequence[str] = (),
+        first: Sequence[str] = (),
     ) -> Verification:
-        done = await super().verify(tree, accepted, control=control, also=also)
+        done = await super().verify(tree, accepted, control=control, also=also, first=first)
         said = {i: msgspec.structs.replace(r, excerpt=f"<said by {i}>") for i, r in done.verdict.results.items()}
         return msgspec.structs.replace(done, verdict=msgspec.structs.replace(done.verdict, results=said))
 

@@ -37,6 +37,7 @@ class Judge(FakeVerifier):
         *,
         control: str = "",  # noqa: ARG002  as above
         also: Sequence[str] = (),  # noqa: ARG002  as above
+        first: Sequence[str] = (),  # noqa: ARG002  as above
     ) -> Verification:
         self._now += 1
         self.most = max(self.most, self._now)

@@ -125,13 +125,19 @@ class Breaking(FakeVerifier):
     """Cannot judge the first tree that it is asked about."""
 
     async def verify(
-        self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str, also: Sequence[str] = ()
+        self,
+        tree: str,
+        accepted: Mapping[str, Outcome] | None,
+        *,
+        control: str,
+        also: Sequence[str] = (),
+        first: Sequence[str] = (),
     ) -> Verification:
         """The first time, a broken machine."""
         if not self.asked:
             self.asked.append(tree)
             raise Infra("no room could be made: No space left on device")
-        return await super().verify(tree, accepted, control=control, also=also)
+        return await super().verify(tree, accepted, control=control, also=also, first=first)
 
 
 def test_a_test_run_of_the_models_that_breaks_does_not_take_the_last_verification(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from jumar.journal.writer import Journal
 from jumar.kernel import Kernel, Watch
 from jumar.runners.pytest import plugin
 from jumar.runtime.effect_runner import Done, EffectRunner, Slow
+from jumar.testing import FakeVerifier, Judge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 from support.processes.interpreters import PLAIN_PYTHON
@@ -66,6 +67,27 @@ def test_story(tmp_path: Path, name: str) -> None:
         assert part in why
     assert tuple(ids for ids, _ in repairs(made)) == story.repairs
     assert len(made.world.verifier.asked) == story.runs
+
+
+def test_no_story_ends_otherwise_where_a_part_of_the_tests_is_enough(tmp_path: Path) -> None:
+    """What stays, what goes back and why it ends do not depend on how many tests ran after the first red one."""
+    selected = 0
+    for number, (name, story) in enumerate(STORIES.items()):
+        if "verifier" in story.terms:
+            continue
+        judge = story.terms.get("judge", judged)
+
+        def selecting(store: Store, expected: tuple[str, ...], _base: str, judge: Judge = judge) -> FakeVerifier:
+            return FakeVerifier(store, expected, judge, selects=True)
+
+        made = played(tmp_path / str(number), story, verifier=selecting)
+
+        assert ended(made) is story.stop, name
+        assert lying(made) == story.left, name
+        assert tuple(ids for ids, _ in repairs(made)) == story.repairs, name
+        assert len(reverts(made)) == len(story.back), name
+        selected += sum(e.selected > 0 for e in made.events(ev.Tests) if isinstance(e, ev.Tests))
+    assert selected > 10
 
 
 def test_what_is_told_first_has_the_results_and_what_comes_next(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ def test_the_rule_is_git_s_own(tmp_path: Path) -> None:
         listed = git(root, "ls-files", "-z", "-co", "--exclude-standard").split("\0")
         skip = read_ignored(root, {"PATH": os.environ["PATH"]}).skip()
         with safe_paths.open_root(root) as top:
-            found = {f.path for f in FolderScan(1 << 30, skip).through(top) if f.kind is EntryKind.FILE}
+            read = FolderScan(1 << 30, skip, lambda _: "").read(top)
+            found = {path for path, node in read.items() if node.kind is EntryKind.FILE}
         assert found == set(listed) - {""}, seed
 
 

@@ -17,7 +17,8 @@ from jumar.interop.bundle import build_index, encode_index, encode_result, forma
 from jumar.interop.needed_objects import list_named_trees, list_objects
 from jumar.interop.stored_runs import StoredRun
 from jumar.journal.audit import find_damage
-from jumar.journal.line_format import JournalEnd, hash_line, read_groups
+from jumar.journal.line_format import JournalEnd, hash_line
+from jumar.journal.read_groups import read_groups
 from jumar.runs.setup.result import replay_state
 from jumar.workspace.files import trees
 from jumar.workspace.files.trees import Manifest
@@ -127,7 +128,7 @@ class _Bundle:
         if found:
             return (), found
         try:
-            return tuple(line.entry for held in read_groups(BytesIO(journal), lambda _: None) for line, _ in held), []
+            return tuple(e for group in read_groups(BytesIO(journal), lambda _: None) for e in group.entries), []
         except BadInput as fault:
             return (), [str(fault)]
 

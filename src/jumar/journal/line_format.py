@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Annotated
 
 import msgspec
 
 from jumar.core.state.events import Entry, Event
-from jumar.errors import BadInput
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Event)
 _HEAD = re.compile(rb'\{"seq":(\d+),"ts":(-?\d[0-9.e+-]*),(?="type":)')
-_TAIL = re.compile(rb'(?:,"more":([1-9]\d*))?,"prev":"([0-9a-f]{64}|)"\}\Z')
-_TAIL_BYTES = 110
-"""The longest tail a line of ours can have: two fixed names, a count, a hash."""
+PREV, _MORE, _END = b',"prev":"', b',"more":', b'"}'
+_HASH = 64
+TAIL = len(PREV) + _HASH + len(_END)
+"""Bytes of the tail of every line but the first."""
 
+_COUNT_BYTES = 20
+"""Most bytes of the count of lines that follow, with its name."""
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class JournalLine(msgspec.Struct, frozen=True):
+class JournalLine(msgspec.Struct, frozen=True, gc=False):
     """A decoded line of a journal."""
 
     entry: Entry
@@ -80,15 +82,23 @@ def parse(line: bytes) -> JournalLine:
     Raises:
         ValueError: one clause on why it is no line of a journal.
     """
-    head, tail = _HEAD.match(line), _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
-    if head is None or tail is None:
+    head, end, prev = _HEAD.match(line), len(line) - TAIL, line[-_HASH - len(_END) : -len(_END)]
+    if head is None or not prev.isalnum() or line[end : end + len(PREV)] != PREV or line[-len(_END) :] != _END:
         return _loose(line)
     try:
-        event = _DECODER.decode(b"{" + line[head.end() : tail.start()] + b"}")
-        entry = Entry(int(head[1]), float(head[2]), event)
+        more = 0
+        if (count := line.rfind(_MORE, end - _COUNT_BYTES, end)) >= 0:
+            end, more = count, _count(line[count + len(_MORE) : end])
+        event = _DECODER.decode(b"{%b}" % line[head.end() : end])
+        return JournalLine(Entry(int(head[1]), float(head[2]), event), more, prev.decode())
     except (msgspec.DecodeError, ValueError):
         return _loose(line)
-    return JournalLine(entry, int(tail[1] or 0), tail[2].decode())
+
+
+def _count(digits: bytes) -> int:
+    if not digits.isdigit() or digits[:1] == b"0":
+        raise ValueError("it is no count")
+    return int(digits)
 
 
 def _loose(line: bytes) -> JournalLine:
@@ -118,56 +128,3 @@ def _refuse(constant: str) -> float:
 
 def _event(facts: dict[str, object]) -> Event:
     return msgspec.convert(facts, Event)  # type: ignore[no-any-return]
-
-
-class TornLine(msgspec.Struct, frozen=True):
-    """Unfinished end of a journal: the bytes of an interrupted group."""
-
-    seq: int
-    """The number its first line has or would have had."""
-    data: bytes
-
-    def __str__(self) -> str:
-        return f"the journal's last write, from line {self.seq + 1} on ({len(self.data)} bytes), was interrupted"
-
-
-def read_groups(lines: Iterable[bytes], torn: Callable[[TornLine], None]) -> Iterator[list[tuple[JournalLine, bytes]]]:
-    """Yield the complete groups of a journal, given its *lines* with their newlines.
-
-    *torn* is told of an unfinished end.
-
-    Raises:
-        BadInput: naming the first line that is damaged, or does not follow from the one before.
-    """
-    held: list[tuple[JournalLine, bytes]] = []
-    mark = JournalEnd()
-    for number, raw in enumerate(lines, 1):
-        if not raw.endswith(b"\n"):
-            torn(TornLine(mark.seq + 1 - len(held), b"".join(r for _, r in held) + raw))
-            return
-        line = _checked(raw[:-1], number, mark, held[-1][0].more if held else 0)
-        mark = JournalEnd(line.entry.seq, hash_line(raw[:-1]))
-        held.append((line, raw))
-        if not line.more:
-            yield held
-            held = []
-    if held:
-        torn(TornLine(mark.seq + 1 - len(held), b"".join(raw for _, raw in held)))
-
-
-def _checked(raw: bytes, number: int, after: JournalEnd, owed: int) -> JournalLine:
-    try:
-        line = parse(raw)
-    except ValueError as fault:
-        raise _damaged(number, str(fault)) from None
-    if line.prev != after.hash:
-        raise _damaged(number, "it does not follow from the line before")
-    if line.entry.seq != after.seq + 1:
-        raise _damaged(number, f"it has seq {line.entry.seq}, not {after.seq + 1}")
-    if owed and line.more != owed - 1:
-        raise _damaged(number, "the group it belongs to is cut")
-    return line
-
-
-def _damaged(number: int, why: str) -> BadInput:
-    return BadInput(f"line {number} of the journal is damaged: {why}; run `jumar log verify RUN` to see all of it")

@@ -16,7 +16,8 @@ import msgspec
 
 from jumar.core.state.events import Entry, Event, Final, RunEnd
 from jumar.errors import BadInput, Infra
-from jumar.journal.line_format import JournalEnd, TornLine, format_group, hash_line, read_groups
+from jumar.journal.line_format import JournalEnd, format_group, hash_line
+from jumar.journal.read_groups import TornLine, read_groups
 from jumar.workspace.files import safe_paths
 
 EVENTS, LOCK, ANCHOR, BALLAST = "events.jsonl", "lock", "head", "ballast"
@@ -189,14 +190,12 @@ class Journal:
     def _recover(self) -> None:
         torn: list[TornLine] = []
         entries: list[Entry] = []
-        last = b""
         with (self.folder / EVENTS).open("rb") as lines:
-            for held in read_groups(lines, torn.append):
-                entries += [line.entry for line, _ in held]
-                self._length += sum(len(raw) for _, raw in held)
-                last = held[-1][1][:-1]
+            for group in read_groups(lines, torn.append):
+                entries += group.entries
+                self._length += group.size
+                self.mark = group.end
         self.entries = tuple(entries)
-        self.mark = JournalEnd(entries[-1].seq, hash_line(last)) if entries else JournalEnd()
         if torn:
             self._set_aside(torn[0])
         self._compare(read_anchor(self.folder))
@@ -242,8 +241,8 @@ def read(folder: Path, told: Callable[[str], None] = lambda _: None) -> Iterator
     """
     try:
         with (folder / EVENTS).open("rb") as lines:
-            for held in read_groups(lines, lambda torn: told(str(torn))):
-                yield from (line.entry for line, _ in held)
+            for group in read_groups(lines, lambda torn: told(str(torn))):
+                yield from group.entries
     except OSError as fault:
         raise BadInput(
             f"the journal in {folder} cannot be read: {fault.strerror}; name the directory of a run"

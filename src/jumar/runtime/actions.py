@@ -190,14 +190,14 @@ def _write(parts: RunDependencies, files: Mapping[str, str | None], state: RunSt
     tree = workspace.tree
     for path, text in files.items():
         if text is not None and path not in workspace.paths() and (other := find_alike(path, workspace.paths())):
-            workspace.reset(tree)
+            workspace.take_back(tree)
             return [], Ruling(
                 admitted=False, reason=f"{path!r} could be taken for {other!r}, which is there: name it so"
             )
         try:
             before, after = workspace.write(path, None if text is None else text.encode())
         except ValueError as refused:  # no path of a file: a folder, a link, below a file, in a cache
-            workspace.reset(tree)
+            workspace.take_back(tree)
             hit = Hit(OUTSIDE, path) if isinstance(refused, OutsideWorkspace) else None
             return [], Ruling(admitted=False, reason=str(refused), hit=hit)
         if before != after:

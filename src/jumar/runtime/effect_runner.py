@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jumar.core.gate.turn_outcome import find_deciding_ids
 from jumar.core.prompts.feedback import build_feedback
 from jumar.core.run import effects
 from jumar.core.run.raise_caps import explain_refusal
@@ -137,7 +138,8 @@ class EffectRunner:
 
     async def _verify(self, trigger: Trigger, state: RunState) -> Sequence[ev.Event]:
         only = state.asked_tests if trigger is Trigger.MODEL else None
-        done = await verify_tree(self._parts, self._memory, state)
+        first = find_deciding_ids(state) if trigger is Trigger.TURN else ()
+        done = await verify_tree(self._parts, self._memory, state, first)
         events: list[ev.Event] = list(build_test_runs(done, state))
         shown = build_feedback(done.verdict, only or ())
         if plain := await run_plain(self._parts, self._plain, state, done):
@@ -223,7 +225,7 @@ class EffectRunner:
     def _go_back(self, to: str, why: str) -> Done:
         workspace = self._parts.workspace
         paths = workspace.changed(to)
-        workspace.reset(to)
+        workspace.take_back(to)
         return (ev.Revert(to=to, paths=tuple(sorted(paths)), why=why),)
 
     def _finish(self, halt: effects.Halt, state: RunState) -> Done:

@@ -49,6 +49,7 @@ async def run_plain(
     if (
         done.verdict.void is not None
         or not done.verdict.results
+        or done.selected
         or freeze_configuration(parts, state, state.tree) == state.tree
     ):
         return None

@@ -26,8 +26,13 @@ REMEMBERED = 8
 Memory = dict[tuple[str, tuple[str, ...]], Verification]
 
 
-async def verify_tree(parts: RunDependencies, memory: Memory, state: RunState) -> Verification:
-    """Return the verdict on the workspace's tree; under a gate the same question is not put to the runner twice."""
+async def verify_tree(
+    parts: RunDependencies, memory: Memory, state: RunState, first: Sequence[str] = ()
+) -> Verification:
+    """Return the verdict on the workspace's tree; under a gate the same question is not put to the runner twice.
+
+    Where one of *first* is red, or a test was lost, the others need not have run.
+    """
     also = find_written_ids(parts, state)
     tree = freeze_configuration(parts, state, state.tree)
     asked = (tree, (*state.expected, *also))
@@ -42,8 +47,8 @@ async def verify_tree(parts: RunDependencies, memory: Memory, state: RunState) -
     extra = asked[1][len(state.run.expected) :]
     renamed = state.gate_state.renaming or state.gate_state.renamed
     judge = parts.verifier.with_tests(renamed) if renamed else parts.verifier
-    done = await judge.verify(tree, state.accepted, control=control, also=extra)
-    if done.verdict.void is None:
+    done = await judge.verify(tree, state.accepted, control=control, also=extra, first=() if renamed else first)
+    if done.verdict.void is None and not done.selected:
         memory[asked] = done
         while len(memory) > REMEMBERED:
             del memory[next(iter(memory))]
@@ -87,6 +92,7 @@ def build_tests_event(trigger: Trigger, state: RunState, done: Verification) -> 
         bits=done.bits,
         flaky=verdict.flaky_ids,
         warnings=done.warnings,
+        selected=done.selected,
         starts=dict(done.starts),
         executions=done.executions,
         output=f"output/{done.output}",
@@ -106,7 +112,7 @@ def rebuild_workspace(workspace: Workspace, effect: Rebuild, state: RunState) ->
     trial = plan_next_trial(book, judge_turn(state)) or TurnTrial(effect.left)
     left, unfit = effect.left, ""
     while True:
-        workspace.reset(book.base)
+        workspace.take_back(book.base)
         stuck = _made_again(workspace, state, left)
         if stuck is None:
             break

@@ -157,6 +157,13 @@ class TreeRunner:
         judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
         return naming.told(judged), naming.natives
 
+    def judge_shadows(self, report: Report) -> Report:
+        """Add an anomaly for modules that hide an installed one and that the task does not have: tests may ask that."""
+        theirs = self.store.manifest(self.base) if report.shadows and self.base else {}
+        new = [path for path in dict.fromkeys(report.shadows) if path not in theirs] if theirs else []
+        said = tuple(f"{path} stands in the place of an installed module of that name" for path in new)
+        return msgspec.structs.replace(report, anomalies=(*report.anomalies, *said)) if said else report
+
     async def run_fresh(self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
         """Run *ids*, by the runner's own names, in another fresh room of *tree*; its report.
 

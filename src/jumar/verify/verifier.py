@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from pathlib import Path
 
 import msgspec
 from anyio import to_thread
@@ -27,6 +26,7 @@ from jumar.process.shell_check import run_check
 from jumar.verify.execution import SuiteKnowledge, TreeRunner
 from jumar.verify.localisation.coverage_spectrum import build_localisation, build_traced_invocation
 from jumar.verify.merge_reports import ReportPart, attribute_bad_end, list_retries, merge_reports, remove_parts
+from jumar.verify.selection import Question, Selection, verify_selected
 from jumar.verify.single_test_command import wrap_runner
 from jumar.verify.test_names import complete_collected, map_collected
 
@@ -37,6 +37,8 @@ class TrustedVerifier(TreeRunner):
 
     _seen: dict[str, dict[str, bool]] = field(default_factory=dict)
     """Tree -> id -> whether it passed: what changes while the tree does not is flaky."""
+    selection: Selection = field(default_factory=Selection)
+    """Coverage of the tests, for verifications that begin with a part of them."""
     _steady: set[str] = field(default_factory=set)
     """Trees that were seen to end well: a control says something only if it is one of them."""
 
@@ -65,20 +67,51 @@ class TrustedVerifier(TreeRunner):
             )
 
     async def verify(
-        self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str = "", also: Sequence[str] = ()
+        self,
+        tree: str,
+        accepted: Mapping[str, Outcome] | None,
+        *,
+        control: str = "",
+        also: Sequence[str] = (),
+        first: Sequence[str] = (),
     ) -> Verification:
         """Judge *tree* on all expected ids and those in *also*; a green is accepted, or none (see `ports.Verifier`).
 
-        The tests in *also* run in a process of their own, and their files are not there while the task's are judged:
-        they could change the code for them, or, where a package is compiled with all its tests, break it.
+        Where a part of them, with those in *first*, shows that it cannot stay, the others are not run.
         """
-        started, before = time.monotonic(), self._list_starts()
-        output = self.new_output()
+        started, before, done = time.monotonic(), self._list_starts(), None
         own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
-        ids = (*self.expected, *own)
+        if first and accepted is not None:
+            done = await verify_selected(self, self.selection, Question(tree, accepted, control, first, own))
+        if done is None:
+            done = await self._verify_all(tree, accepted, control, own)
+        return msgspec.structs.replace(
+            done,
+            duration_ms=int(1000 * (time.monotonic() - started)),
+            starts=self._list_starts() - before,
+            warnings=(*done.warnings, *([self.warm.off] if self.warm and self.warm.off else ())),
+        )
+
+    def _list_starts(self) -> Counter[str]:
+        """Return how the processes so far were started."""
+        return Counter(self.warm.counts if self.warm else ())
+
+    async def _verify_all(
+        self, tree: str, accepted: Mapping[str, Outcome] | None, control: str, own: Sequence[str]
+    ) -> Verification:
+        """Judge *tree* on all expected ids, and on tests of the run's *own*.
+
+        These run in a process of their own, and their files are not there while the task's are judged: they could
+        change the code for them, or, where a package is compiled with all its tests, break it.
+        """
+        output, ids = self.new_output(), (*self.expected, *own)
         parts = [part for part in (ReportPart(self.expected, ""), ReportPart(own)) if part.ids] or [ReportPart(())]
-        report, natives, executions = await self._report_and_retry(tree, output, parts, own)
-        report, void, runs = await self._blamed(self._judge_shadows(report), tree, control, parts)
+        report, natives = await self.report_parts(tree, output, parts)
+        if again := list_retries(report, natives, own):
+            more, _ = await self.report_parts(tree, self.new_output(), again)
+            report = merge_reports(more, remove_parts(report, natives, again))
+        executions = len(parts) + len(again)
+        report, void, runs = await self._blamed(self.judge_shadows(report), tree, control, parts)
         executions += runs
         if accepted is None:
             accepted, runs = await self._excused(tree, report)
@@ -94,41 +127,14 @@ class TrustedVerifier(TreeRunner):
             natives=natives,
             command=self.last_command,
         )
+        self.selection.remember(tree, done.verdict)
         if tree == self.base:
             self._remember_base(report, done)
         if done.verdict.green and self.suite.confirm and self.expected:
             from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
-            done = await accept_green(self, done, tree, accepted)
-        return self._add_starts(
-            msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started))), before
-        )
-
-    async def _report_and_retry(
-        self, tree: str, output: Path, parts: Sequence[ReportPart], own: Sequence[str]
-    ) -> tuple[Report, Mapping[str, str], int]:
-        """Report on *parts*, on some of the candidate's *own* tests twice; and the number of runs that took."""
-        report, natives = await self.report_parts(tree, output, parts)
-        if again := list_retries(report, natives, own):
-            more, _ = await self.report_parts(tree, self.new_output(), again)
-            report = merge_reports(more, remove_parts(report, natives, again))
-        return report, natives, len(parts) + len(again)
-
-    def _add_starts(self, done: Verification, before: Counter[str]) -> Verification:
-        """Return *done* with how its processes were started, and a warning if nothing is forked any more."""
-        off = (self.warm.off,) if self.warm and self.warm.off else ()
-        return msgspec.structs.replace(done, starts=self._list_starts() - before, warnings=(*done.warnings, *off))
-
-    def _list_starts(self) -> Counter[str]:
-        """Return how the processes so far were started."""
-        return Counter(self.warm.counts if self.warm else ())
-
-    def _judge_shadows(self, report: Report) -> Report:
-        """Add an anomaly for modules that hide an installed one and that the task does not have: tests may ask that."""
-        theirs = self.store.manifest(self.base) if report.shadows and self.base else {}
-        new = [path for path in dict.fromkeys(report.shadows) if path not in theirs] if theirs else []
-        said = tuple(f"{path} stands in the place of an installed module of that name" for path in new)
-        return msgspec.structs.replace(report, anomalies=(*report.anomalies, *said)) if said else report
+            return await accept_green(self, done, tree, accepted)
+        return done
 
     def _remember_base(self, report: Report, done: Verification) -> None:
         """Keep what a verification of the untouched tree said, for the grades of later greens."""
@@ -169,6 +175,7 @@ class TrustedVerifier(TreeRunner):
     async def plain(self, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()) -> Verification:
         """Judge *tree* on each expected id, and those in *also*, by one run; a green is not accepted."""
         once = copy.copy(self)
+        once.selection = Selection()
         once.suite = msgspec.structs.replace(self.suite, confirm=0)
         return await once.verify(tree, accepted, also=also)
 
@@ -177,6 +184,7 @@ class TrustedVerifier(TreeRunner):
         if not tests:
             return self
         other = copy.copy(self)
+        other.selection = Selection()
         other.experience = self.experience.others.setdefault(tests, SuiteKnowledge(tests=tests))
         return other
 

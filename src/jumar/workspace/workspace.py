@@ -12,6 +12,8 @@ from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.checkout import Skip
 from jumar.workspace.files.restore_modes import unlock
+from jumar.workspace.files.scan import FolderScan
+from jumar.workspace.files.stat_cache import StatCache
 from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.store.object_store import Store
 
@@ -31,6 +33,8 @@ class Workspace:
         self.folder, self._store, self._skip = folder, store, skip
         self._tree = ""
         self._manifest: Manifest | None = None
+        self.cache = StatCache()
+        """Files that were read before and need not be read again."""
 
     @property
     def store(self) -> Store:
@@ -51,11 +55,11 @@ class Workspace:
         if self.folder.is_symlink():
             raise BadInput(f"{self.folder} is a link now: what it leads to is no workspace; take it away")
         try:
-            tree = self._store.capture(self.folder, skip=self._skip)
+            tree = self._store.capture(self.folder, skip=self._skip, cache=self.cache)
         except BadInput:
             if not unlock(self.folder, self._skip):
                 raise
-            tree = self._store.capture(self.folder, skip=self._skip)
+            tree = self._store.capture(self.folder, skip=self._skip, cache=self.cache)
         if tree != self._tree:
             self._tree, self._manifest = tree, None
         return tree
@@ -75,8 +79,40 @@ class Workspace:
             if self.folder.is_symlink() or self.folder.is_file():
                 self.folder.unlink()
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._store.align(self.folder, manifest, self._skip)
+            self._store.align(self.folder, manifest, self._skip, self._read(manifest))
         self._tree, self._manifest = tree, manifest
+
+    def take_back(self, tree: str) -> None:
+        """Make the folder equal to *tree* where the tree that was known to be in it differs; only there it is read.
+
+        What somebody else changed meanwhile stays, for `capture` and `reset` to find.
+
+        Raises:
+            Infra: as `reset`.
+        """
+        if not self._tree:
+            self.reset(tree)
+            return
+        now, manifest = self._now(), self._store.manifest(tree)
+        self._tree = ""
+        try:
+            self._store.align(self.folder, manifest, self._skip, now)
+        except (OSError, BadInput):  # something else stands in the way now
+            self.reset(tree)
+        self._tree, self._manifest = tree, manifest
+
+    def _read(self, wanted: Manifest) -> Manifest | None:
+        """Return what the folder holds, which shall become *wanted*; None: there is what no tree can hold, or hides."""
+        scan = FolderScan(self._store.limit_bytes, self._skip, lambda data: sha256(data).hexdigest(), self.cache)
+        try:
+            with safe_paths.open_root(self.folder) as top:
+                now = scan.read(top)
+        except BadInput:
+            return None
+        self.cache.keep(wanted)
+        beneath = tuple(f"{folder}/" for folder in scan.hidden)
+        hides = any(trees.is_leftover(path.rpartition("/")[2]) for path in scan.hidden)
+        return None if hides or (beneath and any(path.startswith(beneath) for path in wanted)) else now
 
     def write(self, path: str, data: bytes | None) -> tuple[str, str]:
         """Write *data* to *path*, or delete it (None); the hashes before and after, empty for absent.
@@ -152,32 +188,34 @@ class Workspace:
 
 def _standing(top: int, path: str) -> tuple[bytes | None, Node | None]:
     """Return what a write to *path* would replace: its bytes (of a link, its text) and its node, or None."""
-    for folder in trees.list_parents(path):
-        if _found(top, f"{folder}/{trees.VENV}") is not None:
+
+    def refuse_environment(folder: int) -> None:
+        if safe_paths.lstat(folder, trees.VENV) is not None:
             raise ValueError(f"{path!r} lies in a virtual environment, which is never part of a tree")
-    found = _found(top, path)
-    if found is None:
-        return None, None
-    with safe_paths.open_parent(top, path, unlock=True) as (folder_fd, name):
-        if stat.S_ISLNK(found.st_mode):
-            text = safe_paths.link(folder_fd, name)
-            return text, Node(EntryKind.LINK, sha256(text).hexdigest())
-        if stat.S_ISREG(found.st_mode):
-            if found.st_nlink != 1:
-                raise OutsideWorkspace(f"{path!r} has a second name (a hard link), which may lie outside the workspace")
-            data, executable = safe_paths.read(folder_fd, name)
-            return data, Node(EntryKind.FILE, sha256(data).hexdigest(), executable)
-    raise ValueError(f"{path!r} is no file: it cannot be written or deleted as one")
 
-
-def _found(top: int, path: str) -> os.stat_result | None:
     try:
-        with safe_paths.open_parent(top, path, unlock=True) as (folder, name):
-            return safe_paths.lstat(folder, name)
+        with safe_paths.open_parent(top, path, unlock=True, enter=refuse_environment) as (folder, name):
+            return _read_entry(folder, name, path)
     except FileNotFoundError:
-        return None
+        return None, None
     except NotADirectoryError as fault:
         raise ValueError(f"{path!r} leads through a link or a file: only real folders are entered") from fault
+
+
+def _read_entry(folder: int, name: str, path: str) -> tuple[bytes | None, Node | None]:
+    """Return the bytes and the node of *name* in *folder*, at *path*; see `_standing`."""
+    found = safe_paths.lstat(folder, name)
+    if found is None:
+        return None, None
+    if stat.S_ISLNK(found.st_mode):
+        text = safe_paths.link(folder, name)
+        return text, Node(EntryKind.LINK, sha256(text).hexdigest())
+    if stat.S_ISREG(found.st_mode):
+        if found.st_nlink != 1:
+            raise OutsideWorkspace(f"{path!r} has a second name (a hard link), which may lie outside the workspace")
+        data, executable = safe_paths.read(folder, name)
+        return data, Node(EntryKind.FILE, sha256(data).hexdigest(), executable)
+    raise ValueError(f"{path!r} is no file: it cannot be written or deleted as one")
 
 
 def _replace(top: int, path: str, data: bytes | None, node: Node | None) -> None:

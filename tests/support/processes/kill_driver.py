@@ -69,10 +69,16 @@ class Counted:
             log.write(what + "\n")
 
     async def verify(
-        self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str, also: Sequence[str] = ()
+        self,
+        tree: str,
+        accepted: Mapping[str, Outcome] | None,
+        *,
+        control: str,
+        also: Sequence[str] = (),
+        first: Sequence[str] = (),
     ) -> Verification:
         self._count("verify")
-        return await self._verifier.verify(tree, accepted, control=control, also=also)
+        return await self._verifier.verify(tree, accepted, control=control, also=also, first=first)
 
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
         return await self._verifier.check(tree, command, seconds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import types
 from typing import Any
 
 RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"))
@@ -54,7 +55,7 @@ class ProductGuard:
 
     def _is_own(self, module: str, name: str) -> bool:
         """Return whether *name* is a class that the tests' files define."""
-        place = vars(sys.modules[module]) if module in sys.modules else {}
+        place = vars(sys.modules[module]) if type(sys.modules.get(module)) is types.ModuleType else {}
         return type(place.get(name)) is type and self._of_tests(str(place.get("__file__") or ""))
 
     def _runs_text(self, frame: Any, event: str) -> bool:

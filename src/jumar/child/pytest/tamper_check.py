@@ -186,6 +186,8 @@ class TamperCheck:
         """Return whether *change* is in the framework, or by the code under test in the tests or what they ask."""
         if change.where.partition(".")[0] in identity.FRAMEWORK:
             return True
+        if change.now is loaded.GONE and "<locals>" in getattr(change.owner, "__qualname__", ""):
+            return False  # a class of one call that sheds its methods, as lazy containers do
         foreign = any(map(self._foreign, identity.find_places(change.now)))
         if self._supports(loaded.find_file(change.owner)):
             hidden = change.before is loaded.GONE if isinstance(change.owner, ModuleType) else is_special(change.name)

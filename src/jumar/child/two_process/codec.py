@@ -21,12 +21,12 @@ import decimal
 import fractions
 import pathlib
 import re
-import sys
 import types
 import uuid
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.two_process.shared_containers import CHANGING, SharedContainer
+from jumar.child.two_process.wire.container_batches import Batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ LASTING: tuple[type, ...] = (bool, int, str, float, complex, bytes, tuple, froze
 """Types whose instances, those of subclasses too, are all that they will ever be when they are made."""
 
 NAMED: dict[str, type] = {
-    **{t.__name__: t for t in (*LASTING, object, range, slice, type(None))},
+    **{t.__name__: t for t in (*LASTING, object, range, slice, type(None), dt.tzinfo)},
     **{n: t for n, t in vars(builtins).items() if isinstance(t, type) and issubclass(t, BaseException)},
 }
 
@@ -48,10 +48,10 @@ SINGLETONS: dict[str, Any] = {"...": Ellipsis, "NotImplemented": NotImplemented}
 
 MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
     "date": (dt.date, lambda v: (v.year, v.month, v.day)),
-    "datetime": (dt.datetime, lambda v: (*v.timetuple()[:6], v.microsecond, v.tzinfo)),
-    "time": (dt.time, lambda v: (v.hour, v.minute, v.second, v.microsecond, v.tzinfo)),
+    "datetime": (dt.datetime, lambda v: v.__reduce_ex__(4)[1]),
+    "time": (dt.time, lambda v: v.__reduce_ex__(4)[1]),
     "timedelta": (dt.timedelta, lambda v: (v.days, v.seconds, v.microseconds)),
-    "timezone": (dt.timezone, lambda v: (v.utcoffset(None),)),
+    "timezone": (dt.timezone, lambda v: v.__getinitargs__()),
     "Decimal": (decimal.Decimal, lambda v: (str(v),)),
     "Fraction": (fractions.Fraction, lambda v: (v.numerator, v.denominator)),
     "Path": (type(pathlib.Path()), lambda v: (str(v),)),
@@ -80,7 +80,8 @@ class Codec:
         """Identity of what is shared -> its number."""
         self._next = first
         self._new: list[int] = []
-        self._told: list[tuple[Any, list[Any]]] = []
+        self._told: list[tuple[int, Any, list[Any]]] = []
+        self._batches = Batches()
 
     def number(self) -> int:
         """Return a number that neither side has used: one counts the even ones, the other the odd ones."""
@@ -97,10 +98,13 @@ class Codec:
             raise ValueError("a number that the other side cannot give")
         return number
 
-    def share(self, thing: Any, kind: str, number: int) -> Any:
-        """Register the object *thing* under *number*, so that the other process can refer to it."""
+    def share(self, thing: Any, kind: str, number: int, forms: Any = None, depth: int = 0) -> Any:
+        """Register *thing* under *number*, so that the other process can refer to it; it is filled with *forms*."""
         self.numbers[id(thing)] = number
         self.shared[number] = entry = SharedContainer(thing, kind)
+        self._batches.add(number, entry)
+        items = None if forms is None else [self.decode(form, depth + 1) for form in forms]
+        self._remember(number, entry, entry.held() if items is None else entry.fill(items))
         return entry
 
     def introduce(self, thing: Any) -> int:
@@ -114,23 +118,22 @@ class Codec:
         """Drop the object with *number*, which the other process no longer refers to."""
         entry = self.shared.pop(number, None)
         if entry is not None:
+            self._batches.remove(number, entry)
             self.numbers.pop(id(entry.thing), None)
 
     def changes(self) -> list[Any]:
         """Return the changes of all shared containers, as `[number, items]` each; `settle` or `undo` must follow."""
         self._new, self._told = [], []
         found = []
-        for number, entry in list(self.shared.items()):
-            now = entry.changed()
-            if now is not None:
-                found.append([number, [self.encode(item, 1) for item in now]])
-                self._told.append((entry, now))
+        for number, entry, now in self._batches.find_changed():
+            found.append([number, [self.encode(item, 1) for item in now]])
+            self._told.append((number, entry, now))
         return found
 
     def settle(self) -> None:
         """Mark what was encoded since `changes` as sent."""
-        for entry, now in self._told:
-            entry.seen = now
+        for number, entry, now in self._told:
+            self._remember(number, entry, now)
         self._new, self._told = [], []
 
     def undo(self) -> None:
@@ -143,18 +146,23 @@ class Codec:
     def apply(self, changes: list[Any]) -> None:
         """Follow what the other side changed."""
         for number, items in changes:
-            self.shared[number].fill([self.decode(item, 1) for item in items])
+            entry = self.shared[number]
+            self._remember(number, entry, entry.fill([self.decode(item, 1) for item in items]))
+
+    def _remember(self, number: int, entry: SharedContainer, held: list[Any]) -> None:
+        """Note that both sides know what *entry* holds."""
+        self._batches.remove(number, entry)
+        entry.seen = held
+        self._batches.add(number, entry)
 
     def abandoned(self) -> Iterator[int]:
         """Remove shared containers that only this table refers to; their numbers.
 
         What was changed is not forgotten before that was told.
         """
-        changed = {id(entry) for entry, _ in self._told}
-        for number, entry in list(self.shared.items()):
-            if id(entry) in changed:
-                continue
-            if sys.getrefcount(self.shared[number].thing) <= 2 and not self.things.holds(number):  # noqa: PLR2004  the table and the question
+        changed = {number for number, _, _ in self._told}
+        for number in self._batches.find_unused():
+            if number not in changed and not self.things.holds(number):
                 self.forget(number)
                 yield number
 
@@ -179,7 +187,7 @@ class Codec:
             return self._container(value, CHANGING[kind], depth)
         if kind is bytes:
             return ["b", value.hex()]
-        if kind in MADE_NAMES and self._plain(value):
+        if kind in MADE_NAMES:
             arguments = MADE[MADE_NAMES[kind]][1](value)
             return ["v", MADE_NAMES[kind], [self.encode(a, depth + 1) for a in arguments]]
         if kind is type and value in self.names:
@@ -203,11 +211,6 @@ class Codec:
                 return ["k", name]
         return self.things.tell(value, depth)
 
-    def _plain(self, value: Any) -> bool:
-        """Return whether *value* is encoded without loss: a time zone may be any object."""
-        zone = getattr(value, "tzinfo", None)
-        return (zone is None or type(zone) is dt.timezone) and not getattr(value, "fold", 0)
-
     def _container(self, value: Any, kind: str, depth: int) -> Any:
         number = self.numbers.get(id(value))
         if number is not None:
@@ -215,7 +218,6 @@ class Codec:
         number = self.introduce(value)
         extra = [self.encode(value.default_factory, depth + 1)] if kind == "defaultdict" else []
         entry = self.share(value, kind, number)
-        entry.seen = entry.held()
         return ["m", number, kind, [self.encode(item, depth + 1) for item in entry.seen], *extra]
 
     def decode(self, form: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912  # one line per form
@@ -260,8 +262,7 @@ class Codec:
             raise ValueError("a container that cannot be")
         make: Any = self.named[kind]
         thing = make(self.decode(form[4], depth + 1)) if kind == "defaultdict" else make()
-        entry = self.share(thing, kind, number)
-        entry.fill([self.decode(item, depth + 1) for item in form[3]])
+        self.share(thing, kind, number, form[3], depth)
         return thing
 
 

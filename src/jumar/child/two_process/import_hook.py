@@ -28,7 +28,9 @@ class ModuleFacade(types.ModuleType):
         return peer.side.attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name[:2] == "__" or type(value) is ModuleFacade:
+        # The import system puts a module below another one into that: the tests' own stay here.
+        below = isinstance(value, types.ModuleType) and value.__name__ == f"{self.__name__}.{name}"
+        if name[:2] == "__" or type(value) is ModuleFacade or below:
             types.ModuleType.__setattr__(self, name, value)
         else:
             get_module_dict(self)["_jumar_peer"].ask("set", self, name, value)
@@ -90,12 +92,13 @@ class ProductFinder:
             stem = os.path.join(inside, last) if inside not in (None, "") else last  # noqa: PTH118  names in a tree
             if inside is not None:
                 here = os.path.join(self._room, stem)  # noqa: PTH118  as above
-                if f"{stem}/__init__.py" in self._files or f"{stem}.py" in self._files:
-                    return self._spec(name, here, f"{stem}/__init__.py" in self._files)
+                for end in ("/__init__.py", ".py"):
+                    if stem + end in self._files:
+                        return self._spec(name, here, end)
                 if os.path.exists(here + ".py") or os.path.exists(os.path.join(here, "__init__.py")):  # noqa: PTH110, PTH118  as above
                     return None
                 if stem in self._folders:
-                    return self._spec(name, here, package=True)
+                    return self._spec(name, here, "/")
             elif importlib.machinery.PathFinder.find_spec(name, [entry]) is not None:
                 return None
         return None
@@ -107,10 +110,11 @@ class ProductFinder:
             return ""
         return real[len(self._room) + 1 :] if real.startswith(self._room + os.sep) else None
 
-    def _spec(self, name: str, here: str, package: bool) -> Any:  # noqa: FBT001  one of two kinds of module
-        spec = importlib.machinery.ModuleSpec(name, self, is_package=package)  # type: ignore[arg-type]  # a loader by its methods
-        spec.origin = here
-        if package:
+    def _spec(self, name: str, here: str, end: str) -> Any:
+        """Return the spec of a module at *here* whose file has that *end*: `__file__` says where it would lie."""
+        spec = importlib.machinery.ModuleSpec(name, self, is_package=end != ".py")  # type: ignore[arg-type]  # a loader by its methods
+        spec.origin, spec.has_location = here + end, end != "/"
+        if end != ".py":
             spec.submodule_search_locations = [here]
         return spec
 

@@ -158,7 +158,6 @@ class ObjectTables:
         for base, name in reversed(list(CHANGING.items())):
             if issubclass(type(value), base):
                 entry = self._values.share(value, name, number)
-                entry.seen = entry.held()
                 extra = [encode(value.default_factory, depth + 1)] if name == "defaultdict" else []
                 return [[encode(item, depth + 1) for item in entry.seen], *extra]
         return signatures.describe(value)
@@ -169,15 +168,13 @@ class ObjectTables:
             return None
         self._fields[number] = fields = OwnFields(value, self._side.admits)
         entry = self._values.share(fields, FIELDS, self._values.introduce(fields))
-        entry.seen = entry.held()
         return [self._values.numbers[id(fields)], [self._values.encode(item, depth + 1) for item in entry.seen]]
 
     def _copy_fields(self, thing: Any, form: list[Any], depth: int) -> None:
         self._side.check_fields()
         fields = CopiedFields()
         object.__setattr__(thing, "_jumar_fields", fields)
-        entry = self._values.share(fields, FIELDS, self._values.theirs(form[0]))
-        entry.fill([self._values.decode(item, depth + 1) for item in form[1]])
+        self._values.share(fields, FIELDS, self._values.theirs(form[0]), form[1], depth)
 
     def hear(self, form: list[Any], depth: int) -> Any:
         """Return the thing that *form* stands for. Any exception of its own means that it stands for none."""
@@ -197,7 +194,7 @@ class ObjectTables:
     def _new_class(self, form: list[Any], depth: int) -> Any:
         number = self._values.theirs(form[1])
         name, module, qualname, bases, names, refused, checks, members = form[2]
-        if not all(type(n) is str and n.isidentifier() for n in (name, *names)):
+        if type(name) is not str or not all(type(n) is str and n.isidentifier() for n in names):
             raise ValueError("a class without a name")
         kind = self._side.own_class(module, qualname)
         if kind is None:
@@ -263,14 +260,14 @@ class ObjectTables:
         if issubclass(base, codec.LASTING):
             thing = base.__new__(kind, self._values.decode(state, depth + 1))
         else:
-            thing = base.__new__(kind)
+            maker: Any = base if base in CHANGING else object
+            thing = maker.__new__(kind)
         object.__setattr__(thing, "_jumar_thing", number)
         self._known[number] = thing
         if base in CHANGING:
             if len(state) > 1:
                 base.__init__(thing, self._values.decode(state[1], depth + 1))
-            entry = self._values.share(thing, CHANGING[base], number)
-            entry.fill([self._values.decode(item, depth + 1) for item in state[0]])
+            self._values.share(thing, CHANGING[base], number, state[0], depth)
         if state is not None and base is object:
             signatures.apply(thing, state)
         if fields is not None:

@@ -120,8 +120,10 @@ class ProductSide(TestsThings):
         """Return a result that cannot cross."""
         return TypeError(f"what came out cannot cross: {why}")
 
-    def said(self, stream: Any, text: Any) -> None:
-        """Do nothing: the tests print for themselves."""
+    def said(self, *_: Any) -> None:
+        """Do nothing: the tests print and warn for themselves."""
+
+    answered = said
 
     def form(self, value: Any, depth: int) -> Any:  # noqa: ARG002  the tests' side needs it
         """Return the form of a module."""
@@ -160,7 +162,7 @@ class ProductSide(TestsThings):
 
     def tells_errors(self, kind: type) -> bool:
         """Return whether the plain data of an exception of *kind* crosses."""
-        return proxies.is_standard_library(kind.__module__)
+        return proxies.is_library(kind.__module__)
 
     def admit(self, value: Any) -> None:
         """Do nothing: every value may leave."""

@@ -14,6 +14,7 @@ Loaded by path on both sides; standard library only, Python 3.8 or newer.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -250,21 +251,33 @@ def _fields(self: Any) -> Any:
     return find_peer(type(self)).side.list_fields(self)
 
 
-def is_standard_library(module: str) -> bool:
-    """Return whether *module* is of the standard library and no test framework."""
+FRAMEWORKS = ("_pytest", "pytest", "pluggy", "hypothesis", "unittest", "doctest")
+"""Packages whose objects say what becomes of a test."""
+
+NO_LIBRARY = (*FRAMEWORKS, "test", "bdb", "__main__", "jumar")
+
+
+def is_library(module: str) -> bool:
+    """Return whether *module* is loaded here from the standard library or installed beside it: both sides have it."""
     top = module.partition(".")[0]
-    if top in ("unittest", "doctest", "test", "bdb", "__main__"):
-        return False
-    names = getattr(sys, "stdlib_module_names", None)
-    if names is not None:
-        return top in names
     origin = getattr(getattr(sys.modules.get(top), "__spec__", None), "origin", None) or ""
-    return origin in ("built-in", "frozen") or (origin.startswith(sys.base_prefix) and "site-packages" not in origin)
+    prefixes = (sys.base_prefix + os.sep, sys.prefix + os.sep)
+    return top not in NO_LIBRARY and (origin in ("built-in", "frozen") or origin.startswith(prefixes))
 
 
-def find_standard_object(module: str, qualname: str) -> Any:
-    """Return the object *qualname* in *module*, if that is loaded here and of the standard library; else None."""
-    thing: Any = sys.modules.get(module) if is_standard_library(module) else None
+def find_library_object(module: str, qualname: str) -> Any:
+    """Return the object *qualname* in *module*, if that is loaded here and of a library; else None."""
+    thing: Any = sys.modules.get(module) if is_library(module) else None
     for part in qualname.split(".") if qualname else ():
         thing = getattr(thing, part, None)
     return thing
+
+
+def find_constant(value: Any, known: dict[str, tuple[int, dict[int, tuple[str, str]]]]) -> tuple[str, str] | None:
+    """Return the module and the name by which the library that *value* is of has it, or None; *known* is an index."""
+    top = type(value).__module__.partition(".")[0]
+    if known.get(top, (0,))[0] != len(sys.modules):
+        modules = [(n, vars(m)) for n, m in list(sys.modules.items()) if n.partition(".")[0] == top and is_library(n)]
+        known[top] = len(sys.modules), {id(v): (name, key) for name, held in modules for key, v in held.items()}
+    found = known[top][1].get(id(value))
+    return found if found and vars(sys.modules[found[0]]).get(found[1]) is value else None

@@ -107,11 +107,12 @@ def _fill_file(thing: Any, text: Any, place: int) -> None:
 class SharedContainer:
     """A container that both sides know, and its content when they last exchanged it."""
 
-    __slots__ = ("kind", "seen", "thing")
+    __slots__ = ("batch", "kind", "seen", "thing")
 
     def __init__(self, thing: Any, kind: str) -> None:
         self.thing, self.kind = thing, kind
         self.seen: list[Any] = []
+        self.batch: Any = None
 
     def held(self) -> list[Any]:
         """Return its current content, as C sees it: no method of a subclass is called."""
@@ -136,8 +137,8 @@ class SharedContainer:
             return None
         return now
 
-    def fill(self, items: list[Any]) -> None:
-        """Let it hold *items*, and nothing else."""
+    def fill(self, items: list[Any]) -> list[Any]:
+        """Let it hold *items*, and nothing else; what it holds."""
         thing, kind = self.thing, self.kind
         if kind == "list":
             list.__setitem__(thing, slice(None), items)
@@ -160,7 +161,7 @@ class SharedContainer:
             pairs = store(zip(items[::2], items[1::2]))  # noqa: B905  Python 3.8 knows no strict one
             store.clear(thing)
             store.update(thing, pairs)
-        self.seen = self.held()
+        return self.held()
 
 
 VIEWS: dict[type, str] = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
@@ -172,29 +173,33 @@ PLAIN = (*CHANGING, bool, int, str, float, complex, bytes, tuple, frozenset)
 NO_COPIES = ("builtins", "itertools", "argparse", "types", "_io", "unittest.mock")
 """Modules whose objects are not copied: iterators and files are used up, namespaces are shared."""
 
+CONSTANTS: dict[str, tuple[int, dict[int, tuple[str, str]]]] = {}
+"""Index of the constants of libraries, for `proxies.find_constant`."""
+
 
 def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
     """Return the form of what the product makes from data, or None: views, methods of containers, partial functions."""
-    if type(value) is types.BuiltinMethodType and (type(value.__self__) in PLAIN or _is_standard(value.__self__)):
+    if type(value) is types.BuiltinMethodType and (type(value.__self__) in PLAIN or _is_library_class(value.__self__)):
         return ["w", encode(value.__self__), value.__name__]
     if type(value) in VIEWS:
         return ["x", VIEWS[type(value)], encode(tuple(value))]
     if type(value) is functools.partial:
         return ["p", encode(value.func), encode(value.args), encode(value.keywords)]
-    parts = _reduce(value)
-    return parts and ["d", *(encode(part) for part in parts)]
+    kind = type(value)
+    if not _is_library_class(kind) or kind.__module__ in NO_COPIES or isinstance(value, BaseException):
+        return None
+    name = proxies.find_constant(value, CONSTANTS)
+    parts = None if name else _reduce(value)
+    return ["q", *name] if name else parts and ["d", *(encode(part) for part in parts)]
 
 
-def _is_standard(kind: Any) -> bool:
-    """Return whether *kind* is a class that the standard library has under its name."""
-    return isinstance(kind, type) and proxies.find_standard_object(kind.__module__, kind.__qualname__) is kind
+def _is_library_class(kind: Any) -> bool:
+    """Return whether *kind* is a class that a library has under its name."""
+    return isinstance(kind, type) and proxies.find_library_object(kind.__module__, kind.__qualname__) is kind
 
 
 def _reduce(value: Any) -> tuple[Any, ...] | None:
-    """Return the parts that `copy` would make another *value* from, if its class is of the standard library."""
-    kind = type(value)
-    if not _is_standard(kind) or kind.__module__ in NO_COPIES or isinstance(value, BaseException):
-        return None
+    """Return the parts that `copy` would make another *value* from, if it can."""
     try:
         reduced: Any = value.__reduce_ex__(2)
     except (TypeError, ValueError):
@@ -206,7 +211,7 @@ def _reduce(value: Any) -> tuple[Any, ...] | None:
 
 
 def rebuild(made: Any, args: tuple[Any, ...], state: Any, items: tuple[Any, ...], pairs: tuple[Any, ...]) -> Any:
-    """Return an object of the standard library from the parts that `copy` would make it from."""
+    """Return an object of a library from the parts that `copy` would make it from."""
     thing = made(*args)
     if hasattr(thing, "__setstate__") and state is not None:
         thing.__setstate__(state)

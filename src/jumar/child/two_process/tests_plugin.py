@@ -71,7 +71,7 @@ class DoubtPlugin:
         items = (getattr(item, "path", None) or item.fspath for item in session.items)
         for lacking in self._confine([*(held.get("__file__") for held in modules), *items]):
             self._send(["unconfined", lacking])
-        self._guard.running = True
+        self._guard.running = self._side.running = True
 
     def pytest_fixture_setup(self, fixturedef: Any) -> Wrapper:
         """Let what a fixture of several tests hands out outlive the first of them."""

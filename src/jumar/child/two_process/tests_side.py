@@ -7,6 +7,7 @@ Loaded by path inside the tested interpreter; standard library and pytest only, 
 from __future__ import annotations
 
 import builtins
+import datetime as dt
 import enum
 import os
 import sys
@@ -27,9 +28,6 @@ WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType
 
 NAMESPACES = ("argparse", "types")
 """Modules of plain objects, whose data is all that they are."""
-
-FRAMEWORKS = ("_pytest", "pytest", "pluggy", "hypothesis", "unittest", "doctest")
-"""Packages whose objects say what becomes of a test."""
 
 UNPICKLED = {("copyreg", "_reconstructor"), ("_codecs", "encode")} | {
     (kind.__module__, kind.__qualname__)
@@ -76,7 +74,9 @@ class TestsSide(ComparisonRights):
         self.world = world
         self.capabilities = Capabilities(world.room)
         self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
+        self.running = False  # True if the files of the tests are loaded
         self._said = 0
+        self._warned: list[tuple[str, type[Warning]]] = []
 
     def fault(self, why: str) -> None:
         """Record that what runs now is no evidence for a pass, and *why*."""
@@ -111,7 +111,7 @@ class TestsSide(ComparisonRights):
         return TypeError("not for the product")
 
     def said(self, stream: Any, text: Any) -> None:
-        """Print what the product printed, or warn of what it warned of."""
+        """Print what the product printed, or note what it warned of."""
         self._said += len(str(text))
         if self._said > SAID_BYTES:
             raise ProductLost("the product prints without end")
@@ -119,9 +119,14 @@ class TestsSide(ComparisonRights):
             kind = getattr(builtins, stream, None)
             if not isinstance(kind, type) or not issubclass(kind, Warning):
                 raise ProductLost("the other process does not keep to the protocol")
-            warnings.warn_explicit(str(text), kind, "product", 1)
+            self._warned.append((str(text), kind))
             return
         (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
+
+    def answered(self) -> None:
+        """Warn of what the product warned of: with its answer, as a filter can make an exception of a warning."""
+        while self._warned:
+            warnings.warn_explicit(*self._warned.pop(0), "product", 1)
 
     def state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
@@ -136,6 +141,8 @@ class TestsSide(ComparisonRights):
         if not self.readable(name):
             raise AttributeError(name)
         self.decides(thing, name)
+        if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
+            self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
         return self.peer.ask("get", thing, name)
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
@@ -183,10 +190,10 @@ class TestsSide(ComparisonRights):
         if type(value) is import_hook.ModuleFacade:
             return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
         if isinstance(value, types.ModuleType):
-            return ["q", value.__name__, ""] if proxies.is_standard_library(value.__name__) else None
+            return ["q", value.__name__, ""] if proxies.is_library(value.__name__) else None
         named = isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-        if named and isinstance(module, str) and proxies.find_standard_object(module, name) is value:
+        if named and isinstance(module, str) and proxies.find_library_object(module, name) is value:
             return ["q", module, name]
         return shared_containers.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
 
@@ -198,7 +205,7 @@ class TestsSide(ComparisonRights):
         """
         kind = value if isinstance(value, type) else type(value)
         module = str(kind.__module__)
-        framework = module.partition(".")[0] in FRAMEWORKS and module != "unittest.mock"
+        framework = module.partition(".")[0] in proxies.FRAMEWORKS and module != "unittest.mock"
         if isinstance(value, WITHIN) or framework:
             raise ValueError(f"a {kind.__name__}")
 
@@ -238,7 +245,7 @@ class TestsSide(ComparisonRights):
 
     def tells_errors(self, kind: type) -> bool:
         """Return whether the plain data of an exception of *kind* crosses."""
-        return proxies.is_standard_library(kind.__module__) or self.capabilities.is_own_class(kind)
+        return proxies.is_library(kind.__module__) or self.capabilities.is_own_class(kind)
 
     def title(self, kind: type) -> list[str]:
         """Return the name of a class, without its module, as that names the test."""
@@ -246,7 +253,7 @@ class TestsSide(ComparisonRights):
 
     def own_class(self, module: Any, qualname: Any) -> Any:
         """Return the standard library's exception that a class of the product's process is, if this process has it."""
-        known = proxies.find_standard_object(str(module), str(qualname))
+        known = proxies.find_library_object(str(module), str(qualname))
         raised = isinstance(known, type) and issubclass(known, BaseException)
         return known if raised and type(known) is not proxies.ProxyClass else None
 

@@ -146,6 +146,7 @@ def _stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
         "test_runs": state.spend.test_runs,
         "baseline_runs": state.baseline_runs,
         "executions": state.executions,
+        "selected_runs": sum(t.selected > 0 for t in tests),
         "starts": dict(sum((Counter(t.starts) for t in tests), Counter())),
         "void": sum(t.void is not None for t in tests),
         "seconds": round(state.spend.seconds, 3),

@@ -9,6 +9,7 @@ import msgspec
 from jumar.core.state.claims import Edited, GateState, Stage, explain_not_red, group_edits
 from jumar.core.state.events import TestRun
 from jumar.core.state.run_state import IllegalEvent, Judged, RunState
+from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import Outcome
 
 NAMED = 3
@@ -72,6 +73,19 @@ def judge_turn(state: RunState) -> Judgement:
         lost=() if _turned_red(state, edits) else _lost(state, judged.green_ids),
         wrong={path: why for path, why in wrong.items() if why},
     )
+
+
+def find_deciding_ids(state: RunState) -> tuple[str, ...]:
+    """Return the claimed tests each of which must turn green for the edits to stay, as must all that were green.
+
+    None where more than that is asked: of new tests, of edits of which one would do, of a test command.
+    """
+    book = state.gate_state
+    edits = [book.turn[n] for n in book.trying]
+    simple = book.mode is Gate.STRICT and not book.apart and not state.run.settings.suite.single
+    if not simple or any(edit.test for edit in edits):
+        return ()
+    return tuple(dict.fromkeys(i for edit in edits for i in edit.claims))
 
 
 def _unfulfilled(book: GateState, green: frozenset[str]) -> tuple[str, ...]:

@@ -161,6 +161,8 @@ class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
     """Number of random bits that a forger of this green had to guess: 0 where nothing was challenged."""
     flaky: tuple[str, ...] = ()
     """Expected ids whose outcome changed while the tree did not: neither red nor credited."""
+    selected: int = 0
+    """Tests that ran, where a part of them showed that the tree cannot stay; the others have those of the best tree."""
     warnings: tuple[str, ...] = ()
     """Warnings of code that looks written for the tests, with file and line. They change no verdict."""
     starts: Mapping[str, int] = {}
@@ -277,7 +279,7 @@ Event = (
 )  # fmt: skip
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """An event as it lies in the journal: the shell supplies the number and the time."""
 
     seq: int

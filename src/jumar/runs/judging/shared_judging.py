@@ -74,25 +74,32 @@ class QueuedVerifier:
         self._inner, self._shared, self._run = inner, shared, run
 
     async def verify(
-        self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str, also: Sequence[str] = ()
+        self,
+        tree: str,
+        accepted: Mapping[str, Outcome] | None,
+        *,
+        control: str,
+        also: Sequence[str] = (),
+        first: Sequence[str] = (),
     ) -> Verification:
         """Judge *tree*; see `jumar.ports.Verifier`, as for the others."""
         store = self._shared.store
         if store is None:
-            return await self._judge(tree, accepted, control, also)
+            return await self._judge(tree, accepted, control, also, first)
         key = hash_question(self._run.rules, self._run.tests, tree, accepted, sorted(also))
         async with store.ask(key) as known:
             if known is not None:
                 return self._serve(known)
-            done = await self._judge(tree, accepted, control, also)
-            store.keep(key, done, self._run.folder)
+            done = await self._judge(tree, accepted, control, also, first)
+            if not done.selected:
+                store.keep(key, done, self._run.folder)
             return done
 
     async def _judge(
-        self, tree: str, accepted: Mapping[str, Outcome] | None, control: str, also: Sequence[str]
+        self, tree: str, accepted: Mapping[str, Outcome] | None, control: str, also: Sequence[str], first: Sequence[str]
     ) -> Verification:
         async with self._shared.turn():
-            return await self._inner.verify(tree, accepted, control=control, also=also)
+            return await self._inner.verify(tree, accepted, control=control, also=also, first=first)
 
     def _serve(self, known: StoredVerdict) -> Verification:
         """Return the verdict of another run; its output says where the tests ran."""

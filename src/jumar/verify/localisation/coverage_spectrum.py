@@ -45,7 +45,11 @@ def build_traced_invocation(
     """
     red, green = sides
     short = msgspec.structs.replace(suite, test_timeout_seconds=min(suite.test_timeout_seconds, TEST_SECONDS))
-    invocation = verification(short, room, (*red, *_sample(red, green)))
+    return build_coverage_invocation(verification(short, room, (*red, *_sample(red, green))), files)
+
+
+def build_coverage_invocation(invocation: Invocation, files: Iterable[str]) -> Invocation:
+    """Return *invocation* so that it records the lines of *files* that each of its tests runs."""
     return msgspec.structs.replace(invocation, config={**invocation.config, "quiet": True, "trace": list(files)})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from hashlib import sha256
 
@@ -37,14 +38,17 @@ class Checkout(msgspec.Struct, frozen=True):
     fresh: bool = False
     """True if the folder is new and nobody reads it before it is whole: files are made under their own names."""
 
-    def align(self, folder: int, wanted: Folder, path: str = "") -> None:
+    def align(self, folder: int, wanted: Folder, path: str = "", within: AbstractSet[str] | None = None) -> None:
         """Make the open *folder*, at *path* with a slash at its end, hold exactly *wanted*, and what is no tree's.
+
+        If *within* is given, all other paths, and all that is in them, are known to be right.
 
         Raises:
             OSError: if the disk refuses.
         """
         for name in safe_paths.list_names(folder):
-            self._clear(folder, name, wanted.get(name), path)
+            if within is None or path + name in within:
+                self._clear(folder, name, wanted.get(name), path)
         for name, want in wanted.items():
             if not isinstance(want, dict):
                 self._put(folder, name, want)
@@ -52,7 +56,7 @@ class Checkout(msgspec.Struct, frozen=True):
             if safe_paths.lstat(folder, name) is None:
                 os.mkdir(name, dir_fd=folder)
             with safe_paths.open_inside(folder, name, unlock=True) as inner:
-                self.align(inner, want, f"{path}{name}/")
+                self.align(inner, want, f"{path}{name}/", within)
 
     def _clear(self, folder: int, name: str, want: Node | Folder | None, path: str) -> None:
         """Remove *name* where it stands in the way of *want*, or is wanted no more."""

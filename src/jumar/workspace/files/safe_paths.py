@@ -106,10 +106,13 @@ def _unlocked(folder: int, name: str) -> int:
 
 
 @contextmanager
-def open_parent(top: int, path: str, *, create: bool = False, unlock: bool = False) -> Iterator[tuple[int, str]]:
+def open_parent(
+    top: int, path: str, *, create: bool = False, unlock: bool = False, enter: Callable[[int], None] = lambda _: None
+) -> Iterator[tuple[int, str]]:
     """Yield a descriptor of the folder that holds *path* beneath *top*, and the last part of *path*.
 
-    With *create* missing folders on the way are made; with *unlock* see `open_inside`.
+    With *create* missing folders on the way are made; with *unlock* see `open_inside`. *enter* is called with each
+    folder on the way, and may refuse it.
 
     Raises:
         ValueError: if *path* is not a path beneath.
@@ -124,6 +127,7 @@ def open_parent(top: int, path: str, *, create: bool = False, unlock: bool = Fal
             below = _unlocked(fd, step) if unlock else os.open(step, FOLDER, dir_fd=fd)
             os.close(fd)
             fd = below
+            enter(fd)
         yield fd, name
     finally:
         os.close(fd)
@@ -149,14 +153,34 @@ def read(folder: int, name: str, limit_bytes: int | None = None) -> tuple[bytes,
     Raises:
         OSError: if it cannot be read, or is no regular file (EINVAL), or is larger than *limit_bytes* (EFBIG).
     """
+    with open_file(folder, name) as fd:
+        data, found = read_whole(fd, limit_bytes)
+    return data, bool(found.st_mode & stat.S_IXUSR)
+
+
+@contextmanager
+def open_file(folder: int, name: str) -> Iterator[int]:
+    """Yield a descriptor of *name* in *folder*, open for reading: a link is not followed, nothing blocks."""
     fd = os.open(name, _FILE, dir_fd=folder)
-    with open(fd, "rb", buffering=0) as file:  # noqa: PTH123  a descriptor, not a path
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
-        if limit_bytes is not None and found.st_size > limit_bytes:
-            raise OSError(errno.EFBIG, "it is too large")
-        return file.read(), bool(found.st_mode & stat.S_IXUSR)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def read_whole(fd: int, limit_bytes: int | None) -> tuple[bytes, os.stat_result]:
+    """Return all bytes of the file *fd*, and its stat before they were read.
+
+    Raises:
+        OSError: as `read`.
+    """
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
+    if limit_bytes is not None and found.st_size > limit_bytes:
+        raise OSError(errno.EFBIG, "it is too large")
+    with open(fd, "rb", buffering=0, closefd=False) as file:
+        return file.read(), found
 
 
 def link(folder: int, name: str) -> bytes:

@@ -5,93 +5,109 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
-
-import msgspec
+from collections.abc import Callable
+from operator import attrgetter
 
 from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths, trees
-from jumar.workspace.files.trees import EntryKind
+from jumar.workspace.files.stat_cache import StatCache
+from jumar.workspace.files.trees import EMPTY, EntryKind, Node
 
 DEEPEST = 100
 """Folders within folders: each costs a descriptor while it is read."""
 
+_NAME = attrgetter("name")
 
-class ScannedPath(msgspec.Struct, frozen=True):
-    """One thing met on a walk through a folder."""
-
-    path: str
-    kind: EntryKind
-    data: bytes = b""
-    executable: bool = False
+Put = Callable[[bytes], str]
+"""From bytes to their hash; it may store them."""
 
 
 class FolderScan:
     """One pass over a folder; it counts what it reads, so that no tree can eat the disk or the memory."""
 
-    def __init__(self, limit_bytes: int, skip: Callable[[str], bool]) -> None:
+    def __init__(self, limit_bytes: int, skip: Callable[[str], bool], put: Put, cache: StatCache | None = None) -> None:
+        self.manifest: dict[str, Node] = {}
+        """All that belongs to a tree."""
+        self.hidden: list[str] = []
+        """Folders and files that belong to no tree and may stand in the way of one: environments, leftovers."""
         self._limit = self._left = limit_bytes
-        self._hides = False
-        """True if the folder that was left last holds only skipped entries, at any depth."""
-        self._skip = skip
+        self._skip, self._put, self._cache = skip, put, cache or StatCache()
+        self._caches = cache is not None
 
-    def through(self, folder: int, path: str = "") -> Iterator[ScannedPath]:
-        """Yield all that is in *folder* and belongs to a tree, each path beginning with *path*."""
-        if path.count("/") >= DEEPEST:
-            raise BadInput(f"{path[:60]!r}... is nested more than {DEEPEST} folders deep; no task is, so take it out")
-        names = self._names(folder, path)
-        self._hides = False
-        if path and trees.VENV in names:
-            return
+    def read(self, folder: int) -> dict[str, Node]:
+        """Read the open *folder*; its manifest.
+
+        Raises:
+            BadInput: if something in it cannot be read, is neither file, folder nor link, or it all weighs too much.
+        """
+        if self._caches:
+            self._cache.begin(folder)
+        self._through(folder, "", 0)
+        return self.manifest
+
+    def _through(self, folder: int, path: str, depth: int) -> tuple[bool, bool]:
+        """Read *folder*, at *path* with a slash at its end; whether it holds anything, and anything of a tree."""
+        entries = _entries(folder, path, depth)
+        if path and trees.VENV in map(_NAME, entries):
+            self.hidden.append(path[:-1])
+            return False, False
         held = shown = False
-        for name in names:
-            inner = f"{path}/{name}" if path else name
-            if is_skipped(self._skip, folder, name, inner):
+        known, manifest = self._cache.files, self.manifest
+        for entry in entries:
+            inner = path + entry.name
+            try:
+                found = entry.stat(follow_symlinks=False)
+            except OSError as fault:
+                raise self._refusal(inner, fault) from fault
+            seen = known.get(inner)
+            if seen and seen[0] == (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns):
+                manifest[inner] = seen[1]
+                self._left -= found.st_size
+                held = shown = True
+            elif self._skip(inner + "/" if stat.S_ISDIR(found.st_mode) else inner):
                 # What holds something to be skipped is not empty, and nothing that a tree would speak of.
                 held = True
-            elif not trees.is_ignored(name):
-                for found in self._at(folder, name, inner):
-                    held = shown = True
-                    yield found
-                held |= self._hides
+            elif not trees.is_ignored(entry.name):
+                below = self._at(folder, entry.name, inner, depth)
+                held, shown = held or below[0], shown or below[1]
+            elif trees.is_leftover(entry.name):
+                self.hidden.append(inner)
         if path and not held:
-            yield ScannedPath(path, EntryKind.DIR)
-        self._hides = held and not shown
+            manifest[path[:-1]] = EMPTY
+            return True, True
+        return held, shown
 
-    def _names(self, folder: int, path: str) -> list[str]:
-        try:
-            return safe_paths.list_names(folder)
-        except OSError as fault:
-            raise _unreadable(path or ".", fault) from fault
-
-    def _at(self, folder: int, name: str, path: str) -> Iterator[ScannedPath]:
+    def _at(self, folder: int, name: str, path: str, depth: int) -> tuple[bool, bool]:
         try:
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             if stat.S_ISLNK(mode):
-                yield ScannedPath(path, EntryKind.LINK, safe_paths.link(folder, name))
+                self.manifest[path] = Node(EntryKind.LINK, self._put(safe_paths.link(folder, name)))
             elif stat.S_ISREG(mode):
-                yield self._file(folder, name, path)
+                self._file(folder, name, path)
             elif not stat.S_ISDIR(mode):
                 raise BadInput(f"{path!r} is neither a file, a folder nor a link; remove it from the task")
         except OSError as fault:
             raise self._refusal(path, fault) from fault
-        if stat.S_ISDIR(mode):
-            yield from self._below(folder, name, path)
+        return self._below(folder, name, path, depth) if stat.S_ISDIR(mode) else (True, True)
 
-    def _below(self, folder: int, name: str, path: str) -> Iterator[ScannedPath]:
+    def _below(self, folder: int, name: str, path: str, depth: int) -> tuple[bool, bool]:
         try:
             inner = os.open(name, safe_paths.FOLDER, dir_fd=folder)
         except OSError as fault:
             raise _unreadable(path, fault) from fault
         try:
-            yield from self.through(inner, path)
+            return self._through(inner, f"{path}/", depth + 1)
         finally:
             os.close(inner)
 
-    def _file(self, folder: int, name: str, path: str) -> ScannedPath:
-        data, executable = safe_paths.read(folder, name, self._left)
+    def _file(self, folder: int, name: str, path: str) -> None:
+        with safe_paths.open_file(folder, name) as fd:
+            held = self._cache.hold(fd)
+            data, found = safe_paths.read_whole(fd, self._left)
         self._left -= len(data)
-        return ScannedPath(path, EntryKind.FILE, data, executable)
+        self.manifest[path] = node = Node(EntryKind.FILE, self._put(data), bool(found.st_mode & stat.S_IXUSR))
+        if held and found.st_size == len(data):
+            self._cache.note(path, found, node)
 
     def _refusal(self, path: str, fault: OSError) -> BadInput:
         if fault.errno == errno.EFBIG:
@@ -99,6 +115,17 @@ class FolderScan:
                 f"{path!r} takes the task past {self._limit} bytes; move large data out of the task's folder"
             )
         return _unreadable(path, fault)
+
+
+def _entries(folder: int, path: str, depth: int) -> list[os.DirEntry[str]]:
+    """Return what is in *folder*, sorted by name."""
+    if depth > DEEPEST:
+        raise BadInput(f"{path[:60]!r}... is nested more than {DEEPEST} folders deep; no task is, so take it out")
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=_NAME)
+    except OSError as fault:
+        raise _unreadable(path.rstrip("/") or ".", fault) from fault
 
 
 def is_skipped(skip: Callable[[str], bool], folder: int, name: str, path: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -52,6 +53,8 @@ Folder = dict[str, "Node | Folder"]
 
 EMPTY = Node(EntryKind.DIR)
 
+COMMA = ord(",")
+
 
 def is_ignored(path: str) -> bool:
     """Return whether *path* is never part of a tree, by its names alone."""
@@ -73,11 +76,44 @@ def encode(manifest: Manifest) -> bytes:
 
     JSON in ASCII, sorted by path, so that names which are no UTF-8 survive and the hash does not depend on the writer.
     """
-    nodes = [
-        {"path": path, "kind": node.kind, "mode": node.mode, "sha256": node.sha256}
-        for path, node in sorted(manifest.items())
-    ]
-    return json.dumps(nodes, separators=(",", ":"), ensure_ascii=True).encode()
+    return b"[%s]" % b",".join(_encode_node(path, manifest[path]) for path in sorted(manifest))
+
+
+def _encode_node(path: str, node: Node) -> bytes:
+    return f'{_start(path)},"kind":"{node.kind}","mode":"{node.mode}","sha256":"{node.sha256}"}}'.encode()
+
+
+def _start(path: str) -> str:
+    """Return how the entry of *path* begins. No other text of a manifest reads so: in a string, quotes are escaped."""
+    return f'{{"path":{json.dumps(path)}'
+
+
+def encode_changed(data: bytes, manifest: Manifest, changed: Iterable[str]) -> bytes:
+    """Return the canonical bytes of *manifest*, given those of a tree that differs from it at the paths *changed*."""
+    order: list[str] = []
+    for path in changed:
+        node, start = manifest.get(path), data.find(f"{_start(path)},".encode())
+        new = b"" if node is None else _encode_node(path, node)
+        if start >= 0:
+            end = data.index(b"}", data.index(b'","sha256":"', start)) + 1
+            if not new:  # one comma goes too
+                start, end = (start - 1, end) if data[start - 1] == COMMA else (start, end + (data[end] == COMMA))
+        elif new:
+            order = order or sorted(manifest)
+            start, new = _make_place(data, order, path, new)
+            end = start
+        else:
+            continue
+        data = data[:start] + new + data[end:]
+    return data
+
+
+def _make_place(data: bytes, order: list[str], path: str, new: bytes) -> tuple[int, bytes]:
+    """Return the place of the new entry of *path* in *data*, and the entry with its comma; *order* has all paths."""
+    for after in order[bisect_right(order, path) :]:
+        if (start := data.find(f"{_start(after)},".encode())) >= 0:  # else it is new as well, and comes later
+            return start, new + b","
+    return len(data) - 1, new if len(data) == len(b"[]") else b"," + new
 
 
 def decode(data: bytes) -> dict[str, Node]:
@@ -125,23 +161,68 @@ def nest(manifest: Manifest) -> Folder:
     return top
 
 
+class DerivedManifest(dict[str, Node]):
+    """Manifest that was made from another one: comparing the two, or two of one origin, costs what was changed."""
+
+    origin: Manifest
+    touched: frozenset[str]
+    """Paths at which it may differ from its origin."""
+
+
+def derive(manifest: Manifest, changes: Mapping[str, Node | None]) -> DerivedManifest:
+    """Return *manifest* with *changes*: a node for each path, or None where nothing is any more."""
+    after = DerivedManifest(manifest)
+    for path, node in changes.items():
+        if node is None:
+            after.pop(path, None)
+        else:
+            after[path] = node
+    after.origin, touched = _descent(manifest)
+    after.touched = touched.union(changes)
+    return after
+
+
+def _descent(manifest: Manifest) -> tuple[Manifest, frozenset[str]]:
+    if isinstance(manifest, DerivedManifest):
+        return manifest.origin, manifest.touched
+    return manifest, frozenset()
+
+
 def find_differences(old: Manifest, new: Manifest) -> tuple[str, ...]:
     """Return the paths at which two trees differ, sorted."""
-    return tuple(sorted(p for p in old.keys() | new.keys() if old.get(p) != new.get(p)))
+    (origin, touched), (other, also) = _descent(old), _descent(new)
+    if origin is other:
+        return tuple(sorted(path for path in touched | also if old.get(path) != new.get(path)))
+    # Trees that come from each other share their nodes: most are told equal without a look at what is in them.
+    changed = [path for path, node in new.items() if (was := old.get(path)) is not node and was != node]
+    if len(old) - len(new) != -sum(path not in old for path in changed):
+        changed += old.keys() - new.keys()
+    return tuple(sorted(changed))
 
 
-def put(manifest: Manifest, path: str, node: Node | None) -> dict[str, Node]:
+def nest_part(manifest: Manifest, paths: Collection[str]) -> Folder:
+    """Return what *manifest* has at *paths*, as nested folders: with the folders that hold them and are wanted."""
+    part = {path: manifest[path] for path in paths if path in manifest}
+    order = sorted(manifest) if len(part) < len(paths) else []
+    for path in paths:
+        if path not in part:
+            for folder in list_parents(path):
+                place = bisect_left(order, f"{folder}/")
+                holds = place < len(order) and order[place].startswith(f"{folder}/")
+                if folder not in part and (holds or folder in manifest):
+                    part[folder] = EMPTY
+    return nest(part)
+
+
+def put(manifest: Manifest, path: str, node: Node | None) -> DerivedManifest:
     """Return *manifest* with *node* at *path*, or nothing there; folders that fill or empty are kept track of."""
-    after = dict(manifest)
     if node is not None:
-        for folder in list_parents(path):
-            after.pop(folder, None)
-        after[path] = node
-    elif after.pop(path, None) is not None:
-        folder = path.rpartition("/")[0]
-        if folder and not any(other.startswith(folder + "/") for other in after):
-            after[folder] = EMPTY
-    return after
+        return derive(manifest, {**dict.fromkeys(f for f in list_parents(path) if f in manifest), path: node})
+    if path not in manifest:
+        return derive(manifest, {})
+    folder = path.rpartition("/")[0]
+    alone = folder and not any(other.startswith(folder + "/") for other in manifest if other != path)
+    return derive(manifest, {path: None, folder: EMPTY} if alone else {path: None})
 
 
 def overlay(base: Manifest, candidate: Manifest, allowed: Callable[[str], bool]) -> dict[str, Node]:

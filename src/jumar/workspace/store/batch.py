@@ -9,10 +9,11 @@ from pathlib import Path
 from uuid import uuid4
 
 from jumar.errors import Infra
-from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files import safe_paths
 from jumar.workspace.files.trees import Manifest
 from jumar.workspace.store import deltas
 from jumar.workspace.store.lease import PARTS, Lease
+from jumar.workspace.store.recent_trees import RecentTrees
 
 _BATCH = 256
 """Files written before they are synced together: far below the usual limit of open descriptors."""
@@ -26,6 +27,7 @@ class WrittenObjects:
         self.known: set[str] = set()
         self.base: tuple[str, Manifest] | None = None
         """A tree whose manifest is kept whole."""
+        self.recent = RecentTrees()
 
 
 class ObjectBatch:
@@ -71,12 +73,13 @@ class ObjectBatch:
 
     def put_tree(self, manifest: Manifest) -> str:
         """Keep *manifest*, whole or as a difference; the tree's hash."""
-        data = trees.encode(manifest)
+        manifest, data = self._written.recent.encode(manifest)
         digest = sha256(data).hexdigest()
         if not self._is_known(digest) and not self._put_delta(digest, manifest):
             self.put(data)
             self._written.base = (digest, manifest)
         self._seen.add(digest)
+        self._written.recent.add(digest, manifest, data)
         return digest
 
     def _put_delta(self, digest: str, manifest: Manifest) -> bool:
@@ -88,8 +91,10 @@ class ObjectBatch:
         if self._found(name) is not None:
             known = deltas.read_base((self._root / name[:2] / name[2:]).read_bytes())
             return self._found(known) is not None  # what it begins from is wanted as long as it is
-        if self._found(base[0]) is None:
-            return False
+        if not self._is_known(base[0]):
+            if self._found(base[0]) is None:
+                return False
+            self._seen.add(base[0])
         self._write(name, difference)
         return True
 

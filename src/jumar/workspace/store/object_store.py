@@ -11,7 +11,8 @@ from jumar.errors import BadInput, Infra
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.checkout import Checkout
 from jumar.workspace.files.scan import FolderScan
-from jumar.workspace.files.trees import EntryKind, Manifest, Node
+from jumar.workspace.files.stat_cache import StatCache
+from jumar.workspace.files.trees import Manifest
 from jumar.workspace.store import deltas
 from jumar.workspace.store.batch import ObjectBatch, WrittenObjects
 from jumar.workspace.store.clone import Cloner
@@ -87,10 +88,14 @@ class Store:
         Raises:
             Infra: if the object is missing, damaged or no manifest.
         """
+        if (held := self._written.recent.get(tree)) is not None:
+            return held
+        data = self.get(tree)
         try:
-            manifest = trees.decode(self.get(tree))
+            manifest = trees.decode(data)
         except ValueError as fault:
             raise Infra(f"object {tree} in {self.root} is no tree: {fault}") from fault
+        self._written.recent.add(tree, manifest, data)
         if self._written.base is None and (self.root / tree[:2] / tree[2:]).exists():
             self._written.base = (tree, manifest)
         return manifest
@@ -104,23 +109,28 @@ class Store:
             return batch.put_tree(manifest)
 
     def capture(
-        self, folder: Path, limit_bytes: int | None = None, skip: Callable[[str], bool] = lambda _: False
+        self,
+        folder: Path,
+        limit_bytes: int | None = None,
+        skip: Callable[[str], bool] = lambda _: False,
+        cache: StatCache | None = None,
     ) -> str:
         """Keep all that is in *folder*, but for histories, caches and virtual environments; the tree's hash.
 
-        Paths that *skip* names (folders with a slash at their end) are not even read.
+        Paths that *skip* names (folders with a slash at their end) are not even read; files that the *cache* of this
+        folder and store knows are not read again.
 
         Raises:
             BadInput: if something in it cannot be read, is neither file, folder nor link, or it all weighs too much.
             Infra: if the disk refuses.
         """
-        manifest: dict[str, Node] = {}
         batch = ObjectBatch(self.root, self._written)
+        scan = FolderScan(limit_bytes or self.limit_bytes, skip, batch.put, cache)
         with safe_paths.open_root(folder) as top, safe_paths.explain_disk_faults(f"cannot write to {self.root}"), batch:
-            for found in FolderScan(limit_bytes or self.limit_bytes, skip).through(top):
-                digest = "" if found.kind is EntryKind.DIR else batch.put(found.data)
-                manifest[found.path] = Node(found.kind, digest, found.executable)
-            return batch.put_tree(manifest)
+            tree = batch.put_tree(scan.read(top))
+        if cache is not None:
+            cache.keep(scan.manifest)
+        return tree
 
     def materialise(self, tree: str, dest: Path) -> None:
         """Lay *tree* out in *dest*, a new or empty folder. It is not synced: the objects are, and can do it again.
@@ -137,24 +147,36 @@ class Store:
                 raise Infra(f"cannot lay out a tree in {dest}: it is not empty")
             self._align(dest, self.manifest(tree), aligner)
 
-    def align(self, folder: Path, manifest: Manifest, skip: Callable[[str], bool] = lambda _: False) -> None:
+    def align(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        skip: Callable[[str], bool] = lambda _: False,
+        now: Manifest | None = None,
+    ) -> None:
         """Make *folder* equal to *manifest*, byte for byte. What is never part of a tree stays where its folder does.
 
-        So does what *skip* names (folders with a slash at their end): it is not even read.
+        So does what *skip* names (folders with a slash at their end): it is not even read. If *now* is given, which
+        the folder is known to hold, only what differs is looked at.
 
         Raises:
             OSError: if the disk refuses.
             Infra: if the manifest has something beneath what is no folder.
         """
-        self._align(folder, manifest, Checkout(self.get, skip, self._clone))
+        changed = None if now is None else trees.find_differences(now, manifest)
+        if changed is None or changed:
+            self._align(folder, manifest, Checkout(self.get, skip, self._clone), changed)
 
-    def _align(self, folder: Path, manifest: Manifest, aligner: Checkout) -> None:
+    def _align(
+        self, folder: Path, manifest: Manifest, aligner: Checkout, changed: tuple[str, ...] | None = None
+    ) -> None:
         try:
-            wanted = trees.nest(manifest)
+            wanted = trees.nest(manifest) if changed is None else trees.nest_part(manifest, changed)
         except ValueError as fault:
             raise Infra(f"{folder} cannot be laid out: {fault}") from fault
+        within = None if changed is None else frozenset(changed).union(*map(trees.list_parents, changed))
         with safe_paths.open_root(folder) as top:
-            aligner.align(top, wanted)
+            aligner.align(top, wanted, within=within)
 
     def _clone(self, digest: str, target: int, size: int) -> bool:
         return self._cloner.clone(self.root / digest[:2] / digest[2:], target, size)

@@ -70,6 +70,7 @@ class RpcPeer:
             self._waiting = False
         if unable:
             self.side.unable(f"the tests hand over {unable}")
+        self.side.answered()
         if kind == "answer":
             return value
         if type(value) is str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
 from jumar.core.run.reducers.events import FOLDS
 from jumar.core.state import events as ev
-from jumar.core.state.run_state import ConversationCell, IllegalEvent, Phase, RunState
+from jumar.core.state.run_state import ConversationCell, IllegalEvent, Phase, ResultCell, RunState
 from jumar.core.state.test_policy import TestPolicy, Trigger
 
 __all__ = ["TRANSITIONS", "IllegalEvent", "Phase", "RunState", "reduce", "replay"]
@@ -64,8 +64,11 @@ TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
 """Phase -> event -> next phase. None: the event and the state pick it (see `_picked`)."""
 
 
-_SPOKEN = ev.ModelRequest | ev.ModelCall | ev.ActionTaken | ev.Observation | ev.Revert | ev.Refusal
+_SPOKEN = frozenset({ev.ModelRequest, ev.ModelCall, ev.ActionTaken, ev.Observation, ev.Revert, ev.Refusal})
 """Events from which a conversation is rebuilt."""
+
+_IDLE = frozenset({ev.RunStart, ev.Limit, ev.Resume})
+"""Events before which nobody is at work: the first one, and what comes between a stop (or a kill) and the resume."""
 
 
 def reduce(state: RunState, entry: ev.Entry) -> RunState:
@@ -75,23 +78,43 @@ def reduce(state: RunState, entry: ev.Entry) -> RunState:
         IllegalEvent: if the phase does not allow the event; *state* is untouched.
     """
     event = entry.event
+    kind = type(event)
     phase = _next_phase(state, event)
-    # Nobody is at work before the first event, nor between a stop (or a kill) and the resume with its new caps.
-    idle = isinstance(event, ev.RunStart | ev.Limit | ev.Resume)
-    seconds = state.spend.seconds + (0.0 if idle else max(0.0, entry.ts - state.last_ts))
-    state = replace(state, phase=phase, seq=entry.seq, last_ts=entry.ts, spend=replace(state.spend, seconds=seconds))
-    if isinstance(event, _SPOKEN):
-        state = replace(state, conversation=ConversationCell(event, state.conversation))
-    fold = FOLDS.get(type(event))
+    spend, conversation = state.spend, state.conversation
+    if entry.ts > state.last_ts and kind not in _IDLE:
+        spend = replace(spend, seconds=spend.seconds + (entry.ts - state.last_ts))
+    if kind in _SPOKEN:
+        conversation = ConversationCell(event, conversation)
+    state = replace(state, phase=phase, seq=entry.seq, last_ts=entry.ts, spend=spend, conversation=conversation)
+    fold = FOLDS.get(kind)
     return fold(state, event) if fold else state
 
 
 def replay(entries: Iterable[ev.Entry], state: RunState | None = None) -> RunState:
     """Return the state after all *entries*."""
     state = state or RunState()
+    results: list[tuple[ev.Entry, ev.TestRun]] = []
     for entry in entries:
+        event = entry.event
+        # Most events of a long journal are results of tests, and all that follow the first change the same few fields.
+        if type(event) is ev.TestRun and state.phase is Phase.TESTING:
+            results.append((entry, event))
+            continue
+        if results:
+            state, results = _add_results(state, results), []
         state = reduce(state, entry)
-    return state
+    return _add_results(state, results) if results else state
+
+
+def _add_results(state: RunState, results: Sequence[tuple[ev.Entry, ev.TestRun]]) -> RunState:
+    """Reduce *results* of tests, in a verification that has begun, in one step."""
+    seconds, last_ts, cell = state.spend.seconds, state.last_ts, state.runs
+    for entry, run in results:
+        if entry.ts != last_ts:
+            seconds, last_ts = seconds + max(0.0, entry.ts - last_ts), entry.ts
+        cell = ResultCell(run, cell)
+    spend = replace(state.spend, seconds=seconds)
+    return replace(state, seq=results[-1][0].seq, last_ts=last_ts, spend=spend, runs=cell)
 
 
 def _next_phase(state: RunState, event: ev.Event) -> Phase:
