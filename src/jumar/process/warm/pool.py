@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from jumar.child import start
@@ -29,6 +30,9 @@ PROGRAMS: Mapping[str, bool] = {
 
 FORKS = 500
 """A zygote is replaced after so many forks."""
+
+FIRST_OF_ROOM = "--overlay-src"
+"""Argument of bubblewrap before which nothing depends on the room."""
 
 LEARNED = 3
 """Times that the zygotes of a family are replaced because their processes imported more."""
@@ -61,7 +65,7 @@ class Family:
         if old := self.zygotes.pop(another, None):
             old.close()
         limits = compute_default_ceiling()
-        likely = self.expected or Expected("", limits.memory_bytes, limits.processes, view=False)
+        likely = self.expected or Expected("", limits.memory_bytes, limits.processes)
         given = ZygoteStart(self.python, self.env, self.modules, self.plugins, likely.renew())
         self.zygotes[another] = Zygote(given)
         return self.zygotes[another]
@@ -105,7 +109,7 @@ class WarmPool:
         shadow = f"the tree has a module of its own called {min(hidden)}" if hidden else ""
         if reason := zygote.report.refused or shadow or _look_at_sandbox(invocation, wrapped):
             return reason
-        family.expected = zygote.claim(confinement.ceiling, view="--" in wrapped.argv)
+        family.expected = zygote.claim(_expect(confinement, wrapped))
         return zygote, family.expected
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
@@ -144,6 +148,19 @@ class WarmPool:
 def _paths(invocation: Invocation) -> Sequence[str]:
     paths = invocation.config.get("paths", ())
     return [path for path in paths if type(path) is str] if isinstance(paths, list | tuple) else ()
+
+
+def _expect(confinement: Confinement, wrapped: Wrapped) -> Expected:
+    """Return the request of a process in the sandbox that *wrapped* describes."""
+    steps: list[tuple[str, list[str]]] = []
+    words = list(wrapped.argv)
+    while "--" in words:
+        steps, words = bubble.read_steps(words)
+    common = list(takewhile(lambda step: step[0] != FIRST_OF_ROOM, steps))
+    common = common if len(common) < len(steps) else []
+    files = tuple(content.hex() for content in wrapped.files) if common else ()
+    limits = confinement.ceiling
+    return Expected("", limits.memory_bytes, limits.processes, bool(steps), tuple(common), files)
 
 
 def _look_at_sandbox(invocation: Invocation, wrapped: Wrapped) -> str:

@@ -22,7 +22,6 @@ import msgspec
 from jumar.child import start
 from jumar.child.warm import messages
 from jumar.process.launch import Launch, hold
-from jumar.process.limits import ResourceLimits
 
 START_SECONDS = 30.0
 """A zygote that takes longer is given up."""
@@ -57,8 +56,12 @@ class Expected(msgspec.Struct, frozen=True):
     nonce: str
     memory_bytes: int
     processes: int
-    view: bool
+    view: bool = False
     """True if its sandbox has a view of its own, as bubblewrap makes it."""
+    steps: tuple[tuple[str, list[str]], ...] = ()
+    """Arguments that begin the view, and are the same for every room."""
+    files: tuple[str, ...] = ()
+    """Contents of the files that they name, as hexadecimal digits."""
 
     def renew(self) -> Expected:
         """Return the same for the request after it."""
@@ -177,11 +180,11 @@ class Zygote:
         self.close()
         return None
 
-    def claim(self, limits: ResourceLimits, *, view: bool) -> Expected:
-        """Return what a request with *limits* is to be: the one that a process is ready for, or another one."""
+    def claim(self, wanted: Expected) -> Expected:
+        """Return *wanted* as the request that a process is ready for, or as another one."""
         self.forks += 1
-        wanted = Expected(self._expected.nonce, limits.memory_bytes, limits.processes, view)
-        return wanted if wanted == self._expected else wanted.renew()
+        same = msgspec.structs.replace(wanted, nonce=self._expected.nonce)
+        return same if same == self._expected else wanted.renew()
 
     def close(self) -> None:
         """End it. What it forked goes on, and ends with its own lifeline."""
