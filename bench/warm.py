@@ -61,7 +61,7 @@ class Measured:
 
     async def score(self) -> None:
         """Run `jumar score`, from the start of its process to its end."""
-        argv = [sys.executable, "-m", "jumar", "score", ".", "--python", self.python, "--quiet"]
+        argv = [str(Path(sys.executable).with_name("jumar")), "score", ".", ".", "--python", self.python, "--quiet"]
         folder = self.subject.folder / "files"
         subprocess.run(argv, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: ASYNC221, S603  it is alone
 

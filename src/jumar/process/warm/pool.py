@@ -11,6 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from jumar.child import start
+from jumar.child.analysis import warnings_main
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main, probe_main
 from jumar.child.two_process import product_main, tests_plugin
@@ -25,6 +26,7 @@ PROGRAMS: Mapping[str, bool] = {
     tests_plugin.__name__: True,
     product_main.__name__: False,
     probe_main.__name__: False,
+    warnings_main.__name__: False,
 }
 """Programs that can be forked, and whether pytest and its plug-ins belong into their zygote."""
 
@@ -36,6 +38,9 @@ FIRST_OF_ROOM = "--overlay-src"
 
 LEARNED = 3
 """Times that the zygotes of a family are replaced because their processes imported more."""
+
+UNPAID = 2
+"""Processes without pytest that are started before there is a zygote for them: its start costs as much."""
 
 KEPT = 8
 """Most zygotes that are kept at a time; the one that was used the longest time ago goes."""
@@ -56,6 +61,7 @@ class Family:
     """Installed modules that the processes were seen to import."""
     zygotes: dict[bool, Zygote] = field(default_factory=dict)
     learned: int = 0
+    requests: int = 0
 
     expected: Expected | None = None
     """The last request."""
@@ -92,6 +98,11 @@ class WarmPool:
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return
+        family.requests += 1
+        if family.requests <= (0 if family.plugins else UNPAID):
+            return
+        if not family.zygotes and family.plugins:  # the first runs and the confirmations of a green: both at once
+            family.start(another=not confinement.another)
         zygote = family.zygotes.get(confinement.another)
         if zygote is None or zygote.dead or zygote.forks >= FORKS or zygote.stamp != read_stamp(zygote.report.files):
             zygote = family.start(another=confinement.another)
@@ -103,7 +114,9 @@ class WarmPool:
         if isinstance(family, str):
             return family
         zygote = family.zygotes.get(confinement.another)
-        if zygote is None or not zygote.ready:
+        if zygote is None:
+            return "one of the first of its kind"
+        if not zygote.ready:
             return "the zygote did not get ready"
         hidden = set(zygote.report.names) & list_room_names(confinement.room, _paths(invocation))
         shadow = f"the tree has a module of its own called {min(hidden)}" if hidden else ""
