@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv, from nothing but Python >= 3.11, git and a package registry.
-.PHONY: demo test fast prove lint bench docs clean
+.PHONY: demo test fast prove lint bench bench-long docs clean
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
@@ -94,20 +94,26 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
-bench: $(READY) $(BROWSER)/.ready $(RAY)
-	@test -n "$(DATA)" || { echo "make bench needs real tasks: make bench DATA=DIR (index.json, tasks/, solutions/)"; exit 2; }
+# Measures, and fails on nothing: `make bench ONLY=journal,start`, `make bench-journal`. Under 15 minutes.
+bench: $(READY) $(BARE)
+	@$(COMPILED)
+	$(BIN)/python bench/run.py $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS))
+
+bench-%: $(READY) $(BARE)
+	@$(COMPILED)
+	$(BIN)/python bench/run.py --only=$*
+
+# What takes long, or needs real tasks, a browser or Ray.
+bench-long: $(READY) $(BROWSER)/.ready $(RAY)
+	@test -n "$(DATA)" || { echo "make bench-long needs real tasks: make bench-long DATA=DIR (index.json, tasks/, solutions/)"; exit 2; }
 	$(BIN)/python bench/repair.py --data=$(DATA)
 	$(BIN)/python bench/prompts.py --data=$(DATA)
 	$(BIN)/python bench/footer.py
-	$(BIN)/python bench/hook.py
-	$(BIN)/python bench/cost.py
-	$(BIN)/python bench/flat.py
-	$(BIN)/python bench/start.py
 	$(BIN)/python bench/cheats.py
 	$(BIN)/python bench/ratchet.py --data=$(DATA)
-	$(BIN)/python bench/concurrency.py
 	$(BIN)/python bench/scale.py --data=$(DATA)
 	$(BIN)/python bench/report.py
+	$(BIN)/python bench/disk.py
 
 docs: $(READY)
 	$(BIN)/python docs/draw_kernel.py --write

@@ -1,4 +1,4 @@
-"""Measures how near many rollouts at once come to what the machine allows: `python bench/concurrency.py`.
+"""Measures how near many rollouts at once come to what the machine allows: `make bench ONLY=concurrency`.
 
 64 rollouts, all at once, of five model calls of 200 ms and three verifications each, through `jumar batch` and a real
 server on loopback. The bound is the longer of one rollout's model time and the processor time that a plain `pytest` run
@@ -7,7 +7,6 @@ of the same tests needs for all verifications, divided by the cores. It is measu
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -23,7 +22,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from frame import Figure, median_of
+
 LATENCY_SECONDS = 0.2
+ROLLOUTS = 64
 CALLS, VERIFICATIONS = 5, 3
 """Of each rollout: it looks, writes, looks, writes and ends; the untouched tree and two writes are judged."""
 
@@ -104,14 +106,10 @@ def measure_plain(python: str, task: Path) -> list[float]:
     return [measure_children(argv, task)[1] for _ in range(PLAIN_RUNS)]
 
 
-def main() -> None:
-    """Print the bound, the time, and their ratio."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rollouts", type=int, default=64)
-    parser.add_argument("--sandbox", default="auto")
-    asked = parser.parse_args()
+def measure(_rounds: int) -> Iterator[Figure]:
+    """Yield how many times the bound the rollouts took, and what else it came to; one round takes most of a minute."""
     python = str(PYTHON if PYTHON.is_file() else sys.executable)
-    cores, count = len(os.sched_getaffinity(0)), asked.rollouts
+    cores = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as name, serve() as server:
         task = Path(name) / "task"
         task.mkdir()
@@ -119,26 +117,20 @@ def main() -> None:
         (task / "test_gcd.py").write_text(TESTS)
         plain = measure_plain(python, task)
         argv = [
-            sys.executable, "-m", "jumar.cli.main", "batch", str(task), "--rollouts", str(count),
-            "--concurrency", str(count), "--model", "openai:simulated",
+            sys.executable, "-m", "jumar.cli.main", "batch", str(task), "--rollouts", str(ROLLOUTS),
+            "--concurrency", str(ROLLOUTS), "--model", "openai:simulated",
             "--base-url", f"http://127.0.0.1:{server.server_port}/v1", "--agent", "driver", "--test-policy", "on_write",
-            "--gate", "off", "--confirm", "0", "--no-verdict-cache", "--sandbox", asked.sandbox, "--python", python,
+            "--gate", "off", "--confirm", "0", "--no-verdict-cache", "--python", python,
             "--campaign", str(Path(name) / "campaign"), "-q",
         ]  # fmt: skip
         seconds, processor = measure_children(argv, Path(name))
         plain += measure_plain(python, task)
         runs = [json.loads(p.read_text()) for p in (Path(name) / "campaign").glob("runs/*/result.json")]
     done = sum(run["stop"] == "final" and run["test_runs"] + run["baseline_runs"] == VERIFICATIONS for run in runs)
-    tests, models = median(plain) * VERIFICATIONS * count / cores, CALLS * LATENCY_SECONDS
-    bound = max(tests, models)
-    print(f"{done} of {count} rollouts ended as planned, {server.calls} model calls")
-    print(f"bound {bound:.1f} s: model time {models:.1f} s, plain test runs {tests:.1f} s on {cores} cores")
-    busy = processor / seconds / cores
-    print(f"took {seconds:.1f} s, {seconds / bound:.2f} times the bound; processors busy {busy:.0%}")
-    print(
-        f"processor time of a verification: {processor / (VERIFICATIONS * count) / median(plain):.2f} plain test runs"
-    )
-
-
-if __name__ == "__main__":
-    main()
+    bound = max(median(plain) * VERIFICATIONS * ROLLOUTS / cores, CALLS * LATENCY_SECONDS)
+    yield median_of("rollouts that ended as planned, of 64", [float(done)], "", "more")
+    yield median_of("64 rollouts at once", [seconds], "s")
+    yield median_of("64 rollouts against the bound", [seconds / bound], "x")
+    yield median_of("cores busy meanwhile", [100 * processor / seconds / cores], "%", "more")
+    each = processor / (VERIFICATIONS * ROLLOUTS) / median(plain)
+    yield median_of("processor time of a verification, in plain test runs", [each], "x")

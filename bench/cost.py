@@ -1,47 +1,36 @@
 """What a verdict costs: plain pytest, a feedback verification in each tier, the acceptance of a green, in turns.
 
-Run as `python bench/cost.py [--rounds N] [--where]`. All kinds of run take turns, round by round, so that a busy
-machine slows them alike; the table gives medians, by the clock and of the processors. `--where` says where the time of
-one verification goes. The bounds: a feedback verification takes at most 1.15 times a plain run or 60 ms more, an
-acceptance at most 8 plain runs.
+Run as `make bench ONLY=cost`. All kinds of run take turns, round by round, so that a busy machine slows them alike.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 import anyio
 
-from jumar.child.commands import check_main
+from frame import Figure, median_of, ratio_of
 from jumar.core.state.settings import Suite
 from jumar.errors import BadInput
-from jumar.ports import Invocation, Sandbox
-from jumar.process.child_process import run_confined
-from jumar.process.launch import Confinement
-from jumar.process.room import lay_out
+from jumar.ports import Sandbox
 from jumar.runners.pytest import PytestRunner
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 
-ROUNDS = 15
 CONFIRM = 3
 """As `jumar run` has it."""
-
-FEEDBACK, MORE_MS, ACCEPTANCE = 1.15, 60.0, 8.0
-"""The bounds."""
 
 
 def tiny() -> dict[str, str]:
@@ -127,9 +116,6 @@ class Subject:
         done = await verifier.verify(self.tree, {}, control="")
         if not done.verdict.green:
             raise SystemExit(f"not green in {tier}: {done.verdict.void or done.verdict.red_ids[:3]}")
-        self.said[tier, confirm] = f"{done.executions} runs, grade {done.grade}"
-
-    said: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def ways(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """What is measured, by name."""
@@ -149,11 +135,6 @@ class Taken(NamedTuple):
     """Of the processors, by jumar and all that it started."""
 
 
-def median_of(some: Sequence[Taken]) -> Taken:
-    """The median by either measure."""
-    return Taken(median(t.ms for t in some), median(t.cpu_ms for t in some))
-
-
 async def timed(step: Callable[[], Awaitable[object]]) -> Taken:
     """What *step* takes."""
     before, started = spent(), time.perf_counter()
@@ -167,8 +148,8 @@ def spent() -> float:
     return sum(u.ru_utime + u.ru_stime for u in used)
 
 
-async def measured(subject: Subject, rounds: int) -> dict[str, Taken]:
-    """The median of each way."""
+async def measured(subject: Subject, rounds: int) -> dict[str, list[Taken]]:
+    """All rounds of each way, in turns."""
     ways = subject.ways()
     taken: dict[str, list[Taken]] = {name: [] for name in ways}
     for turn in range(rounds + 1):
@@ -176,86 +157,29 @@ async def measured(subject: Subject, rounds: int) -> dict[str, Taken]:
             took = await timed(way)
             if turn:  # the first round warms the caches of the disk, and teaches the acceptance the suite
                 taken[name].append(took)
-    return {name: median_of(some) for name, some in taken.items()}
+    return taken
 
 
-def shown(name: str, medians: Mapping[str, Taken], said: Mapping[tuple[str, int], str]) -> bool:
-    """Print the rows of one suite; whether all bounds hold."""
-    plain, held = medians["plain"], True
-    print(f"{name}: plain pytest {plain.ms:.0f} ms, {plain.cpu_ms:.0f} ms of the processors")
-    for way, took in medians.items():
-        kind, _, tier = way.partition(" ")
-        if kind == "plain":
-            continue
-        ratio, more = took.ms / plain.ms, took.ms - plain.ms
-        within = ratio <= ACCEPTANCE if kind == "acceptance" else ratio <= FEEDBACK or more <= MORE_MS
-        held = held and within
-        note = said[tier, CONFIRM] if kind == "acceptance" else ""
-        cpu = f"processors {took.cpu_ms:6.0f} ms  x {took.cpu_ms / plain.cpu_ms:5.2f}"
-        print(
-            f"  {way:15} {took.ms:6.0f} ms  x {ratio:5.2f}  {more:+6.0f} ms  {cpu}  {'' if within else 'OVER '}{note}"
-        )
-    return held
+def measure(rounds: int) -> Iterator[Figure]:
+    """Yield what a verdict costs, in times of a plain run of pytest."""
+    taken = anyio.run(measure_all, max(rounds // 3, 3))
+    for name, ways in taken.items():
+        yield median_of(f"plain pytest, {name}", [took.ms for took in ways["plain"]], "ms")
+        for way, some in ways.items():
+            if way != "plain":
+                yield ratio_of(f"{way}, {name}", [took.ms for took in some], [took.ms for took in ways["plain"]])
 
 
-async def where(subject: Subject, rounds: int) -> None:
-    """Print where the time of one verification goes: each step alone, as the verifier does it."""
-    python = sys.executable
-    nothing = Invocation(argv=(python, "-I", "-S", "-B", check_main.__file__), config={"command": ":"})
-    store, rooms = Store(subject.folder / "objects"), subject.folder / "rooms"
-    steps: dict[str, list[Taken]] = {}
-
-    async def noted(name: str, step: Callable[[], Awaitable[object]]) -> None:
-        steps.setdefault(name, []).append(await timed(step))
-
-    async def started_with(*options: str) -> None:
-        subprocess.run([python, *options], check=True)  # noqa: ASYNC221, S603  it is alone
-
-    async def laid() -> None:
-        async with lay_out(store, subject.tree, rooms):
-            pass
-
-    async def held(tier: str) -> None:
-        async with lay_out(store, subject.tree, rooms) as room:
-            confinement = Confinement(room=room, seconds=20.0, sandbox=subject.sandboxes[tier])
-            async with run_confined(nothing, confinement) as child:
-                while await child.receive() is not None:
-                    pass
-
-    for _ in range(rounds):
-        await noted("start of python -I -S", lambda: started_with("-I", "-S", "-B", "-c", "pass"))
-        await noted("start of python -I", lambda: started_with("-I", "-B", "-c", "pass"))
-        await noted("the same, and import pytest", lambda: started_with("-I", "-B", "-c", "import pytest"))
-        await noted("a room laid out and removed", laid)
-        for tier in subject.sandboxes:
-            await noted(f"a command that does nothing, in {tier}", lambda tier=tier: held(tier))  # type: ignore[misc]
-    for name, some in steps.items():
-        took = median_of(some)
-        print(f"  {name:42} {took.ms:6.1f} ms  processors {took.cpu_ms:6.1f} ms")
-
-
-async def main(rounds: int, *, explain: bool) -> bool:
-    """Measure every suite; whether all bounds hold."""
-    held = True
+async def measure_all(rounds: int) -> dict[str, dict[str, list[Taken]]]:
+    """Measure every suite in every way and tier."""
+    found = {}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         sandboxes: dict[str, Sandbox] = {"S0": Unconfined()}
-        try:
+        with suppress(BadInput):  # there is no S3 here
             sandboxes["S3"] = await choose_sandbox("S3", SandboxSurroundings(place, dict(os.environ)), unattended=False)
-        except BadInput as missing:
-            print(f"S3 is not measured: {missing}")
         for number, (name, files) in enumerate(SUITES.items()):
             subject = Subject(place / str(number), files(), sandboxes)
             await subject.prepare()
-            held = shown(name, await measured(subject, rounds), subject.said) and held
-            if explain:
-                await where(subject, rounds)
-    return held
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--where", action="store_true")
-    given = parser.parse_args()
-    sys.exit(0 if anyio.run(lambda: main(given.rounds, explain=given.where)) else 1)
+            found[name] = await measured(subject, rounds)
+    return found

@@ -1,23 +1,23 @@
 """The cost of a turn, early and late in a long run: it may not grow with what was said before.
 
-Run as `python bench/flat.py [--turns N] [--rounds N]`. A run of the driver with a scripted model and the shipped fake
-verifier reads and writes turn by turn, on a disk in memory where there is one. Three figures: the whole turn (kernel,
-shell, journal, workspace, conversation); that, and what a provider's model does with each prompt before its client
-takes over (the worst case, the prompt in the client's words, the digest of a recording); and the same journal folded
-again with nothing but the core, the agent and its conversation. Each is the processor time of a turn, around turn 100
-and around the last turn, as median and as mean (the mean has the garbage collector in it); the table gives the medians
-of several rounds. The bound: a late turn costs at most 1.5 times an early one.
+Run as `make bench ONLY=flat`. A run of the driver with a scripted model and the shipped fake verifier reads and writes
+turn by turn, on a disk in memory where there is one. Three figures: the whole turn (kernel, shell, journal, workspace,
+conversation); that, and what a provider's model does with each prompt before its client takes over (the worst case, the
+prompt in the client's words, the digest of a recording); and the same journal folded again with nothing but the core,
+the agent and its conversation. Each is the processor time of a turn, around turn 100 and around the last turn.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
 from typing import NamedTuple
+
+from frame import Figure, median_of, ratio_of
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
@@ -37,9 +37,7 @@ from support.worlds.run_world import program
 EARLY, WINDOW = 100, 50
 """The early turn, and how many turns on either side of a place are taken together."""
 
-TURNS, ROUNDS = 2000, 3
-
-BOUND = 1.5
+TURNS = 2000
 
 
 class Cost(NamedTuple):
@@ -128,43 +126,19 @@ def _added(one: Cost, other: Cost) -> Cost:
     return Cost(one.median + other.median, one.mean + other.mean)
 
 
-def shown(name: str, pairs: list[Pair], count: int) -> bool:
-    """Print one figure; whether the bound holds."""
-    ratios = [
-        median(getattr(pair.late, which) / getattr(pair.early, which) for pair in pairs) for which in Cost._fields
-    ]
-    early, late = (
-        Cost(median(getattr(p, at).median for p in pairs), median(getattr(p, at).mean for p in pairs))
-        for at in Pair._fields
-    )
-    held = all(ratio <= BOUND for ratio in ratios)
-    print(
-        f"{name:12} turn {EARLY}: {early.median:6.3f} ms (mean {early.mean:6.3f})   "
-        f"turn {count}: {late.median:6.3f} ms (mean {late.mean:6.3f})   "
-        f"x {ratios[0]:4.2f} (mean x {ratios[1]:4.2f}){'' if held else '  OVER'}"
-    )
-    return held
-
-
-def main(count: int, rounds: int) -> bool:
-    """Measure both figures; whether the bound holds for both."""
-    wholes, folds, prompts = list[Pair](), list[Pair](), list[Pair]()
-    for _ in range(rounds):
+def measure(rounds: int) -> Iterator[Figure]:
+    """Yield the cost of a late turn, and how many times that of an early one it is."""
+    pairs: dict[str, list[Pair]] = {"whole turn": [], "turn with prompt": [], "core alone": []}
+    for _ in range(max(rounds // 3, 1)):
         with swift() as folder:
-            story = made(folder, count)
-            wholes.append(whole(story, count))
+            story = made(folder, TURNS)
+            turn = whole(story, TURNS)
             entries = story.world.entries()
-            folds.append(folded(made(folder / "again", 1), entries, count))
-            prompts.append(prepared(made(folder / "prompts", 1), entries, count))
-    both = [Pair(*map(_added, one, other)) for one, other in zip(wholes, prompts, strict=True)]
-    figures = {"whole turn": wholes, "with prompt": both, "core alone": folds}
-    held = [shown(name, pairs, count) for name, pairs in figures.items()]
-    return all(held)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=TURNS)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    given = parser.parse_args()
-    sys.exit(0 if main(given.turns, given.rounds) else 1)
+            prompt = prepared(made(folder / "prompts", 1), entries, TURNS)
+            pairs["whole turn"].append(turn)
+            pairs["turn with prompt"].append(Pair(*map(_added, turn, prompt)))
+            pairs["core alone"].append(folded(made(folder / "again", 1), entries, TURNS))
+    for name, some in pairs.items():
+        late, early = ([getattr(pair, at).median for pair in some] for at in ("late", "early"))
+        yield median_of(f"{name}, turn {TURNS}", late, "ms")
+        yield ratio_of(f"{name}, turn {TURNS} against turn {EARLY}", late, early)

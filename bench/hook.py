@@ -1,6 +1,6 @@
 """What the hooks cost: the quick look against `python -c pass`, and comparing trees in a repository of 5,000 files.
 
-Run as `python bench/hook.py`. The first part is given as a ratio, since it is mostly the start of an interpreter.
+Run as `make bench ONLY=hook`. The first part is given as a ratio, since it is mostly the start of an interpreter.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 
 import jumar.child.hook.hook_fast
+from frame import Figure, Way, interleave, median_of, milliseconds, ratio_of
 from jumar.child.hook.ruling import PRE
 from jumar.workspace.git_ignored import read_ignored
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
 
 FAST = Path(jumar.child.hook.hook_fast.__file__)
-ROUNDS = 40
 FILES = 5_000
 FOLDER_SIZE = 50
 
@@ -59,53 +58,36 @@ def event(root: Path, tool: str, **given: object) -> bytes:
     return json.dumps({**common, "tool_name": tool, "tool_input": given}).encode()
 
 
-def timed(argvs: Mapping[str, tuple[list[str], bytes]], environ: Mapping[str, str]) -> dict[str, float]:
-    """Name -> median milliseconds; the programs take turns, so that all see the same machine."""
-    took: dict[str, list[float]] = {name: [] for name in argvs}
-    for _ in range(ROUNDS):
-        for name, (argv, sent) in argvs.items():
-            start = perf_counter()
-            subprocess.run(argv, input=sent, capture_output=True, check=True, env=environ)  # noqa: S603  ours
-            took[name].append((perf_counter() - start) * 1000)
-    return {name: median(times) for name, times in took.items()}
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """How long *work* takes."""
-    start = perf_counter()
-    work()
-    return perf_counter() - start
-
-
-def main() -> None:
-    """Print both tables."""
+def measure(rounds: int) -> Iterator[Figure]:
+    """Yield what a host waits for, as times of `python -c pass`, and what reading the repository takes."""
     with tempfile.TemporaryDirectory() as folder:
         root = repository(Path(folder).resolve() / "repo", FILES)
         session(root, FILES // 5)
-        hook = [sys.executable, "-I", "-S", str(FAST), PRE, "10"]
-        file, other = str(root / "src/p0/m0.py"), str(root / "src/p0/m1.py")
         environ = {**os.environ, "CLAUDE_PROJECT_DIR": str(root)}
         environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        took = timed(
-            {
-                "python -c pass": ([sys.executable, "-c", "pass"], b""),
-                "a reading tool": (hook, event(root, "Read", file_path=file)),
-                "an edit, let through": (hook, event(root, "Edit", file_path=file, old_string="a", new_string="b")),
-                "an edit, refused": (hook, event(root, "Edit", file_path=other, old_string="a", new_string="b")),
-                "a shell command": (hook, event(root, "Bash", command="cd src && grep -rn 'x' . | head -3")),
-            },
-            environ,
-        )
-        for name, milliseconds in took.items():
-            print(f"{name:<22}{milliseconds:6.1f} ms  {milliseconds / took['python -c pass']:.2f}")
+        file, other = str(root / "src/p0/m0.py"), str(root / "src/p0/m1.py")
+        asked = {
+            "a reading tool": event(root, "Read", file_path=file),
+            "an edit, let through": event(root, "Edit", file_path=file, old_string="a", new_string="b"),
+            "an edit, refused": event(root, "Edit", file_path=other, old_string="a", new_string="b"),
+            "a shell command": event(root, "Bash", command="cd src && grep -rn 'x' . | head -3"),
+        }
+        hook = [sys.executable, "-I", "-S", str(FAST), PRE, "10"]
+        ways: dict[str, Way] = {name: partial(run, hook, sent, environ) for name, sent in asked.items()}
+        ways["nothing"] = partial(run, [sys.executable, "-c", "pass"], b"", environ)
+        taken = interleave(ways, 4 * rounds)
+        for name in asked:
+            yield ratio_of(f"{name}, against python -c pass", taken[name], taken["nothing"])
         rule = read_ignored(root, os.environ)
-        workspace = Workspace(root, Store(root.parent / "objects"), rule.skip())
-        first, again = seconds(workspace.capture), seconds(workspace.capture)
-        later = Workspace(root, Store(root.parent / "objects"), rule.skip())
-        new = seconds(later.capture)
-        print(f"{FILES} files: first tree {first:.2f} s, again {again:.2f} s, in a new process {new:.2f} s")
-        print(f"what git ignores: {seconds(lambda: read_ignored(root, os.environ)):.3f} s")
+
+        def read_anew() -> None:
+            Workspace(root, Store(root.parent / "objects"), rule.skip()).capture()
+
+        taken = interleave({"tree": read_anew, "rules": lambda: read_ignored(root, os.environ)}, rounds)
+        yield median_of(f"the tree of {FILES} files, in a new process", milliseconds(taken["tree"]), "ms")
+        yield median_of("what git ignores there", milliseconds(taken["rules"]), "ms")
 
 
-if __name__ == "__main__":
-    main()
+def run(argv: list[str], sent: bytes, environ: Mapping[str, str]) -> None:
+    """Run *argv* as a host runs a hook."""
+    subprocess.run(argv, input=sent, capture_output=True, check=True, env=environ)  # noqa: S603  ours

@@ -1,16 +1,13 @@
 """What jumar adds to a verdict: `jumar score` of one trivial test beside the same `python -m pytest`.
 
-Run as `python bench/start.py [--rounds N]`. Both run the same test with the same interpreter, once that of a virtual
+Run as `make bench ONLY=start`. Both run the same test with the same interpreter, once that of a virtual
 environment with nothing but pytest in it and once jumar's own, where pytest has plug-ins to load. All of it takes
-turns, round by round; the table gives medians. *First* is a start that knows nothing of the sandbox and runs its
-self-test.
-The bound: with `--confirm 0`, a score takes at most 2.5 times the processor time of pytest (user and system, all
-processes). Beside it stands what the status line of a terminal costs: the same score on a pseudo-terminal.
+turns, round by round. *First* is a start that knows nothing of the sandbox and runs its
+self-test; *terminal* is one on a pseudo-terminal, with its status line. Processor time is that of all processes.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import pty
 import resource
@@ -18,13 +15,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
-ROUNDS = 9
-BOUND = 2.5
+from frame import Figure, interleave, median_of, ratio_of
+
+BARE = Path(__file__).resolve().parent.parent / ".venv" / "bare" / "bin" / "python"
 
 TASK = {
     "app.py": "def double(n):\n    return 2 * n\n",
@@ -67,34 +64,13 @@ def ways(python: str, place: Path, env: Mapping[str, str]) -> dict[str, Callable
     return {
         "pytest": lambda: timed([python, "-m", "pytest", "-q", "-p", "no:cacheprovider"], env, place / "candidate"),
         "score": lambda: timed(score, env, place),
-        "score -q": lambda: timed([*score, "-q"], env, place),
         "score, terminal": lambda: timed(score, env, place, terminal=True),
         "score, first": first,
     }
 
 
-def measured(python: str, place: Path, rounds: int) -> bool:
-    """Print the table for *python*; whether the bound holds."""
-    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "XDG_CACHE_HOME")}
-    env |= {"HOME": str(place / "home"), "TERM": "xterm"}
-    kinds = ways(python, place, env)
-    taken: dict[str, list[Taken]] = {name: [] for name in kinds}
-    for turn in range(rounds + 1):
-        for name, way in kinds.items():
-            took = way()
-            if turn:  # the first round warms the caches of the disk
-                taken[name].append(took)
-    plain = median(t.cpu for t in taken["pytest"])
-    for name, some in taken.items():
-        cpu, clock = median(t.cpu for t in some), median(t.clock for t in some)
-        ratio = median(t.cpu / p.cpu for t, p in zip(some, taken["pytest"], strict=True))
-        over = "  OVER" if name == "score" and ratio > BOUND else ""
-        print(f"  {name:16} {cpu:6.0f} ms of the processors  x {ratio:4.2f}   {clock:6.0f} ms{over}")
-    return median(t.cpu for t in taken["score"]) <= BOUND * plain
-
-
-def main(rounds: int) -> bool:
-    """Measure both interpreters; whether the bound holds for both."""
+def measure(rounds: int) -> Iterator[Figure]:
+    """Yield the figures of both interpreters."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for name, files in (("task", TASK), ("candidate", CANDIDATE)):
@@ -102,18 +78,24 @@ def main(rounds: int) -> bool:
             for path, text in files.items():
                 (place / name / path).write_text(text)
         (place / "home").mkdir(mode=0o700)
-        subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)  # noqa: S603  ours
-        bare = str(place / "venv" / "bin" / "python")
-        subprocess.run([bare, "-m", "pip", "install", "--quiet", "pytest"], check=True, stderr=subprocess.DEVNULL)  # noqa: S603  ours
-        held = []
-        for name, python in (("a venv with pytest alone", bare), ("jumar's own", sys.executable)):
-            print(name)
-            held.append(measured(python, place, rounds))
-    return all(held)
+        env = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "XDG_CACHE_HOME")}
+        env |= {"HOME": str(place / "home"), "TERM": "xterm"}
+        for where, python in (("bare venv", BARE), ("jumar's venv", Path(sys.executable))):
+            if python.is_file():
+                yield from measure_with(where, str(python), (place, env), rounds)
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    given = parser.parse_args()
-    sys.exit(0 if main(given.rounds) else 1)
+def measure_with(where: str, python: str, around: tuple[Path, Mapping[str, str]], rounds: int) -> Iterator[Figure]:
+    """Yield the figures of the interpreter *python*."""
+    taken: dict[str, list[Taken]] = {}
+
+    def noting(name: str, way: Callable[[], Taken]) -> Callable[[], None]:
+        return lambda: taken.setdefault(name, []).append(way())
+
+    interleave({name: noting(name, way) for name, way in ways(python, *around).items()}, rounds)
+    plain = taken["pytest"][1:]
+    yield median_of(f"pytest, one test, {where}", [t.clock for t in plain], "ms")
+    for name in ("score", "score, terminal", "score, first"):
+        some = taken[name][1:]
+        yield ratio_of(f"{name}, processors, {where}", [t.cpu for t in some], [t.cpu for t in plain])
+        yield ratio_of(f"{name}, wall time, {where}", [t.clock for t in some], [t.clock for t in plain])

@@ -46,7 +46,8 @@ class Kernel(Stoppable):
             effect = next_effect(self.state, self.agent, self._halt)
             self.watch(self.state, effect)
             try:
-                self.record(events := await self._perform(effect))
+                events = await self._perform(effect)
+                self._believe(await self.journal.commit(events, self.shell.clock()) if events else ())
                 if isinstance(effect, Await) and not events and self._halt is None:
                     break  # the host has left; the run stays open
             except JumarError as broken:
@@ -60,7 +61,9 @@ class Kernel(Stoppable):
 
     def record(self, events: Sequence[Event]) -> None:
         """Put the events of one effect on disk, then believe them."""
-        entries = self.journal.append(events, self.shell.clock()) if events else ()
+        self._believe(self.journal.append(events, self.shell.clock()) if events else ())
+
+    def _believe(self, entries: Sequence[Entry]) -> None:
         self.state = replay(entries, self.state)
         self.shell.recorded(entries, self.state)
         self.heard(entries)

@@ -33,7 +33,8 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput, Infra
 from jumar.journal.ledger import Caps, LedgerAccount, SqliteLedger
-from jumar.journal.writer import EVENTS, Journal, hold_still, read_journal
+from jumar.journal.lock import hold_still
+from jumar.journal.writer import EVENTS, Journal, read_journal
 from jumar.kernel import Kernel
 from jumar.ports import Answer, Ask
 from jumar.runtime.effect_runner import EffectRunner

@@ -325,6 +325,17 @@ def test_installed_modules_are_learned_and_a_tree_that_hides_one_is_not_forked(t
 
 
 @pytest.mark.slow
+def test_what_a_candidate_imports_is_no_word_to_a_later_run(tmp_path: Path, pool: WarmPool) -> None:
+    court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
+    assert judge(court, GOOD, starts).verdict.green
+
+    told = {**GOOD, "app.py": "import packaging.licenses\n" + GOOD["app.py"]}
+    assert judge(court, told, starts).verdict.green
+
+    assert not [family.modules for family in pool.families if "packaging.licenses" in family.modules]
+
+
+@pytest.mark.slow
 def test_a_fork_that_says_otherwise_switches_forks_off_for_the_run(tmp_path: Path, pool: WarmPool) -> None:
     test = """import os
 from pathlib import Path

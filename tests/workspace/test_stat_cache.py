@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.scan import FolderScan
-from jumar.workspace.files.stat_cache import StatCache
+from jumar.workspace.files.stat_cache import StatCache, read_clock
 from jumar.workspace.files.trees import EntryKind, Node
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
@@ -284,3 +284,14 @@ def test_what_was_written_in_the_tick_of_the_reading_is_not_remembered(tmp_path:
                 cache.note("a.py", os.fstat(fd), node)
             cache.keep({"a.py": node})
             assert bool(cache.files) == old
+
+
+def test_only_file_systems_that_were_looked_at_are_trusted(tmp_path: Path) -> None:
+    """An overlay keeps no count of those who mapped a file and closed it."""
+    mounts = tmp_path / "mounts"
+    with safe_paths.open_root(tmp_path) as top:
+        device = os.fstat(top).st_dev
+        known = read_clock(top)[1] != 0
+        for kind in ("ext4", "overlay", "tmpfs", "fuse.x", "nfs4"):
+            mounts.write_text(f"22 1 {os.major(device)}:{os.minor(device)} / / rw - {kind} /dev/x rw\n")
+            assert (read_clock(top, mounts)[1] != 0) == (known and kind == "ext4")

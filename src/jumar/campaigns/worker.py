@@ -31,6 +31,7 @@ from jumar.campaigns.standing import Progress, read_standing
 from jumar.core.run.effects import Halt
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, Infra
+from jumar.journal.group_commit import GroupCommit
 from jumar.kernel import Kernel
 from jumar.runs.judging.shared_judging import CoreLimit, SharedJudging
 from jumar.runs.judging.verdict_store import VerdictStore
@@ -86,6 +87,7 @@ class Worker:
         self._rollouts = {rollout.name: rollout for rollout in list_rollouts(parts.plan)}
         self._open: dict[str, OpenRollout] = {}
         self._stop: Halt | None = None
+        self._commits = GroupCommit()
 
     async def serve(self, orders: AsyncIterable[bytes]) -> None:
         """Carry out *orders*, one in a line, until there are no more; then halt what is still at work."""
@@ -129,6 +131,11 @@ class Worker:
     async def _run(self, rollout: Rollout, kernels: list[Kernel]) -> Result:
         """Begin *rollout*, or go on with it."""
         parts, environ = self._parts, self._trust.environ
+
+        def begun(kernel: Kernel) -> None:
+            kernel.journal.commits = self._commits
+            kernels.append(kernel)
+
         folder = get_run_folder(parts.place, parts.plan, rollout)
         standing = read_standing(folder)
         if standing.progress is Progress.ENDED and standing.result is not None:
@@ -141,7 +148,7 @@ class Worker:
             open_ledger=parts.open_ledger,
         )
         if standing.progress is not Progress.NEW:
-            return await resume_entered(self._trust.run(folder), entry, begun=kernels.append)
+            return await resume_entered(self._trust.run(folder), entry, begun=begun)
         await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
         task = build_task(parts.folder, parts.plan, rollout, environ)
-        return await start_entered(task, folder.parent, entry, kernels.append)
+        return await start_entered(task, folder.parent, entry, begun)

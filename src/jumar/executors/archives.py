@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jumar.errors import Infra
-from jumar.journal.writer import LOCK
+from jumar.journal.lock import LOCK
 from jumar.runs.setup.marks import MARK
 from jumar.workspace.files.safe_paths import explain_disk_faults, sync
 from jumar.workspace.store.deltas import SUFFIX

@@ -19,7 +19,8 @@ from jumar.core.state import events as ev
 from jumar.core.state.budget import Cost
 from jumar.errors import BadInput
 from jumar.journal.ledger_rows import Caps, LedgerRows, LedgerTotals
-from jumar.journal.writer import EVENTS, hold_still, read
+from jumar.journal.lock import hold_still
+from jumar.journal.writer import EVENTS, read
 
 __all__ = ["Caps", "LedgerAccount", "LedgerTotals", "SqliteLedger", "compute_bills"]
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -16,17 +14,16 @@ import msgspec
 
 from jumar.core.state.events import Entry, Event, Final, RunEnd
 from jumar.errors import BadInput, Infra
+from jumar.journal.group_commit import GroupCommit
 from jumar.journal.line_format import JournalEnd, format_group, hash_line
+from jumar.journal.lock import take_lock
 from jumar.journal.read_groups import TornLine, read_groups
 from jumar.workspace.files import safe_paths
 
-EVENTS, LOCK, ANCHOR, BALLAST = "events.jsonl", "lock", "head", "ballast"
-"""Files in a run's directory: the lines, the lock of their writer, the newest line's hash, space for the last words."""
+EVENTS, ANCHOR, BALLAST = "events.jsonl", "head", "ballast"
+"""Files in a run's directory: the lines, the newest line's hash, space for the last words."""
 
 BALLAST_BYTES = 256 * 1024
-
-READERS_SECONDS = 2.0
-"""Seconds that a writer waits for those who hold the journal still."""
 
 Write = Callable[[int, bytes], int]
 """`os.write`, or what a test puts in its place."""
@@ -41,6 +38,8 @@ class Journal:
         """Entries that the journal held when it was opened."""
         self.recovered: tuple[str, ...] = ()
         """Repairs made when it was opened, one sentence each."""
+        self.commits: GroupCommit | None = None
+        """Syncs that it shares with other journals of this process."""
         self._lock, self._fd, self._write = lock, fd, write
         self._anchor = os.open(folder / ANCHOR, os.O_RDWR | os.O_CREAT, 0o644)
         self._length = 0
@@ -81,7 +80,7 @@ class Journal:
     @classmethod
     def _begun(cls, folder: Path, flags: int, write: Write) -> Self:
         with ExitStack() as undo:
-            lock = _locked(folder)
+            lock = take_lock(folder)
             undo.callback(os.close, lock)
             fd = os.open(folder / EVENTS, os.O_RDWR | os.O_APPEND | flags, 0o644)
             undo.callback(os.close, fd)
@@ -99,10 +98,33 @@ class Journal:
             Infra: if the disk refuses; the journal is as it was. After a failed sync it takes no more.
             ValueError: if an event cannot be written so that it reads back.
         """
-        if self._refusal:
-            raise Infra(self._refusal)
         if not events:
             return ()
+        with self._appending(events, ts) as entries:
+            self._sync()
+        return entries
+
+    async def commit(self, events: Sequence[Event], ts: float) -> tuple[Entry, ...]:
+        """Write *events* as `append` does; where there are `commits`, under a sync that it shares with other journals.
+
+        Raises:
+            Infra: as `append`.
+            ValueError: as `append`.
+        """
+        if self.commits is None or not events:
+            return self.append(events, ts)
+        with self._appending(events, ts) as entries:
+            try:
+                await self.commits.sync(self._fd)
+            except OSError as fault:
+                raise self._unsynced(fault) from fault
+        return entries
+
+    @contextmanager
+    def _appending(self, events: Sequence[Event], ts: float) -> Iterator[tuple[Entry, ...]]:
+        """Write *events*; within the block they are synced. If it fails, nothing of them stays."""
+        if self._refusal:
+            raise Infra(self._refusal)
         entries, lines = format_group(events, ts, self.mark)
         data = b"".join(line + b"\n" for line in lines)
         # The ballast is for the last words alone. Spent on an ordinary group, it would be gone when the run, told by
@@ -111,14 +133,13 @@ class Journal:
         try:
             with safe_paths.explain_disk_faults(f"the journal in {self.folder} cannot be written"):
                 self._put(data, spare=closing)
-            self._sync()
+            yield entries
         except BaseException:
             # An interrupt too: whatever the reason, nobody was told of this group, so none of it may stay.
             self._cut_back()
             raise
         self._length += len(data)
         self._remember(JournalEnd(entries[-1].seq, hash_line(lines[-1])))
-        return entries
 
     def close(self) -> None:
         """Let go of the files and of the lock. The ballast goes too: the space is wanted only while a run runs."""
@@ -149,9 +170,12 @@ class Journal:
         try:
             os.fsync(self._fd)
         except OSError as fault:
-            # After a failed sync the system may call the pages clean: no later sync could be believed.
-            self._refusal = f"the journal in {self.folder} could not be synced ({fault.strerror}); it takes no more"
-            raise Infra(self._refusal) from fault
+            raise self._unsynced(fault) from fault
+
+    def _unsynced(self, fault: OSError) -> Infra:
+        # After a failed sync the system may call the pages clean: no later sync could be believed.
+        self._refusal = f"the journal in {self.folder} could not be synced ({fault.strerror}); it takes no more"
+        return Infra(self._refusal)
 
     def _cut_back(self) -> None:
         try:
@@ -252,47 +276,3 @@ def read(folder: Path, told: Callable[[str], None] = lambda _: None) -> Iterator
 def read_journal(folder: Path) -> tuple[Entry, ...]:
     """Return all complete groups of the journal in *folder*; see `read`."""
     return tuple(read(folder))
-
-
-@contextmanager
-def hold_still(folder: Path) -> Iterator[bool]:
-    """Hold the journal in *folder* still: within the block nobody writes it. False: somebody does, or it is not there.
-
-    Any number of readers may hold it at once. One who wants to write waits for them, so hold it for a moment only.
-    """
-    try:
-        fd = os.open(folder / LOCK, os.O_RDONLY)
-    except OSError:
-        yield False
-        return
-    try:
-        yield _flock(fd, fcntl.LOCK_SH)
-    finally:
-        os.close(fd)
-
-
-def _locked(folder: Path) -> int:
-    fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    until = time.monotonic() + READERS_SECONDS
-    while not _flock(fd, fcntl.LOCK_EX):
-        # Whoever can share the lock shares it with readers, who are done in a moment: they are waited for, not taken
-        # for a writer. A writer shares with nobody and is reported at once.
-        if not _flock(fd, fcntl.LOCK_SH) or time.monotonic() > until:
-            holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
-            os.close(fd)
-            raise BadInput(
-                f"another jumar (process {holder or 'unknown'}) is writing to {folder}; wait for it to end"
-            ) from None
-        fcntl.flock(fd, fcntl.LOCK_UN)
-        time.sleep(0.002)
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, b"%d\n" % os.getpid(), 0)
-    return fd
-
-
-def _flock(fd: int, kind: int) -> bool:
-    try:
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -21,7 +21,7 @@ from jumar.child.supervisor import process_tree
 from jumar.child.supervisor.cgroup import Cgroup
 from jumar.core.state.verdict import Ended
 from jumar.ports import Invocation, Record
-from jumar.process.launch import Confinement, StartedProcess, start_confined
+from jumar.process.launch import Confinement, Role, StartedProcess, start_confined
 from jumar.process.output import read_output
 from jumar.process.room import discard
 from jumar.workspace.files.safe_paths import explain_disk_faults
@@ -135,7 +135,7 @@ class Child:
     def _learn(self, record: Record) -> None:
         """Pass the modules on that the process names; a name is all that is believed of them."""
         names = record[1] if len(record) > 1 and isinstance(record[1], list) else []
-        if self._confinement.warm:
+        if self._confinement.warm and self._confinement.role is Role.UNTOUCHED:
             self._confinement.warm.learn(self._invocation, self._confinement, [n for n in names if type(n) is str])
 
     async def _settle(self) -> None:

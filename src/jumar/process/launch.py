@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol, cast
 
@@ -80,6 +81,14 @@ class Fork(Protocol):
         ...
 
 
+class Role(Enum):
+    """Part of a process in a verification."""
+
+    CANDIDATE = "candidate"
+    CONFIRMING = "confirming"  # strings must not have the hashes that they had when the same tests ran before
+    UNTOUCHED = "untouched"  # it alone says what later ones begin with: a candidate could leave a word by it
+
+
 class WarmStart(Protocol):
     """Forks supervisors from a process that has imported what tests need; see `jumar.process.warm`."""
 
@@ -120,8 +129,8 @@ class Confinement:
     """Is told of its records as they come: for display, nothing is decided by it."""
     warm: WarmStart | None = None
     """Forks it if it can be forked; None: it is started."""
-    another: bool = False
-    """True if strings must not have the hashes that they had when the same tests ran before."""
+    role: Role = Role.CANDIDATE
+    """Part that it plays in a verification."""
 
     @property
     def private(self) -> Path:
@@ -210,7 +219,8 @@ def _launch(
     for name in ("HOME", "TMPDIR"):
         Path(env[name]).mkdir(parents=True, exist_ok=True, mode=0o700)
     wire = {"key": pipes.key.hex(), "records": pipes.records_w, "requests": pipes.requests_r}
-    config = {**invocation.config, **({"learn": True} if confinement.warm else {}), "channel": wire}
+    learn = {"learn": True} if confinement.role is Role.UNTOUCHED else {}
+    config = {**invocation.config, **learn, "channel": wire}
     with ExitStack() as stack:
         given = stack.enter_context(hold(json.dumps(config).encode()))
         # A path or the null device.

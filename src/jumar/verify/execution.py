@@ -24,7 +24,7 @@ from jumar.ports import (
     Surroundings,
 )
 from jumar.process.child_process import Child, run_confined
-from jumar.process.launch import Confinement
+from jumar.process.launch import Confinement, Role
 from jumar.process.progress import Counter, Tell, Work, ignore_progress
 from jumar.process.room import lay_out, list_paths, make_links, replace_files
 from jumar.process.toolchain import is_prepared, prepare_cache
@@ -152,7 +152,8 @@ class TreeRunner:
                 return naming.told(Report(ended=Ended.NORMAL)), naming.natives
             invocation = self.runner.verification(self.suite, room, naming.asked)
             self.last_command = format_command_line(invocation)
-            records, child = await self.run(invocation, room, output)
+            role = Role.UNTOUCHED if tree == self.base else Role.CANDIDATE
+            records, child = await self.run(invocation, room, output, role=role)
         report = self.runner.report(records, child.ended, child.detail)
         judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
         return naming.told(judged), naming.natives
@@ -173,7 +174,7 @@ class TreeRunner:
             await to_thread.run_sync(self._remove_own_tests, room, "")
             await to_thread.run_sync(replace_files, room, files)
             run = self._fresh_invocation(room, ids, seed, explain=seed is None and not files)
-            records, child = await self.run(run, room, self.new_output(), another=True)
+            records, child = await self.run(run, room, self.new_output(), role=Role.CONFIRMING)
         report = self.runner.report(records, child.ended, child.detail)
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
@@ -217,9 +218,9 @@ class TreeRunner:
                 room.joinpath(path).unlink()
 
     async def run(
-        self, invocation: Invocation, room: Path, output: Path, seconds: float = inf, *, another: bool = False
+        self, invocation: Invocation, room: Path, output: Path, seconds: float = inf, role: Role = Role.CANDIDATE
     ) -> tuple[list[Record], Child]:
-        """Run *invocation* in *room*; its records, and how it ended. *another* as in `Confinement`.
+        """Run *invocation* in *room*; its records, and how it ended. *role* as in `Confinement`.
 
         Raises:
             BadInput: if the runner cannot work here.
@@ -233,7 +234,7 @@ class TreeRunner:
         await to_thread.run_sync(make_links, room, self.around.links)
         invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
         confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
-        confinement = replace(confinement, another=another)
+        confinement = replace(confinement, role=role)
         async with run_confined(invocation, confinement) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
@@ -253,7 +254,7 @@ class TreeRunner:
         )
 
     def _confine_another(self, room: Path, output: Path | None) -> Confinement:
-        return replace(self.confinement(room, output), another=True)
+        return replace(self.confinement(room, output), role=Role.CONFIRMING)
 
     def new_output(self) -> Path:
         """Return a new file for the output of one process; numbers go on after a resume."""

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from pathlib import Path
 
 import msgspec
 from anyio import to_thread
@@ -106,11 +107,7 @@ class TrustedVerifier(TreeRunner):
         """
         output, ids = self.new_output(), (*self.expected, *own)
         parts = [part for part in (ReportPart(self.expected, ""), ReportPart(own)) if part.ids] or [ReportPart(())]
-        report, natives = await self.report_parts(tree, output, parts)
-        if again := list_retries(report, natives, own):
-            more, _ = await self.report_parts(tree, self.new_output(), again)
-            report = merge_reports(more, remove_parts(report, natives, again))
-        executions = len(parts) + len(again)
+        report, natives, executions = await self._report_and_retry(tree, output, parts, own)
         report, void, runs = await self._blamed(self.judge_shadows(report), tree, control, parts)
         executions += runs
         if accepted is None:
@@ -135,6 +132,16 @@ class TrustedVerifier(TreeRunner):
 
             return await accept_green(self, done, tree, accepted)
         return done
+
+    async def _report_and_retry(
+        self, tree: str, output: Path, parts: Sequence[ReportPart], own: Sequence[str]
+    ) -> tuple[Report, Mapping[str, str], int]:
+        """Report on *parts*, on some of the candidate's *own* tests twice; and the number of runs that took."""
+        report, natives = await self.report_parts(tree, output, parts)
+        if again := list_retries(report, natives, own):
+            more, _ = await self.report_parts(tree, self.new_output(), again)
+            report = merge_reports(more, remove_parts(report, natives, again))
+        return report, natives, len(parts) + len(again)
 
     def _remember_base(self, report: Report, done: Verification) -> None:
         """Keep what a verification of the untouched tree said, for the grades of later greens."""

@@ -16,7 +16,7 @@ from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main, probe_main
 from jumar.child.two_process import product_main, tests_plugin
 from jumar.ports import Invocation
-from jumar.process.launch import Confinement, scrub
+from jumar.process.launch import Confinement, Role, scrub
 from jumar.process.limits import compute_default_ceiling
 from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart, list_room_names, read_stamp
 from jumar.sandbox.request import Wrapped
@@ -101,11 +101,12 @@ class WarmPool:
         family.requests += 1
         if family.requests <= (0 if family.plugins else UNPAID):
             return
+        another = confinement.role is Role.CONFIRMING
         if not family.zygotes and family.plugins:  # the first runs and the confirmations of a green: both at once
-            family.start(another=not confinement.another)
-        zygote = family.zygotes.get(confinement.another)
+            family.start(another=not another)
+        zygote = family.zygotes.get(another)
         if zygote is None or zygote.dead or zygote.forks >= FORKS or zygote.stamp != read_stamp(zygote.report.files):
-            zygote = family.start(another=confinement.another)
+            zygote = family.start(another=another)
         await zygote.settle()
 
     def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> tuple[Zygote, Expected] | str:
@@ -113,7 +114,7 @@ class WarmPool:
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return family
-        zygote = family.zygotes.get(confinement.another)
+        zygote = family.zygotes.get(confinement.role is Role.CONFIRMING)
         if zygote is None:
             return "one of the first of its kind"
         if not zygote.ready:

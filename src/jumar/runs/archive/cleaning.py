@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.state.stop import StopReason
-from jumar.journal.writer import EVENTS, LOCK
+from jumar.journal.lock import LOCK
+from jumar.journal.writer import EVENTS
 from jumar.process.room import discard
 from jumar.runs.archive.find import find_runs
 from jumar.runs.archive.listing import DAMAGED, OPEN, UNFINISHED, RunRow, count_shared_bytes, list_runs

@@ -14,7 +14,8 @@ import msgspec
 from jumar.core.state.run_state import Phase
 from jumar.errors import BadInput, Infra
 from jumar.journal.line_format import JournalEnd
-from jumar.journal.writer import EVENTS, LOCK, hold_still
+from jumar.journal.lock import LOCK, hold_still
+from jumar.journal.writer import EVENTS
 from jumar.runs.archive.find import find_runs
 from jumar.runs.setup.result import BestTree, read_state
 from jumar.workspace.store.lease import SHARED

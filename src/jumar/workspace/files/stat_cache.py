@@ -6,7 +6,8 @@ An agent must not be able to hide a change behind an equal stat, so an entry cou
   in the same tick of that clock would else leave no trace;
 - nobody had the file open for writing while it was read (a lease was granted): a page that is mapped and written
   already takes further writes without a new ctime;
-- the file system shows writes through a mapping in the times of a file at all, which tmpfs does not.
+- the file system shows writes through a mapping in the times of a file at all, which tmpfs does not, and counts a
+  mapping among those who have a file open, which an overlay does not.
 
 Everything else is read anew each time.
 """
@@ -17,8 +18,13 @@ import fcntl
 import mmap
 import os
 import signal
+from pathlib import Path
 
+from jumar.workspace.files.mounts import MOUNTS, find_file_system
 from jumar.workspace.files.trees import Manifest, Node
+
+TRUSTED = frozenset({"ext4", "xfs"})
+"""File systems for which all of this was looked up; of other ones every file is read each time."""
 
 Stamp = tuple[int, int, int, int]
 """Inode, size, mtime and ctime of a file. Owner and permission bits cannot change without the ctime."""
@@ -35,7 +41,7 @@ class StatCache:
     def begin(self, folder: int) -> None:
         """Begin a reading of the open *folder*: what is read from now on may be remembered."""
         self._fresh = {}
-        self._clock, self._device = _read_clock(folder)
+        self._clock, self._device = read_clock(folder)
 
     def hold(self, fd: int) -> bool:
         """Return whether nobody can write the file *fd*, open for reading, until it is closed or its stat shows it."""
@@ -67,13 +73,15 @@ def stamp(found: os.stat_result) -> Stamp:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _read_clock(folder: int) -> tuple[int, int]:
-    """Return the time of the file system of *folder*, in nanoseconds, and its device; 0 if a mapped write shows not."""
+def read_clock(folder: int, mounts: Path = MOUNTS) -> tuple[int, int]:
+    """Return the time of the file system of *folder*, in nanoseconds, and its device; 0 if it is not to be trusted."""
     try:
         fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600, dir_fd=folder)
     except OSError:
         return 0, 0
     try:
+        if find_file_system(fd, mounts) not in TRUSTED:
+            return 0, 0
         os.write(fd, b"\0")
         os.utime(fd, ns=(0, 0))
         with mmap.mmap(fd, 1) as page:
