@@ -42,6 +42,9 @@ LEARNED = 3
 UNPAID = 2
 """Processes without pytest that are started before there is a zygote for them: its start costs as much."""
 
+FAILURES = 2
+"""Zygotes of a family that may fail to get ready, before no more are tried."""
+
 KEPT = 8
 """Most zygotes that are kept at a time; the one that was used the longest time ago goes."""
 
@@ -62,6 +65,7 @@ class Family:
     zygotes: dict[bool, Zygote] = field(default_factory=dict)
     learned: int = 0
     requests: int = 0
+    failures: int = 0
 
     expected: Expected | None = None
     """The last request."""
@@ -69,6 +73,7 @@ class Family:
     def start(self, *, another: bool) -> Zygote:
         """Start the zygote for first runs or for others, in the place of one that is gone."""
         if old := self.zygotes.pop(another, None):
+            self.failures += old.failed
             old.close()
         limits = compute_default_ceiling()
         likely = self.expected or Expected("", limits.memory_bytes, limits.processes)
@@ -99,7 +104,7 @@ class WarmPool:
         if isinstance(family, str):
             return
         family.requests += 1
-        if family.requests <= (0 if family.plugins else UNPAID):
+        if family.requests <= (0 if family.plugins else UNPAID) or family.failures >= FAILURES:
             return
         another = confinement.role is Role.CONFIRMING
         if not family.zygotes and family.plugins:  # the first runs and the confirmations of a green: both at once
