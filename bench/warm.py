@@ -47,9 +47,11 @@ SUITES: Mapping[str, Callable[[], dict[str, str]]] = {"trivial": tiny, "heavy im
 class Measured:
     """One suite in all ways."""
 
-    def __init__(self, subject: Subject, python: str, pool: WarmPool) -> None:
+    def __init__(self, subject: Subject, python: str) -> None:
         self.subject, self.python = subject, python
-        self.starts = WarmStarts(pool)
+        # One pool for each tier, as a run has one: a spare process is made ready for what was asked before.
+        self.pools = {tier: WarmPool() for tier in subject.sandboxes}
+        self.starts = {tier: WarmStarts(pool) for tier, pool in self.pools.items()}
         self.taken: dict[str, list[float]] = {}
 
     async def plain(self) -> None:
@@ -61,7 +63,7 @@ class Measured:
 
     async def score(self) -> None:
         """Run `jumar score`, from the start of its process to its end."""
-        argv = [sys.executable, "-m", "jumar", "score", ".", "--python", self.python, "--quiet"]
+        argv = [str(Path(sys.executable).with_name("jumar")), "score", ".", ".", "--python", self.python, "--quiet"]
         folder = self.subject.folder / "files"
         subprocess.run(argv, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: ASYNC221, S603  it is alone
 
@@ -69,7 +71,7 @@ class Measured:
         """Return what runs one verification, with *confirm* an accepted green."""
 
         async def judge() -> None:
-            self.subject.verifiers[tier].warm = self.starts if warm else None
+            self.subject.verifiers[tier].warm = self.starts[tier] if warm else None
             await self.subject.judged(tier, confirm)
 
         return judge
@@ -97,14 +99,14 @@ class Measured:
         ms = {way: median(some) for way, some in self.taken.items()}
         plain = ms["plain"]
         print(f"{name}: plain pytest {plain:.0f} ms; jumar score {ms['score']:.0f} ms, x {ms['score'] / plain:.2f}")
-        for kind in ("feedback", "accepted"):
-            for tier in self.subject.sandboxes:
+        for tier, starts in self.starts.items():
+            for kind in ("feedback", "accepted"):
                 cold, warm = ms[f"{kind} {tier} cold"], ms[f"{kind} {tier} warm"]
                 ratio, share = cold / warm, warm / plain
                 print(
                     f"  {kind} {tier}: cold {cold:6.0f} ms  warm {warm:6.0f} ms  x {ratio:5.2f}  plain x {share:5.2f}"
                 )
-        print(f"  starts: {dict(self.starts.counts)}")
+            print(f"  starts in {tier}: {dict(starts.counts)}")
 
 
 async def main(rounds: int, python: str) -> None:
@@ -117,12 +119,13 @@ async def main(rounds: int, python: str) -> None:
         except BadInput as missing:
             print(f"S3 is not measured: {missing}")
         for name, files in SUITES.items():
-            subject, pool = Subject(place / name.replace(" ", "-"), files(), sandboxes, python=python), WarmPool()
+            subject = Subject(place / name.replace(" ", "-"), files(), sandboxes, python=python)
             await subject.prepare()
-            measured = Measured(subject, python, pool)
+            measured = Measured(subject, python)
             await measured.measure(rounds)
             measured.show(name)
-            pool.close()
+            for pool in measured.pools.values():
+                pool.close()
 
 
 if __name__ == "__main__":

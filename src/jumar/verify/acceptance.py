@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import anyio
 import msgspec
 
 from jumar.core.gate.challenge_rounds import Round, Strength, plan_apart, plan_rounds
@@ -41,6 +42,28 @@ if TYPE_CHECKING:
 async def accept_green(
     verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome]
 ) -> Verification:
+    """Accept or refute *first*, a green of *tree*; what the sandbox withstands is tried while its fresh runs go on.
+
+    See `_accept_green` for the others.
+    """
+    weak: list[str] = []
+
+    async def look() -> None:
+        weak.append(await verifier.weakened())
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(look)
+            done = await _accept_green(verifier, first, tree, excused)
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+    why = "".join(weak)
+    return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why))) if why else done
+
+
+async def _accept_green(
+    verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome]
+) -> Verification:
     """Accept or refute *first*, a green of *tree*: in two processes, by a challenge, or by plain fresh runs.
 
     It stays green and gets its grades, or it is void (a forged report, held-out tests that fail), or the tests whose
@@ -52,8 +75,6 @@ async def accept_green(
         tree: the candidate.
         excused: what the frozen run had for ids that did not pass.
     """
-    if why := await verifier.weakened():
-        return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
     ids, patience = (*names, *verifier.held_out.ids), estimate_patience(first)

@@ -27,12 +27,23 @@ OFFSET = 3 * 8
 class DictVersions:
     """The versions of some dictionaries, given as such or as read-only views of them."""
 
-    def __init__(self, mappings: Sequence[Any]) -> None:
-        self._kept = [one if type(one) is dict else gc.get_referents(one)[0] for one in mappings] if HAVE else []
-        self._numbers = [ctypes.c_uint64.from_address(id(one) + OFFSET) for one in self._kept]
+    def __init__(self, mappings: Sequence[Any] = ()) -> None:
+        self._kept: list[object] = []
+        self._numbers: list[Any] = []
+        self.add(mappings)
+
+    def add(self, mappings: Sequence[Any]) -> list[int] | None:
+        """Watch more of them; their versions, or None."""
+        if not HAVE:
+            return None
+        kept = [one if type(one) is dict else gc.get_referents(one)[0] for one in mappings]
+        numbers = [ctypes.c_uint64.from_address(id(one) + OFFSET) for one in kept]
+        self._kept += kept
+        self._numbers += numbers
+        return [number.value for number in numbers]
 
     def read(self) -> list[int] | None:
-        """Return the numbers, which are the same as long as nothing is written; None where there are none."""
+        """Return the versions, which are the same as long as nothing is written; None where there are none."""
         return [number.value for number in self._numbers] if HAVE else None
 
 

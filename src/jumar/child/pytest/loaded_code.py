@@ -11,8 +11,8 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
-from itertools import chain, compress
-from operator import attrgetter, is_, methodcaller
+from itertools import compress
+from operator import attrgetter, is_
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,13 +28,9 @@ __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or 
 HOLDERS = frozenset({FunctionType, MethodType, classmethod, staticmethod, property, functools.partial})
 """Kinds of values with a Python function in them."""
 
-GROUP = 64
-"""Tables that are compared at once."""
-
 GONE = object()
 """Stands for a name that is no longer there."""
 
-_GET_VALUES = methodcaller("values")
 _CLASS_NAMES = vars(type)["__dict__"].__get__
 _MODULE_NAMES = vars(ModuleType)["__dict__"].__get__
 _SUBCLASSES = type.__subclasses__
@@ -77,7 +73,10 @@ class LoadedCode:
         self._holders: list[FunctionType] = []
         self._cells: list[Any] = []
         self._contents: list[object] = []
-        self._groups: list[_Group] = []
+        self._keys: list[int] = []
+        self._versions = DictVersions()
+        self._seen: list[int | None] = []
+        """The version of each table in which no code was changed; None: some was, or there are no versions."""
         self._add([*_list_modules(), *_list_classes()])
 
     def go_on(self, inside: Callable[[str], bool]) -> LoadedCode:
@@ -109,25 +108,32 @@ class LoadedCode:
         self._add([*modules, *(one for one, home in homes if home in owners or home in fresh)])
 
     def _add(self, owners: Iterable[Any]) -> None:
-        tables = [Table(one, names, names.copy()) for one in owners for names in [get_names(one)]]
+        tables = self._take([(one, get_names(one)) for one in owners])
         functions = _list_functions(tables)
-        words = [(one, one.__kwdefaults__) for one in functions if one.__kwdefaults__]
-        tables += [Table(one, names, names.copy()) for one, names in words]
+        self._take([(one, one.__kwdefaults__) for one in functions if one.__kwdefaults__])
         held = [(one, cell) for one in functions for cell in one.__closure__ or () if is_code(_get_content(cell))]
         self._functions += functions
         self._holders += [one for one, _ in held]
         self._cells += [cell for _, cell in held]
-        self.by_owner.update((id(table.owner), table) for table in tables)
-        keys = [id(table.owner) for table in tables]
-        self._groups += [_Group(keys[at : at + GROUP], self.by_owner) for at in range(0, len(keys), GROUP)]
         self._contents += map(_get_content, self._cells[len(self._contents) :])
+
+    def _take(self, owned: Sequence[tuple[Any, Any]]) -> list[Table]:
+        """Take the tables of some owners."""
+        versions = self._versions.add([live for _, live in owned])  # before the copies: what is written later is seen
+        tables = [Table(one, live, live.copy()) for one, live in owned]
+        self._keys += [id(one) for one, _ in owned]
+        self._seen += versions or [None] * len(tables)
+        self.by_owner.update((id(table.owner), table) for table in tables)
+        return tables
 
     def find_changes(self) -> Iterator[Change]:
         """Yield everything that has changed, but for what is again what it was before it was taken."""
-        for n, group in enumerate(self._groups):
-            if group.has_changed():
-                yield from (c for c in self._compare(group) if self._earlier.get((id(c.owner), c.name), c) is not c.now)
-                self._groups[n] = _Group(group.keys, self.by_owner)
+        versions: Sequence[int | None] = self._versions.read() or [None] * len(self._keys)
+        for n, (version, seen) in enumerate(zip(versions, self._seen) if versions != self._seen else ()):
+            if version is None or version != seen:
+                changes = self._compare(self._keys[n])
+                self._seen[n] = None if changes else version
+                yield from (c for c in changes if self._earlier.get((id(c.owner), c.name), c) is not c.now)
         known = set(map(id, self._functions)) if self._set_parts else ()
         for function, name, old in list(self._set_parts.values()):
             if id(function) in known and _PARTS_OF_FUNCTION[name](function) is not old:
@@ -136,18 +142,17 @@ class LoadedCode:
             if new is not old:
                 yield Change(one, "what it holds", old, new)
 
-    def _compare(self, group: _Group) -> Iterator[Change]:
-        """Compare table by table. Where only state has changed, that is the state from now on."""
-        for key in group.keys:
-            table = self.by_owner[key]
-            same = len(table.live) == len(table.before) and all(map(is_, table.before.values(), table.live.values()))
-            if not same:
-                now = table.live.copy()  # type: ignore[attr-defined]  # a dict, or a view of one
-                changes = list(find_changed_names(table, now))
-                yield from changes
-                if not changes:  # a function where there was none is state as well
-                    kept = {name: table.before.get(name) if is_code(value) else value for name, value in now.items()}
-                    self.by_owner[key] = table._replace(before=kept)
+    def _compare(self, key: int) -> list[Change]:
+        """Return what has changed in one table. Where only state has, that is the state from now on."""
+        table = self.by_owner[key]
+        if len(table.live) == len(table.before) and all(map(is_, table.before.values(), table.live.values())):
+            return []
+        now = table.live.copy()  # type: ignore[attr-defined]  # a dict, or a view of one
+        changes = list(find_changed_names(table, now))
+        if not changes:  # a function where there was none is state as well
+            kept = {name: table.before.get(name) if is_code(value) else value for name, value in now.items()}
+            self.by_owner[key] = table._replace(before=kept)
+        return changes
 
 
 _remembered: list[LoadedCode] = []
@@ -170,27 +175,6 @@ def touch() -> None:
 def take_loaded_code(inside: Callable[[str], bool]) -> LoadedCode:
     """Return everything that is loaded; what the zygote took of it already is not taken again."""
     return _remembered[0].go_on(inside) if _remembered else LoadedCode(inside)
-
-
-class _Group:
-    """Tables that are compared at once, as that is quick."""
-
-    def __init__(self, keys: Sequence[int], tables: Mapping[int, Table]) -> None:
-        self.keys = keys
-        self._live = [tables[key].live for key in keys]
-        self._values = [value for key in keys for value in tables[key].before.values()]
-        self._versions = DictVersions(self._live)
-        self._unchanged: list[int] | None = None  # the versions with which all values were the same
-
-    def has_changed(self) -> bool:
-        """Return whether any of the values is another one."""
-        versions = self._versions.read()
-        if versions is not None and versions == self._unchanged:
-            return False
-        now = chain.from_iterable(map(_GET_VALUES, self._live))
-        changed = sum(map(len, self._live)) != len(self._values) or not all(map(is_, self._values, now))
-        self._unchanged = None if changed else versions
-        return changed
 
 
 def watch_functions() -> dict[tuple[int, str], tuple[FunctionType, str, object]]:

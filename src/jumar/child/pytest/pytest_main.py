@@ -99,11 +99,11 @@ def flush_output() -> None:
 def list_installed(before: set[str]) -> list[str]:
     """Return the modules that were imported since *before* as they are installed; those that pytest rewrote are not."""
     found = []
-    for name, module in list(sys.modules.items()):
+    for name in set(sys.modules) - before:
         with contextlib.suppress(Exception):
-            spec = vars(module)["__spec__"]
+            spec = vars(sys.modules[name])["__spec__"]
             installed = not {"site-packages", "dist-packages"}.isdisjoint(Path(spec.origin).parts)
-            if name not in before and installed and type(spec.loader).__module__.startswith(("importlib.", "_frozen")):
+            if installed and type(spec.loader).__module__.startswith(("importlib.", "_frozen")):
                 found.append(name)
     return found
 

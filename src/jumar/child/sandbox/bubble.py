@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jumar.child.sandbox import locks, mounts, process_namespace
 from jumar.child.sandbox.view import View
@@ -43,15 +43,28 @@ WORDS = {
 }  # fmt: skip
 """Argument -> how many words follow it."""
 
+READ = ("--seccomp", "--ro-bind-data")
+"""Arguments whose first word is a descriptor that is read, and closed."""
+
 NEEDED = ("--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop")
 """Arguments that mean what is always done here."""
 
 
 class Entrance:
-    """Descriptors that lead out of the namespaces while a view is built: of /proc, and of the bound on namespaces."""
+    """A sandbox that is being made: its view, and descriptors that lead out of it until it is done."""
 
     def __init__(self, proc: int, maximum: int) -> None:
+        """*proc* is the machine's, *maximum* is the file that bounds how many namespaces of users there may be."""
         self.proc, self.maximum = proc, maximum
+        self.view: View | None = None
+
+    def begin(self, steps: Sequence[tuple[str, list[str]]], contents: Sequence[bytes]) -> None:
+        """Carry out *steps* that no order changes."""
+        mask = os.umask(0)
+        self.view = View(contents)
+        self.view.begin()
+        self.view.carry_out(steps)
+        os.umask(mask)
 
 
 def open_namespaces() -> Entrance:
@@ -90,11 +103,16 @@ def enter(argv: Sequence[str], env: dict[str, str], entrance: Entrance) -> tuple
         raise OSError(errno.EINVAL, f"without {missing[0]} it is no sandbox")
     mask = os.umask(0)
     user, group = os.getuid(), os.getgid()
+    if entrance.view is None:
+        entrance.begin((), ())
+    view = cast("View", entrance.view)
     for word, (place, *_) in ((word, words) for word, words in outer if words):
         if word in ("--tmpfs", "--dir"):
-            _make_outside(word, place, dict(outer))
-    view = View(env)
-    view.build(inner)
+            _make_outside(word, f"/old{place}", dict(outer))
+    for _, words in (step for step in inner[: view.steps] if step[0] in READ):
+        os.close(int(words[0]))
+    view.carry_out(inner[view.steps :])
+    view.finish()
     os.write(entrance.maximum, b"1")
     os.close(entrance.maximum)
     mounts.call(locks.LIBC.unshare(mounts.NEW_USER), "a user namespace")
@@ -107,7 +125,8 @@ def enter(argv: Sequence[str], env: dict[str, str], entrance: Entrance) -> tuple
     locks.set_no_new_privileges()
     for program in view.filters:
         locks.install_filter(program)
-    return list(command), env
+    changed = {**env, **view.env}
+    return list(command), {name: value for name, value in changed.items() if value is not None}
 
 
 def read_steps(argv: Sequence[str]) -> tuple[list[tuple[str, list[str]]], list[str]]:

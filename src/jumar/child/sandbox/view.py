@@ -24,27 +24,42 @@ PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 BASE = "/tmp"  # noqa: S108  covered by a folder in memory while the view is built
 OLD, NEW = f"{BASE}/old", f"{BASE}/new"
+NAMED = "@file="
+"""Beginning of a word that stands for a file, before it is one."""
+
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
 class View:
     """The files that are seen in the sandbox, built in a folder in memory that becomes the root."""
 
-    def __init__(self, env: dict[str, str]) -> None:
-        self._env = env
+    def __init__(self, contents: Sequence[bytes] = ()) -> None:
+        """*contents* are those of files that arguments name by a place among them instead of by a descriptor."""
+        self._contents = contents
         self._mode, self._size, self._lower = "", "", ""
+        self.env: dict[str, str | None] = {}
+        """Changes of the environment."""
         self.folder = "/"
         self.filters: list[bytes] = []
+        self.steps = 0
 
-    def build(self, steps: Sequence[tuple[str, list[str]]]) -> None:
-        """Carry out *steps*, and make what they built the root."""
+    def begin(self) -> None:
+        """Make an empty folder the root; the files of the machine are in one folder there, and the view in another."""
         mounts.mount("tmpfs", BASE, "tmpfs", mounts.NOSUID | mounts.NODEV, "mode=755")
         for folder in (NEW, OLD):
             os.mkdir(folder, 0o755)
         mounts.mount(NEW, NEW, None, mounts.BIND | mounts.RECURSIVE)
         _pivot(BASE, OLD)
+        os.symlink("old/proc", "/proc")  # whoever looks at itself meanwhile
+
+    def carry_out(self, steps: Sequence[tuple[str, list[str]]]) -> None:
+        """Carry out *steps*: arguments, each with its words."""
         for word, words in steps:
             self._carry_out(word, words)
+            self.steps += 1
+
+    def finish(self) -> None:
+        """Make what was built the root; there is no way back."""
         mounts.call(locks.LIBC.umount2(b"/old", DETACH), "the old root")
         os.chdir("/new")
         _pivot(".", ".")
@@ -63,13 +78,13 @@ class View:
         elif word == "--overlay-src":
             self._lower = words[0]
         elif word == "--setenv":
-            self._env[words[0]] = words[1]
+            self.env[words[0]] = words[1]
         elif word == "--unsetenv":
-            self._env.pop(words[0], None)
+            self.env[words[0]] = None
         elif word == "--chdir":
             self.folder = words[0]
         elif word == "--seccomp":
-            self.filters.append(_read(words[0]))
+            self.filters.append(self._read(words[0]))
         elif word == "--hostname":
             mounts.call(locks.LIBC.sethostname(words[0].encode(), len(words[0])), "a host name")
 
@@ -79,6 +94,13 @@ class View:
             "--ro-bind": self._ro_bind, "--bind": self._bind, "--ro-bind-data": self._data, "--symlink": self._symlink,
             "--overlay": self._overlay, "--remount-ro": self._remount,
         }  # fmt: skip
+
+    def _read(self, word: str) -> bytes:
+        _, named, place = word.partition(NAMED)
+        if named:
+            return self._contents[int(place)]
+        with os.fdopen(int(word), "rb") as stream:
+            return stream.read()
 
     def _taken(self, usual: str) -> str:
         """Return the mode for the next file, and the usual one again for those after it."""
@@ -128,7 +150,7 @@ class View:
 
     def _data(self, number: str, place: str) -> None:
         with open("/content", "wb") as file:
-            file.write(_read(number))
+            file.write(self._read(number))
         os.chmod("/content", 0o600)
         _make_file(place)
         _show("/content", f"/new{place}", ATTRIBUTE_NOSUID | ATTRIBUTE_NODEV | mounts.READ_ONLY)
@@ -184,11 +206,6 @@ def _make_file(place: str) -> None:
     if not os.path.lexists(f"/new{place}"):
         _make_folder(os.path.dirname(place))
         os.close(os.open(f"/new{place}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444))
-
-
-def _read(number: str) -> bytes:
-    with os.fdopen(int(number), "rb") as stream:
-        return stream.read()
 
 
 def _escape(path: str) -> str:

@@ -18,6 +18,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.analysis import warnings_main
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main, probe_main
 from jumar.child.two_process import product_main, tests_plugin
@@ -35,6 +36,7 @@ PROGRAMS: dict[str, Callable[[], None]] = {
     "jumar.child.two_process.tests_plugin": tests_plugin.main,
     "jumar.child.two_process.product_main": product_main.main,
     "jumar.child.sandbox.probe_main": probe_main.main,
+    "jumar.child.analysis.warnings_main": warnings_main.main,
 }
 """Programs that a fork can become, by the name that `start.py` is given."""
 

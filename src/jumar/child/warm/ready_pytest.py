@@ -9,18 +9,16 @@ from __future__ import annotations
 import builtins
 import importlib
 import inspect
-import re
 import sys
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-PLAIN = (ModuleType, type, str, bytes, int, float, bool, tuple, list, dict, set, frozenset, type(None), re.Pattern,
-         BuiltinFunctionType)  # fmt: skip
-"""Kinds of values that are no fixture, whatever the version of pytest."""
+HOLDERS = ("FixtureFunctionDefinition", "classmethod", "staticmethod", "property")
+"""Kinds of values that are fixtures, or may hold one."""
 
 PARAMETERS = ("args", "plugins", "prog")
 MARKS = ("__wrapped__", "_pytestfixturefunction")
@@ -42,6 +40,7 @@ def prepare(classes: Sequence[type]) -> None:
         return
     config = module.get_config()
     _ready[:] = [config]
+    importlib.import_module("_pytest.fixtures").dir = list_fixture_names  # type: ignore[attr-defined]
     for plugin in (*config.pluginmanager.get_plugins(), *list(sys.modules.values())):
         if isinstance(plugin, ModuleType) and plugin.__name__.startswith("_pytest."):
             _remember(plugin)
@@ -50,7 +49,6 @@ def prepare(classes: Sequence[type]) -> None:
                     _remember(kind)
     for kind in classes:
         _remember(kind)
-    importlib.import_module("_pytest.fixtures").dir = list_fixture_names  # type: ignore[attr-defined]
 
 
 def _remember(holder: Any) -> None:
@@ -72,11 +70,19 @@ def list_fixture_names(thing: Any) -> list[str]:
     return names if sum(map(len, tables)) == size else builtins.dir(thing)
 
 
-def is_plain(value: object) -> bool:
+def is_plain(value: Any) -> bool:
     """Return whether *value* is no fixture, and hides none."""
-    if type(value) is FunctionType:
+    kind = type(value)
+    if kind is FunctionType or isinstance(value, (type, ModuleType)):
         return not any(mark in vars(value) for mark in MARKS)
-    return isinstance(value, PLAIN) and not any(mark in getattr(value, "__dict__", ()) for mark in MARKS)
+    if kind.__module__ == "typing":
+        return True
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        held = {}
+    open_ended = any(name in vars(base) for base in kind.__mro__ for name in ("__getattr__", *MARKS))
+    return not (kind.__name__ in HOLDERS or open_ended or any(mark in held for mark in MARKS))
 
 
 def install() -> None:

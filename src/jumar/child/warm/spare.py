@@ -90,6 +90,7 @@ def _stand_by_below(orders: socket.socket, expected: dict[str, Any], zygote: Zyg
         orders.recv(1)  # it is in its group now, and so is what it forks
         if expected["view"]:
             zygote.entrance = bubble.open_namespaces()
+            zygote.entrance.begin(expected["steps"], [bytes.fromhex(one) for one in expected["files"]])
         touch_pages()
         order, given = receive(orders)
         if not order:
@@ -98,7 +99,7 @@ def _stand_by_below(orders: socket.socket, expected: dict[str, Any], zygote: Zyg
         orders.close()
         if zygote.entrance is not None:
             kept = move_descriptors(dict(zip(numbers, given)), (zygote.entrance.proc, zygote.entrance.maximum))
-            zygote.entrance = bubble.Entrance(*kept)
+            zygote.entrance.proc, zygote.entrance.maximum = kept
         else:
             move_descriptors(dict(zip(numbers, given)), ())
         supervise.settle(order, numbers[0])

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from jumar.child import start
+from jumar.child.analysis import warnings_main
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main, probe_main
 from jumar.child.two_process import product_main, tests_plugin
@@ -24,14 +26,24 @@ PROGRAMS: Mapping[str, bool] = {
     tests_plugin.__name__: True,
     product_main.__name__: False,
     probe_main.__name__: False,
+    warnings_main.__name__: False,
 }
 """Programs that can be forked, and whether pytest and its plug-ins belong into their zygote."""
 
 FORKS = 500
 """A zygote is replaced after so many forks."""
 
+FIRST_OF_ROOM = "--overlay-src"
+"""Argument of bubblewrap before which nothing depends on the room."""
+
 LEARNED = 3
 """Times that the zygotes of a family are replaced because their processes imported more."""
+
+UNPAID = 2
+"""Processes without pytest that are started before there is a zygote for them: its start costs as much."""
+
+FAILURES = 2
+"""Zygotes of a family that may fail to get ready, before no more are tried."""
 
 KEPT = 8
 """Most zygotes that are kept at a time; the one that was used the longest time ago goes."""
@@ -52,6 +64,8 @@ class Family:
     """Installed modules that the processes were seen to import."""
     zygotes: dict[bool, Zygote] = field(default_factory=dict)
     learned: int = 0
+    requests: int = 0
+    failures: int = 0
 
     expected: Expected | None = None
     """The last request."""
@@ -59,9 +73,10 @@ class Family:
     def start(self, *, another: bool) -> Zygote:
         """Start the zygote for first runs or for others, in the place of one that is gone."""
         if old := self.zygotes.pop(another, None):
+            self.failures += old.failed
             old.close()
         limits = compute_default_ceiling()
-        likely = self.expected or Expected("", limits.memory_bytes, limits.processes, view=False)
+        likely = self.expected or Expected("", limits.memory_bytes, limits.processes)
         given = ZygoteStart(self.python, self.env, self.modules, self.plugins, likely.renew())
         self.zygotes[another] = Zygote(given)
         return self.zygotes[another]
@@ -88,7 +103,12 @@ class WarmPool:
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return
+        family.requests += 1
+        if family.requests <= (0 if family.plugins else UNPAID) or family.failures >= FAILURES:
+            return
         another = confinement.role is Role.CONFIRMING
+        if not family.zygotes and family.plugins:  # the first runs and the confirmations of a green: both at once
+            family.start(another=not another)
         zygote = family.zygotes.get(another)
         if zygote is None or zygote.dead or zygote.forks >= FORKS or zygote.stamp != read_stamp(zygote.report.files):
             zygote = family.start(another=another)
@@ -100,13 +120,15 @@ class WarmPool:
         if isinstance(family, str):
             return family
         zygote = family.zygotes.get(confinement.role is Role.CONFIRMING)
-        if zygote is None or not zygote.ready:
+        if zygote is None:
+            return "one of the first of its kind"
+        if not zygote.ready:
             return "the zygote did not get ready"
         hidden = set(zygote.report.names) & list_room_names(confinement.room, _paths(invocation))
         shadow = f"the tree has a module of its own called {min(hidden)}" if hidden else ""
         if reason := zygote.report.refused or shadow or _look_at_sandbox(invocation, wrapped):
             return reason
-        family.expected = zygote.claim(confinement.ceiling, view="--" in wrapped.argv)
+        family.expected = zygote.claim(_expect(confinement, wrapped))
         return zygote, family.expected
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
@@ -145,6 +167,19 @@ class WarmPool:
 def _paths(invocation: Invocation) -> Sequence[str]:
     paths = invocation.config.get("paths", ())
     return [path for path in paths if type(path) is str] if isinstance(paths, list | tuple) else ()
+
+
+def _expect(confinement: Confinement, wrapped: Wrapped) -> Expected:
+    """Return the request of a process in the sandbox that *wrapped* describes."""
+    steps: list[tuple[str, list[str]]] = []
+    words = list(wrapped.argv)
+    while "--" in words:
+        steps, words = bubble.read_steps(words)
+    common = list(takewhile(lambda step: step[0] != FIRST_OF_ROOM, steps))
+    common = common if len(common) < len(steps) else []
+    files = tuple(content.hex() for content in wrapped.files) if common else ()
+    limits = confinement.ceiling
+    return Expected("", limits.memory_bytes, limits.processes, bool(steps), tuple(common), files)
 
 
 def _look_at_sandbox(invocation: Invocation, wrapped: Wrapped) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -18,9 +19,14 @@ COMPARED = 50
 """Every so many verifications whose processes were forked, one is repeated with processes that are started."""
 
 
-@cache
 def get_pool() -> WarmPool:
     """Return the zygotes that all runs in this process share."""
+    return _get_pool_of(os.getpid())
+
+
+@cache
+def _get_pool_of(_process: int) -> WarmPool:
+    """Return the pool of a process: a fork of jumar must not talk to the zygotes of the first one."""
     return WarmPool()
 
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +23,6 @@ import msgspec
 from jumar.child import start
 from jumar.child.warm import messages
 from jumar.process.launch import Launch, hold
-from jumar.process.limits import ResourceLimits
 
 START_SECONDS = 30.0
 """A zygote that takes longer is given up."""
@@ -57,8 +57,12 @@ class Expected(msgspec.Struct, frozen=True):
     nonce: str
     memory_bytes: int
     processes: int
-    view: bool
+    view: bool = False
     """True if its sandbox has a view of its own, as bubblewrap makes it."""
+    steps: tuple[tuple[str, list[str]], ...] = ()
+    """Arguments that begin the view, and are the same for every room."""
+    files: tuple[str, ...] = ()
+    """Contents of the files that they name, as hexadecimal digits."""
 
     def renew(self) -> Expected:
         """Return the same for the request after it."""
@@ -107,6 +111,7 @@ class Zygote:
         self.forks = 0
         self.stamp: tuple[object, ...] = ()
         self._ready = self._dead = False
+        self._lock = threading.Lock()
         self._said = b""
         self._folder = tempfile.mkdtemp(prefix="jumar-zygote-")
         self._until = time.monotonic() + START_SECONDS
@@ -145,6 +150,11 @@ class Zygote:
         return self._ready and not self._dead
 
     @property
+    def failed(self) -> bool:
+        """Return whether it never became ready, and will not."""
+        return not (self._ready or self.starting)
+
+    @property
     def starting(self) -> bool:
         """Return whether it may become ready."""
         self._hear()
@@ -167,21 +177,28 @@ class Zygote:
         self._expected = expected.renew()
         parts = {"expected": expected, "next": self._expected}
         try:
-            self._control.settimeout(REPLY_SECONDS)
-            messages.send(self._control, {"numbers": numbers, **msgspec.to_builtins(parts)}, numbers)
-            said, handles, _, _ = socket.recv_fds(self._control, 64, 1)
-            if said and handles:
-                return ForkedSupervisor(int(said), handles[0])
+            with self._lock:  # runs may have threads of their own
+                return self._ask(parts, numbers)
         except (OSError, ValueError):
-            pass
-        self.close()
-        return None
+            self.close()
+            return None
 
-    def claim(self, limits: ResourceLimits, *, view: bool) -> Expected:
-        """Return what a request with *limits* is to be: the one that a process is ready for, or another one."""
+    def _ask(self, parts: Mapping[str, object], numbers: Sequence[int]) -> ForkedSupervisor:
+        """Send a request, and wait for the answer."""
+        self._control.settimeout(REPLY_SECONDS)
+        messages.send(self._control, {"numbers": numbers, **msgspec.to_builtins(parts)}, numbers)
+        said, handles, _, _ = socket.recv_fds(self._control, 64, 1)
+        if not handles:
+            raise OSError("the zygote is gone")
+        return ForkedSupervisor(int(said), handles[0])
+
+    def claim(self, wanted: Expected) -> Expected:
+        """Return *wanted* as the request that a process is ready for, or as another one."""
         self.forks += 1
-        wanted = Expected(self._expected.nonce, limits.memory_bytes, limits.processes, view)
-        return wanted if wanted == self._expected else wanted.renew()
+        same = msgspec.structs.replace(wanted, nonce=self._expected.nonce)
+        claimed = same if same == self._expected else wanted.renew()
+        self._expected = claimed.renew()  # nobody else gets that one
+        return claimed
 
     def close(self) -> None:
         """End it. What it forked goes on, and ends with its own lifeline."""

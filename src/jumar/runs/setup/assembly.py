@@ -44,6 +44,9 @@ from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 from jumar.workspace.workspace import Workspace
 
+NO_WARM = "JUMAR_NO_WARM"
+"""Variable of the environment with which no process is forked: each is started."""
+
 
 class RunPlace(msgspec.Struct, frozen=True):
     """Directory of a run, its object store, and the environment of which its processes see a little."""
@@ -141,7 +144,7 @@ def build_verifier(
     """Return verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
     guard: WriteRules = build_write_rules(settings)
     runner = load_runner(settings.suite.runner)
-    warm = WarmStarts() if runner.name == "pytest" else None
+    warm = WarmStarts() if runner.name == "pytest" and not place.environ.get(NO_WARM) else None
     return TrustedVerifier(
         choose_room_store(place.store, place.sandbox, settings),
         runner,
