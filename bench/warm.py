@@ -14,13 +14,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from statistics import median
 
 import anyio
 
 from cost import Subject, tiny
+from frame import Figure, median_of, ratio_of
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
 from jumar.process.warm.pool import WarmPool
@@ -94,38 +95,41 @@ class Measured:
                 if turn > 1:
                     self.taken.setdefault(name, []).append(1000 * (time.perf_counter() - started))
 
-    def show(self, name: str) -> None:
-        """Print the table of this suite."""
-        ms = {way: median(some) for way, some in self.taken.items()}
-        plain = ms["plain"]
-        print(f"{name}: plain pytest {plain:.0f} ms; jumar score {ms['score']:.0f} ms, x {ms['score'] / plain:.2f}")
-        for tier, starts in self.starts.items():
+    def list_figures(self, name: str) -> Iterator[Figure]:
+        """Yield the figures of this suite."""
+        taken = self.taken
+        yield median_of(f"{name}: plain pytest", taken["plain"], "ms")
+        yield ratio_of(f"{name}: jumar score against plain pytest", taken["score"], taken["plain"])
+        for tier in self.subject.sandboxes:
             for kind in ("feedback", "accepted"):
-                cold, warm = ms[f"{kind} {tier} cold"], ms[f"{kind} {tier} warm"]
-                ratio, share = cold / warm, warm / plain
-                print(
-                    f"  {kind} {tier}: cold {cold:6.0f} ms  warm {warm:6.0f} ms  x {ratio:5.2f}  plain x {share:5.2f}"
-                )
-            print(f"  starts in {tier}: {dict(starts.counts)}")
+                cold, warm = taken[f"{kind} {tier} cold"], taken[f"{kind} {tier} warm"]
+                yield median_of(f"{name}: {kind} in {tier}, warm", warm, "ms")
+                yield ratio_of(f"{name}: {kind} in {tier}, cold against warm", cold, warm, "more")
+                yield ratio_of(f"{name}: {kind} in {tier}, warm against plain pytest", warm, taken["plain"])
 
 
-async def main(rounds: int, python: str) -> None:
+async def measure_suites(rounds: int, python: str) -> list[Figure]:
     """Measure every suite."""
+    found: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         sandboxes: dict[str, Sandbox] = {"S0": Unconfined()}
-        try:
+        with suppress(BadInput):
             sandboxes["S3"] = await choose_sandbox("S3", SandboxSurroundings(place, dict(os.environ)), unattended=False)
-        except BadInput as missing:
-            print(f"S3 is not measured: {missing}")
         for name, files in SUITES.items():
             subject = Subject(place / name.replace(" ", "-"), files(), sandboxes, python=python)
             await subject.prepare()
             measured = Measured(subject, python)
             await measured.measure(rounds)
-            measured.show(name)
+            found += measured.list_figures(name)
             for pool in measured.pools.values():
                 pool.close()
+    return found
+
+
+def measure(rounds: int) -> Iterator[Figure]:
+    """Yield the figures for our own interpreter."""
+    yield from anyio.run(measure_suites, rounds, sys.executable)
 
 
 if __name__ == "__main__":
@@ -133,4 +137,5 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--python", default=sys.executable)
     given = parser.parse_args()
-    anyio.run(main, given.rounds, given.python)
+    for figure in anyio.run(measure_suites, given.rounds, given.python):
+        print(f"{figure.name:60} {figure.value:8.2f} {figure.unit:3} ({figure.low:.2f} to {figure.high:.2f})")
