@@ -274,6 +274,25 @@ def test_a_green_is_accepted_by_forks_of_other_zygotes(tmp_path: Path, pool: War
 
 
 @pytest.mark.slow
+def test_runs_that_wait_for_the_same_zygote_are_all_served(tmp_path: Path, pool: WarmPool) -> None:
+    court, starts, done = collected(tmp_path, GOOD), WarmStarts(pool), list[Verification]()
+    court.verifier.warm = starts
+
+    async def verify() -> None:
+        done.append(await court.verifier.plain(court.verifier.base, {}))
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            for _ in range(6):
+                group.start_soon(verify)
+
+    anyio.run(main)
+
+    assert [one.verdict.green for one in done] == [True] * 6
+    assert starts.counts == {WARM: 6}
+
+
+@pytest.mark.slow
 def test_a_zygote_that_is_killed_costs_nothing_but_time(tmp_path: Path, pool: WarmPool) -> None:
     court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
     assert judge(court, GOOD, starts).verdict.green

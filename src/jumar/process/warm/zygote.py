@@ -27,6 +27,9 @@ from jumar.process.launch import Launch, hold
 START_SECONDS = 30.0
 """A zygote that takes longer is given up."""
 
+BUSY_SECONDS = 0.01
+"""Interval at which a second one that waits for a zygote looks at it."""
+
 REPLY_SECONDS = 5.0
 """A zygote that takes longer to fork is given up."""
 
@@ -169,7 +172,10 @@ class Zygote:
         """Wait until it is ready, or is not going to be."""
         while self.starting:
             with anyio.move_on_after(self._until - time.monotonic()):
-                await anyio.wait_readable(self._control)
+                try:
+                    await anyio.wait_readable(self._control)
+                except anyio.BusyResourceError:  # another run waits for it, and reads what it says
+                    await anyio.sleep(BUSY_SECONDS)
 
     def fork(self, expected: Expected, launch: Launch) -> ForkedSupervisor | None:
         """Have a supervisor forked for what `claim` returned; None: the zygote is gone, or does not answer."""
