@@ -11,12 +11,13 @@ import importlib
 import importlib.util
 import os
 import random
-import shutil
 import signal
 import sys
 import tempfile
 import threading
 import warnings
+from pathlib import PurePath
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import loaded_code, pytest_main
@@ -64,6 +65,9 @@ def preload(modules: Sequence[str], socket: int, *, plugins: bool) -> tuple[dict
     """
     unseeded: list[random.Random] = []
     before = set(sys.modules)
+    room = os.path.join(os.path.dirname(os.environ["HOME"]), "room")  # noqa: PTH118, PTH120
+    os.mkdir(room)  # noqa: PTH102
+    os.chdir(room)
     with _watched_generators(unseeded), _kept_state():
         refused = _import_plugins() if plugins else ""
         own = set(sys.modules)
@@ -71,6 +75,7 @@ def preload(modules: Sequence[str], socket: int, *, plugins: bool) -> tuple[dict
             if name not in sys.modules:
                 with contextlib.suppress(BaseException):
                     importlib.import_module(name)
+    os.chdir("/")
     refused = refused or find_leftovers(socket)
     if plugins and not refused:
         ready_pytest.prepare(pytest_main.PLUGINS)
@@ -97,9 +102,8 @@ def _import_plugins() -> str:
     for friend in pytest_main.FRIENDS:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{friend}")
-    folder = tempfile.mkdtemp()
+    folder = os.getcwd()  # noqa: PTH109
     try:
-        os.chdir(folder)
         with open("test_jumar_rehearsal.py", "w", encoding="ascii") as file:  # noqa: PTH123
             file.write(REHEARSAL)
         options = ["-c", os.devnull, f"--rootdir={folder}", "-p", "no:cacheprovider", "--basetemp=tmp", "--tb=short"]
@@ -107,8 +111,6 @@ def _import_plugins() -> str:
     except BaseException as error:  # noqa: BLE001  whatever a plug-in lets fly
         return f"pytest does not run: {error!r}"
     finally:
-        os.chdir("/")
-        shutil.rmtree(folder, ignore_errors=True)
         sys.modules.pop("test_jumar_rehearsal", None)
         for place in [place for place in sys.path_importer_cache if place.startswith(folder)]:
             del sys.path_importer_cache[place]
@@ -148,6 +150,17 @@ def _watched_generators(unseeded: list[random.Random]) -> Iterator[None]:
         yield
     finally:
         random.Random.seed = seed  # type: ignore[method-assign]
+
+
+def find_captured_paths(folder: str) -> list[tuple[dict[str, Any], str, Any]]:
+    """Return the module attributes that are paths below *folder*: what a module took from where it was imported."""
+    return [
+        (vars(module), name, value)
+        for module in list(sys.modules.values())
+        if isinstance(module, ModuleType)
+        for name, value in vars(module).items()
+        if (type(value) is str or isinstance(value, PurePath)) and str(value).startswith(folder)
+    ]
 
 
 def find_leftovers(socket: int) -> str:

@@ -40,8 +40,9 @@ def main() -> None:
     signal.alarm(PRELOAD_SECONDS)
     report, unseeded = preload.preload(order["modules"], control.fileno(), plugins=order["plugins"])
     signal.alarm(0)
-    shutil.rmtree(os.environ["HOME"], ignore_errors=True)  # made for the imports; jumar may be killed any time
-    zygote = Zygote(unseeded)
+    folder = os.path.dirname(os.environ["HOME"])  # noqa: PTH120
+    zygote = Zygote(unseeded, preload.find_captured_paths(folder))
+    shutil.rmtree(folder, ignore_errors=True)  # made for the imports; jumar may be killed any time
     locks.LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's; jumar decides
     signal.signal(signal.SIGCHLD, _collect)

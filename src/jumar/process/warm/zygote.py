@@ -126,7 +126,9 @@ class Zygote:
             "socket": theirs.fileno(),
             "expected": msgspec.to_builtins(given.expected),
         }
-        places = {"HOME": self._folder, "TMPDIR": self._folder}
+        places = {name: str(Path(self._folder, name.lower())) for name in ("HOME", "TMPDIR")}
+        for place in places.values():
+            Path(place).mkdir()
         with theirs, hold(json.dumps(order).encode()) as config:
             self._process = subprocess.Popen(  # noqa: S603  the interpreter of the task, our script
                 [*given.python, start.__file__, PROGRAM, PAD[:ARGUMENT]],
