@@ -48,6 +48,7 @@ from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.budget_options import format_flag
 from jumar.task.task import Task, find_interpreter
 from jumar.verify.mutation_probe import probe
+from jumar.verify.warm import WarmRuns
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
 Begun = Callable[[Kernel], None]
@@ -237,6 +238,9 @@ async def _running(
     runner, guard, verifier = build_judges(run, place)
     if verifier.around.missing:
         raise BadInput(verifier.around.missing)
+    if place.judging.store is None:  # what other runs are told comes from fresh processes
+        verifier.warm = WarmRuns()
+        held.callback(verifier.warm.release)
     parts = RunDependencies(
         workspace=build_workspace(place, run),
         host=working or host,

@@ -38,6 +38,7 @@ from jumar.workspace.store.object_store import Store
 
 if TYPE_CHECKING:
     from jumar.verify.challenge.challenge import SuiteChallenge
+    from jumar.verify.warm import WarmRuns
 
 
 class HeldOut(NamedTuple):
@@ -101,6 +102,8 @@ class TreeRunner:
     """Tests that no candidate sees."""
     experience: SuiteKnowledge = field(default_factory=SuiteKnowledge)
     """Knowledge gathered by the acceptances of this task."""
+    warm: WarmRuns | None = None
+    """Where feedback comes from a process that is kept; None: each verification starts its own."""
     last_command: str = ""
     """The command line of the newest verification."""
 
@@ -125,7 +128,7 @@ class TreeRunner:
         """Run *ids*; the report, and the runner's names of annotated ids. *beside* as in `ReportPart`."""
         async with lay_out(self.store, tree, self.rooms) as room:
             if beside is not None:
-                await to_thread.run_sync(self._remove_own_tests, room, beside)
+                await to_thread.run_sync(self.remove_own_tests, room, beside)
             naming = await self.map_ids(room, ids)
             if ids and not naming.asked:
                 return naming.told(Report(ended=Ended.NORMAL)), naming.natives
@@ -142,7 +145,7 @@ class TreeRunner:
         *files* lie there in the place of the tree's; *seed* shuffles the tests, None leaves them in their order.
         """
         async with lay_out(self.store, tree, self.rooms) as room:
-            await to_thread.run_sync(self._remove_own_tests, room, "")
+            await to_thread.run_sync(self.remove_own_tests, room, "")
             await to_thread.run_sync(replace_files, room, files)
             run = self._fresh_invocation(room, ids, seed, explain=seed is None and not files)
             records, child = await self.run(run, room, self.new_output())
@@ -183,7 +186,8 @@ class TreeRunner:
         """Return the names that annotations give to tests of *room*."""
         return read_names(self.runner, room, list_paths(room), self.suite.select)
 
-    def _remove_own_tests(self, room: Path, kept: str) -> None:
+    def remove_own_tests(self, room: Path, kept: str) -> None:
+        """Remove the candidate's own test files from *room*, all but *kept*."""
         for path in list_paths(room):
             if path != kept and self.own(path):
                 room.joinpath(path).unlink()
@@ -197,18 +201,26 @@ class TreeRunner:
             BadInput: if the runner cannot work here.
         """
         records: list[Record] = []
+        invocation = await self.prepare(invocation, room)
+        confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
+        async with run_confined(invocation, confinement) as child:
+            while (record := await child.receive()) is not None:
+                records.append(record)
+        return records, child
+
+    async def prepare(self, invocation: Invocation, room: Path) -> Invocation:
+        """Put into *room* what the runner needs beside the tree; *invocation* with the environment for it.
+
+        Raises:
+            BadInput: if the runner cannot work here.
+        """
         if self.around.missing:
             raise BadInput(self.around.missing)
         if not is_prepared(self.around):
             self.tell(Work.PREPARING, 0, 0)
             await to_thread.run_sync(prepare_cache, self.around)
         await to_thread.run_sync(make_links, room, self.around.links)
-        invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
-        confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
-        async with run_confined(invocation, confinement) as child:
-            while (record := await child.receive()) is not None:
-                records.append(record)
-        return records, child
+        return msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
 
     def confinement(self, room: Path, output: Path | None) -> Confinement:
         """Return the confinement of a process of this task in *room*."""

@@ -74,13 +74,17 @@ class TrustedVerifier(TreeRunner):
         own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
         ids = (*self.expected, *own)
         parts = [part for part in (ReportPart(self.expected, ""), ReportPart(own)) if part.ids] or [ReportPart(())]
-        report, natives = await self.report_parts(tree, output, parts)
+        asked = self.warm and parts == [ReportPart(self.expected, "")]
+        kept = await self.warm.feedback(self, tree, output) if self.warm and asked else None
+        report, natives = (kept.report, {}) if kept else await self.report_parts(tree, output, parts)
         if again := list_retries(report, natives, own):
             more, _ = await self.report_parts(tree, self.new_output(), again)
             report = merge_reports(more, remove_parts(report, natives, again))
         executions = len(parts) + len(again)
-        report, void, runs = await self._blamed(self._judge_shadows(report), tree, control, parts)
-        executions += runs
+        void = None
+        if not kept or kept.fresh:  # that a tree ended well beside others says nothing of it as a control
+            report, void, runs = await self._blamed(self._judge_shadows(report), tree, control, parts)
+            executions += runs
         if accepted is None:
             accepted, runs = await self._excused(tree, report)
             executions += runs
@@ -101,7 +105,8 @@ class TrustedVerifier(TreeRunner):
             from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
             done = await accept_green(self, done, tree, accepted)
-        return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
+        warnings = (*done.warnings, *([kept.warning] if kept and kept.warning else []))
+        return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)), warnings=warnings)
 
     def _judge_shadows(self, report: Report) -> Report:
         """Add an anomaly for modules that hide an installed one and that the task does not have: tests may ask that."""
@@ -149,7 +154,7 @@ class TrustedVerifier(TreeRunner):
     async def plain(self, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()) -> Verification:
         """Judge *tree* on each expected id, and those in *also*, by one run; a green is not accepted."""
         once = copy.copy(self)
-        once.suite = msgspec.structs.replace(self.suite, confirm=0)
+        once.suite, once.warm = msgspec.structs.replace(self.suite, confirm=0), None
         return await once.verify(tree, accepted, also=also)
 
     def with_tests(self, tests: str) -> TrustedVerifier:
