@@ -52,7 +52,7 @@ FLOORS = (
         "verify",
         "workspace",
     ),
-    ("verify/localisation",),
+    ("process/resident", "verify/localisation"),
     ("languages", "models/wire", "process", "plugins"),
     ("agents/tools", "core/prompts", "core/run/reducers", "sandbox/probes", "ports"),
     ("commands", "core/run", "journal", "sandbox", "verify/challenge", "workspace/store"),

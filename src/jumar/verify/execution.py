@@ -38,7 +38,6 @@ from jumar.workspace.store.object_store import Store
 
 if TYPE_CHECKING:
     from jumar.verify.challenge.challenge import SuiteChallenge
-    from jumar.verify.warm import WarmRuns
 
 
 class HeldOut(NamedTuple):
@@ -102,8 +101,6 @@ class TreeRunner:
     """Tests that no candidate sees."""
     experience: SuiteKnowledge = field(default_factory=SuiteKnowledge)
     """Knowledge gathered by the acceptances of this task."""
-    warm: WarmRuns | None = None
-    """Where feedback comes from a process that is kept; None: each verification starts its own."""
     last_command: str = ""
     """The command line of the newest verification."""
 

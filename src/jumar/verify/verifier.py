@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from pathlib import Path
 
 import msgspec
 from anyio import to_thread
@@ -27,12 +28,15 @@ from jumar.verify.localisation.coverage_spectrum import build_localisation, buil
 from jumar.verify.merge_reports import ReportPart, attribute_bad_end, list_retries, merge_reports, remove_parts
 from jumar.verify.single_test_command import wrap_runner
 from jumar.verify.test_names import complete_collected, map_collected
+from jumar.verify.warm import FirstReport, WarmRuns
 
 
 @dataclass(slots=True)
 class TrustedVerifier(TreeRunner):
     """Judges the trees of one task, and counts the processes that this takes."""
 
+    warm: WarmRuns | None = None
+    """Source of feedback from a process that is kept; None: each verification starts its own."""
     _seen: dict[str, dict[str, bool]] = field(default_factory=dict)
     """Tree -> id -> whether it passed: what changes while the tree does not is flaky."""
     _steady: set[str] = field(default_factory=set)
@@ -74,17 +78,9 @@ class TrustedVerifier(TreeRunner):
         own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
         ids = (*self.expected, *own)
         parts = [part for part in (ReportPart(self.expected, ""), ReportPart(own)) if part.ids] or [ReportPart(())]
-        asked = self.warm and parts == [ReportPart(self.expected, "")]
-        kept = await self.warm.feedback(self, tree, output) if self.warm and asked else None
-        report, natives = (kept.report, {}) if kept else await self.report_parts(tree, output, parts)
-        if again := list_retries(report, natives, own):
-            more, _ = await self.report_parts(tree, self.new_output(), again)
-            report = merge_reports(more, remove_parts(report, natives, again))
-        executions = len(parts) + len(again)
-        void = None
-        if not kept or kept.fresh:  # that a tree ended well beside others says nothing of it as a control
-            report, void, runs = await self._blamed(self._judge_shadows(report), tree, control, parts)
-            executions += runs
+        first = await self._first_report(tree, output, parts, own)
+        report, void, runs = await self._blamed(first, tree, control, parts)
+        executions = len(parts) + first.again + runs
         if accepted is None:
             accepted, runs = await self._excused(tree, report)
             executions += runs
@@ -96,7 +92,7 @@ class TrustedVerifier(TreeRunner):
             output=output.name,
             grade=self.runner.grade,
             sandbox=self.sandbox.tier,
-            natives=natives,
+            natives=first.natives,
             command=self.last_command,
         )
         if tree == self.base:
@@ -105,8 +101,23 @@ class TrustedVerifier(TreeRunner):
             from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
             done = await accept_green(self, done, tree, accepted)
-        warnings = (*done.warnings, *([kept.warning] if kept and kept.warning else []))
-        return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)), warnings=warnings)
+        duration = int(1000 * (time.monotonic() - started))
+        return msgspec.structs.replace(done, duration_ms=duration, warnings=(*done.warnings, *first.warnings))
+
+    async def _first_report(
+        self, tree: str, output: Path, parts: Sequence[ReportPart], own: Sequence[str]
+    ) -> FirstReport:
+        """Return the report of a kept process where one may judge *tree*, else those of fresh ones on all *parts*."""
+        if self.warm and parts == [ReportPart(self.expected, "")]:
+            kept = await self.warm.feedback(self, tree, output)
+            if kept is not None:
+                return kept
+        report, natives = await self.report_parts(tree, output, parts)
+        again = list_retries(report, natives, own)
+        if again:
+            more, _ = await self.report_parts(tree, self.new_output(), again)
+            report = merge_reports(more, remove_parts(report, natives, again))
+        return FirstReport(report, natives, len(again))
 
     def _judge_shadows(self, report: Report) -> Report:
         """Add an anomaly for modules that hide an installed one and that the task does not have: tests may ask that."""
@@ -123,9 +134,12 @@ class TrustedVerifier(TreeRunner):
             self.experience.base_report = None if done.natives else report
 
     async def _blamed(
-        self, report: Report, tree: str, control: str, parts: Sequence[ReportPart]
+        self, first: FirstReport, tree: str, control: str, parts: Sequence[ReportPart]
     ) -> tuple[Report, Void | None, int]:
-        """Attribute a bad end of *report* by running *control*; the number of runs that took."""
+        """Attribute a bad end of *first* by running *control*; the number of runs that took."""
+        if not first.fresh:  # that a tree ended well where others ran before says nothing of it as a control
+            return first.report, None, 0
+        report = self._judge_shadows(first.report)
         if report.ended is Ended.NORMAL:
             self._steady.add(tree)
         elif not report.anomalies and control in self._steady - {tree}:

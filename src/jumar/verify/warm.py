@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import collections
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from anyio import to_thread
 
 from jumar.core.state.settings import Suite
-from jumar.core.state.verdict import EXCUSED, Ended, Outcome, Report
+from jumar.core.state.verdict import EXCUSED, Ended, Outcome, Report, reconcile
 from jumar.languages.test_annotations import is_slug
 from jumar.ports import Invocation
-from jumar.process.resident import Answer, Refusal, ResidentProcess
+from jumar.process.resident.resident_process import Answer, Refusal, ResidentProcess
 from jumar.verify.command_line import format_command_line
 from jumar.workspace.files.trees import EntryKind, Manifest
 
@@ -54,13 +56,17 @@ class KeepingRunner(Protocol):
         ...
 
 
-class Feedback(NamedTuple):
-    """Report of one verification, and what a person has to know of how it was made."""
+class FirstReport(NamedTuple):
+    """First report on a tree."""
 
     report: Report
-    fresh: bool = False
-    """True if the report is a fresh process's after all."""
-    warning: str = ""
+    natives: Mapping[str, str] = MappingProxyType({})
+    """Id that an annotation gives -> the id that the runner knows the test by."""
+    again: int = 0
+    """Processes that ran a second time."""
+    fresh: bool = True
+    """True if it comes from processes that ran nothing else before."""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -68,9 +74,9 @@ class WarmRuns:
     """The kept process of one run of jumar, and the rules that say when it is asked."""
 
     counts: collections.Counter[str] = field(default_factory=collections.Counter)
-    """What was decided -> how often: `warm`, or why a fresh process ran."""
+    """Decision -> how often it was taken: `warm`, or the reason for a fresh process."""
     off: str = ""
-    """Why no process is kept any more; empty while one is."""
+    """Reason that no process is kept any more; empty while one is."""
     _kept: ResidentProcess | None = None
     _tree: Manifest = field(default_factory=dict)
     """Files of the tree that lies in its room."""
@@ -81,7 +87,7 @@ class WarmRuns:
     _answers: int = 0
     _refusals: int = 0
 
-    async def feedback(self, tests: TreeRunner, tree: str, output: Path) -> Feedback | None:
+    async def feedback(self, tests: TreeRunner, tree: str, output: Path) -> FirstReport | None:
         """Return a report of *tree* on the expected ids; None if a fresh process is to judge it."""
         why = self._find_reason(tests, tree)
         self._seen += tree != tests.base
@@ -98,14 +104,14 @@ class WarmRuns:
             return None
         report = tests.runner.report(answer.records, Ended.NORMAL, "")
         tests.last_command = format_command_line(tests.runner.verification(tests.suite, tests.rooms, tests.expected))
-        red = any(result.outcome not in GOOD for result in report.results) and not report.anomalies
         self._answers += 1
+        red = _is_red(tests.expected, report)
         if red and self._answers % COMPARED != 1:
             self.counts["warm"] += 1
-            return Feedback(report)
+            return FirstReport(report, fresh=False)
         self.counts["compared" if red else "green"] += 1
-        fresh, _ = await tests.report(tree, output, tests.expected, "")
-        return Feedback(fresh, fresh=True, warning=self._compare(report, fresh))
+        fresh, natives = await tests.report(tree, output, tests.expected, "")
+        return FirstReport(fresh, natives, again=1, warnings=self._compare(report, fresh))
 
     def release(self) -> None:
         """End the kept process."""
@@ -171,13 +177,21 @@ class WarmRuns:
         if refusal.lasting or self._refusals >= REFUSALS:
             self.off = refusal.why
 
-    def _compare(self, warm: Report, fresh: Report) -> str:
-        """Return a warning if the two differ, after which no process is kept; empty if they do not."""
+    def _compare(self, warm: Report, fresh: Report) -> tuple[str, ...]:
+        """Return a warning if the two differ, after which no process is kept."""
         mine, theirs = ({r.id: (r.outcome, r.blame, r.absent) for r in report.results} for report in (warm, fresh))
         if fresh.ended is Ended.NORMAL and mine == theirs:
-            return ""
+            return ()
         self.release()
         self.off = "it once differed from a fresh process"
         different = sorted(i for i in mine.keys() | theirs.keys() if mine.get(i) != theirs.get(i))
         where = different[0] if different else f"the end of the run, {fresh.detail}"
-        return f"a kept process of the test runner judged otherwise than a fresh one ({where}): none is kept any more"
+        return (
+            f"a kept process of the test runner judged otherwise than a fresh one ({where}): none is kept any more",
+        )
+
+
+def _is_red(expected: Sequence[str], report: Report) -> bool:
+    """Return whether *report* holds an outcome for one of *expected* that no tree's history could excuse."""
+    verdict = reconcile(expected, report)
+    return verdict.void is None and any(result.outcome not in GOOD for result in verdict.results.values())

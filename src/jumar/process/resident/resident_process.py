@@ -7,26 +7,22 @@ from __future__ import annotations
 
 import base64
 import secrets
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
-from anyio import to_thread
 
 from jumar.ports import Invocation, Record
 from jumar.process.child_process import Child
-from jumar.process.launch import OUTPUT_BYTES, Confinement, start_confined
+from jumar.process.launch import Confinement, start_confined
+from jumar.process.resident.marked_output import MarkedOutput
 from jumar.process.room import discard
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
 LIFE_SECONDS = 4 * 3600.0
 """Time limit of the whole process; an order has its own."""
-
-MARK_SECONDS, LOOK_SECONDS = 1.0, 0.002
-"""The supervisor writes what was printed to a file: how late that may be, and how often it is looked for."""
 
 OWN = ("/tmp", "/dev/shm")  # noqa: S108  in the sandbox they are its own
 """Folders beside the room that a process in S3 can write to."""
@@ -55,8 +51,7 @@ class ResidentProcess:
         own = OWN if confinement.sandbox.tier == "S3" else ()
         invocation = Invocation(argv=invocation.argv, config={**invocation.config, "own": own}, env=invocation.env)
         self._confinement = replace(confinement, seconds=LIFE_SECONDS, heard=lambda _: None)
-        self._read = 0
-        """Bytes of its output that belong to the orders before."""
+        self._printed = MarkedOutput(confinement.output)
         self._hello: Record | None = None
         self._pending = False
         """True while it looks for what the last order left."""
@@ -86,7 +81,7 @@ class ResidentProcess:
             with anyio.move_on_after(seconds):
                 answer = await self._settle() or await self._ask(request)
             # Without its end, what it prints next could not be told from this.
-            stays = isinstance(answer, Answer) and await self._take_output(mark, output)
+            stays = isinstance(answer, Answer) and await self._printed.copy(mark, output)
         finally:
             if not stays:
                 self.end()
@@ -129,26 +124,3 @@ class ResidentProcess:
             case ["kept", str(why)]:
                 return Refusal(why)
         return Refusal(f"it ended: {self._child.detail}")
-
-    async def _take_output(self, mark: str, output: Path) -> bool:
-        """Copy what was printed since the last order, up to *mark*, to *output*; whether all of it was there."""
-        source, whole = self._confinement.output, f"\n{mark}\n".encode()
-        if source is None:
-            return True
-        until = time.monotonic() + MARK_SECONDS
-        with explain_disk_faults(f"cannot copy {source} to {output}"):
-            while True:
-                said = await to_thread.run_sync(_read_from, source, self._read)
-                text, found, _ = said.partition(whole)
-                if found or time.monotonic() > until:
-                    break
-                await anyio.sleep(LOOK_SECONDS)
-            await to_thread.run_sync(output.write_bytes, text)
-        self._read += len(text) + len(found)
-        return bool(found) and self._read < OUTPUT_BYTES // 2
-
-
-def _read_from(path: Path, start: int) -> bytes:
-    with path.open("rb") as stream:
-        stream.seek(start)
-        return stream.read()
