@@ -101,6 +101,7 @@ bench: $(READY) $(BROWSER)/.ready $(RAY)
 	$(BIN)/python bench/footer.py
 	$(BIN)/python bench/hook.py
 	$(BIN)/python bench/cost.py
+	JUMAR_NODE_MODULES=$(CURDIR)/.venv/tools/javascript/node_modules $(BIN)/python bench/warm_vitest.py
 	$(BIN)/python bench/flat.py
 	$(BIN)/python bench/start.py
 	$(BIN)/python bench/cheats.py

@@ -18,7 +18,7 @@ const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 const next = async () => JSON.parse((await lines.next()).value ?? 'null')
 
 // Processes at most that wait for the next order, and how long one may take to end.
-const SPARES = 2
+const SPARES = 4
 const ENDING = 2000
 
 // Processes for tests. One that was started ahead has loaded vitest and no file of the project.
@@ -26,6 +26,7 @@ class Workers {
   living = new Set()
   spares = []
   asked = []
+  coming = []
 
   // Vitest's own worker begins with a process that it has already, if it has one.
   adopt(ForksPoolWorker) {
@@ -49,21 +50,31 @@ class Workers {
   take(wanted) {
     const key = JSON.stringify(wanted)
     const at = this.spares.findIndex((one) => one.key === key && one.child.connected)
-    return at < 0 ? undefined : this.spares.splice(at, 1)[0].child
+    const child = at < 0 ? undefined : this.spares.splice(at, 1)[0].child
+    this.fill()
+    return child
   }
 
+  // Start processes like those of the run before: some now, and each other one when one of these is taken.
   prepare() {
-    for (const wanted of this.asked.slice(0, SPARES)) {
+    this.coming = this.asked
+    this.asked = []
+    this.fill()
+  }
+
+  fill() {
+    while (this.coming.length && this.spares.length < SPARES) {
+      const wanted = this.coming.shift()
       const { entry, env, execArgv } = wanted
       const child = fork(entry, [], { env, execArgv, stdio: 'pipe', serialization: 'advanced' })
       this.watch(child)
       this.spares.push({ key: JSON.stringify(wanted), child })
     }
-    this.asked = []
   }
 
   // Whether all of them are gone.
   async ended() {
+    this.coming = []
     for (const { child } of this.spares.splice(0)) child.kill('SIGKILL')
     const gone = [...this.living].map((child) => new Promise((resolve) => child.once('exit', resolve)))
     let timer
