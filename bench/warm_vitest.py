@@ -154,6 +154,7 @@ async def run(rounds: int) -> dict[str, dict[str, float]]:
         print(f"{name}, {sandbox.tier}, medians of {rounds}")
         for way, ms in found[name].items():
             ratio = found[name][FRESH] / ms
+            below = "  below the bound" if way == KEPT and ratio < BOUND else ""
             print(f"  {way:<22}{ms:>8.1f} ms {ratio:>6.1f}x   at best {least[way]:>7.1f} ms{below}")
     return found
 

@@ -186,8 +186,8 @@ def test_a_difference_from_a_fresh_process_ends_it_with_a_warning(court: WarmCou
 
 
 @pytest.mark.slow
-def test_a_process_is_replaced_after_so_many_orders(court: WarmCourt, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "ORDERS", 2)
+def test_a_process_is_replaced_after_so_many_orders(court: WarmCourt) -> None:
+    court.warm.most = 2
 
     pids = [court.pid(court.judge(court.answers("failed", "passed", code=str(n)), {})) for n in range(5)]
 

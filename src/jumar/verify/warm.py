@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jumar.verify.execution import TreeRunner
 
 ORDERS = 100
-"""A process is replaced after so many orders."""
+"""Orders that one process takes at most."""
 
 COMPARED = 10
 """Each so many-th answer is compared with that of a fresh process, and so is the first."""
@@ -77,6 +77,8 @@ class WarmRuns:
     """Decision -> how often it was taken: `warm`, or the reason for a fresh process."""
     off: str = ""
     """Reason that no process is kept any more; empty while one is."""
+    most: int = ORDERS
+    """Orders after which a process is replaced."""
     _kept: ResidentProcess | None = None
     _tree: Manifest = field(default_factory=dict)
     """Files of the tree that lies in its room."""
@@ -136,7 +138,7 @@ class WarmRuns:
     async def _ask(self, tests: TreeRunner, tree: str, output: Path) -> Answer | Refusal:
         manifest = {path: node for path, node in tests.store.manifest(tree).items() if not tests.own(path)}
         edits = self._find_edits(tests, manifest)
-        if edits is None or self._kept is None or not self._kept.alive or self._orders >= ORDERS:
+        if edits is None or self._kept is None or not self._kept.alive or self._orders >= self.most:
             self.release()
             self._kept, edits = await self._start(tests, tree), {}
             self._orders, self._held = 0, frozenset()
