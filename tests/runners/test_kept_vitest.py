@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from jumar.core.state.verdict import reconcile
 from jumar.ports import Sandbox, Verification
 from jumar.runners.vitest import VitestRunner
 from jumar.sandbox.unconfined import Unconfined
@@ -60,7 +61,8 @@ class KeptCourt(NodeCourt):
 
         async def report() -> dict[str, tuple[str, ...]]:
             done, _ = await self.verifier.report(tree, self.verifier.new_output(), self.verifier.expected, "")
-            return {r.id: (*told(r), r.excerpt) for r in done.results}
+            results = reconcile(self.verifier.expected, done).results
+            return {i: (*told(r), r.excerpt) for i, r in results.items()}
 
         return anyio.run(report)
 

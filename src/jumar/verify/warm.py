@@ -113,7 +113,7 @@ class WarmRuns:
             return FirstReport(report, fresh=False)
         self.counts["compared" if red else "green"] += 1
         fresh, natives = await tests.report(tree, output, tests.expected, "")
-        return FirstReport(fresh, natives, again=1, warnings=self._compare(report, fresh))
+        return FirstReport(fresh, natives, again=1, warnings=self._compare(tests.expected, report, fresh))
 
     def release(self) -> None:
         """End the kept process."""
@@ -179,9 +179,12 @@ class WarmRuns:
         if refusal.lasting or self._refusals >= REFUSALS:
             self.off = refusal.why
 
-    def _compare(self, warm: Report, fresh: Report) -> tuple[str, ...]:
-        """Return a warning if the two differ, after which no process is kept."""
-        mine, theirs = ({r.id: (r.outcome, r.blame, r.absent) for r in report.results} for report in (warm, fresh))
+    def _compare(self, expected: Sequence[str], warm: Report, fresh: Report) -> tuple[str, ...]:
+        """Return a warning if the two differ on *expected*, after which no process is kept."""
+        mine, theirs = (
+            {i: (r.outcome, r.blame, r.absent) for i, r in reconcile(expected, report).results.items()}
+            for report in (warm, fresh)
+        )
         if fresh.ended is Ended.NORMAL and mine == theirs:
             return ()
         self.release()
