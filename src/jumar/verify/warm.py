@@ -113,7 +113,10 @@ class WarmRuns:
             return FirstReport(report, fresh=False)
         self.counts["compared" if red else "green"] += 1
         fresh, natives = await tests.report(tree, output, tests.expected, "")
-        return FirstReport(fresh, natives, again=1, warnings=self._compare(tests.expected, report, fresh))
+        warnings = self._compare(tests.expected, report, fresh)
+        if warnings:
+            await to_thread.run_sync(self.release)
+        return FirstReport(fresh, natives, again=1, warnings=warnings)
 
     def release(self) -> None:
         """End the kept process."""
@@ -139,7 +142,7 @@ class WarmRuns:
         manifest = {path: node for path, node in tests.store.manifest(tree).items() if not tests.own(path)}
         edits = self._find_edits(tests, manifest)
         if edits is None or self._kept is None or not self._kept.alive or self._orders >= self.most:
-            self.release()
+            await to_thread.run_sync(self.release)
             self._kept, edits = await self._start(tests, tree), {}
             self._orders, self._held = 0, frozenset()
         self._orders += 1
@@ -187,7 +190,6 @@ class WarmRuns:
         )
         if fresh.ended is Ended.NORMAL and mine == theirs:
             return ()
-        self.release()
         self.off = "it once differed from a fresh process"
         different = sorted(i for i in mine.keys() | theirs.keys() if mine.get(i) != theirs.get(i))
         where = different[0] if different else f"the end of the run, {fresh.detail}"

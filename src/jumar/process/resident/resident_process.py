@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import anyio
+from anyio import to_thread
 
 from jumar.ports import Invocation, Record
 from jumar.process.child_process import Child
@@ -84,7 +85,8 @@ class ResidentProcess:
             stays = isinstance(answer, Answer) and await self._printed.copy(mark, output)
         finally:
             if not stays:
-                self.end()
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(self.end)
         return answer
 
     def end(self) -> None:
