@@ -112,6 +112,7 @@ class Resident:
         self._room = Path.cwd()
         self._scratch = [os.environ["HOME"], os.environ["TMPDIR"]]
         self._watched = [str(self._room), *config["own"]]
+        self._alone = bool(config["own"])
         self._kept: KeptVitest | None = None
         self._family: set[int] = set()
         """Vitest's process, and what it had started before it ran a test."""
@@ -139,7 +140,7 @@ class Resident:
             self._family = set(process_tree.find_descendants(os.getpid()))
         if self._kept.base != str(batch.folder):
             raise Declined("the tests are of several projects", lasting=True)
-        self._before = sandbox_state.read_state(self._watched)
+        self._before = self._look()
         return run.run(self._kept, batch)
 
     def tidy(self) -> str:
@@ -154,7 +155,7 @@ class Resident:
             for folder in self._scratch:
                 sandbox_state.empty_folder(folder)
             left = sum(len(os.listdir(folder)) for folder in self._scratch)  # noqa: PTH208  counted, not used
-            changed = sandbox_state.find_difference(self._before, sandbox_state.read_state(self._watched))
+            changed = sandbox_state.find_difference(self._before, self._look())
         except (OSError, Declined, node_tool.Hang) as why:
             return f"it cannot be seen what the run left: {why}"
         if strays or not alone:
@@ -165,6 +166,9 @@ class Resident:
         """Have the next processes for tests started."""
         if self._kept is not None:
             self._kept.tell({"on": "prepare"})
+
+    def _look(self) -> sandbox_state.State:
+        return sandbox_state.read_state(self._watched, alone=self._alone)
 
     def _write(self, path: str, content: bytes) -> None:
         place = self._room / path

@@ -21,13 +21,16 @@ QUEUES = ("shm", "sem", "msg")
 """Kinds of System V objects, which no file stands for."""
 
 
-def read_state(folders: Iterable[str]) -> State:
-    """Return the state of *folders* with all in them, and of shared memory; what is mounted in them is left out."""
+def read_state(folders: Iterable[str], *, alone: bool) -> State:
+    """Return the state of *folders* with all in them; what is mounted in them is left out.
+
+    A sandbox that is *alone* has shared memory of its own, whose state belongs to it.
+    """
     state: State = {}
     for folder in folders:
         device = os.lstat(folder).st_dev
         _add(state, folder, device)
-    for kind in QUEUES:
+    for kind in QUEUES if alone else ():
         with contextlib.suppress(OSError):
             lines = Path("/proc/sysvipc", kind).read_text("ascii").splitlines()
             state[kind] = tuple(line.split()[1] for line in lines)
