@@ -21,6 +21,7 @@ from jumar.core.state.verdict import EXCUSED, Ended, Outcome, Report, reconcile
 from jumar.languages.test_annotations import is_slug
 from jumar.ports import Invocation
 from jumar.process.resident.resident_process import Answer, Refusal, ResidentProcess
+from jumar.process.room import discard
 from jumar.verify.command_line import format_command_line
 from jumar.workspace.files.trees import EntryKind, Manifest
 
@@ -116,7 +117,7 @@ class WarmRuns:
         warnings = self._compare(tests.expected, report, fresh)
         if warnings:
             await to_thread.run_sync(self.release)
-        return FirstReport(fresh, natives, again=1, warnings=warnings)
+        return FirstReport(fresh, natives, warnings=warnings)
 
     def release(self) -> None:
         """End the kept process."""
@@ -143,7 +144,7 @@ class WarmRuns:
         edits = self._find_edits(tests, manifest)
         if edits is None or self._kept is None or not self._kept.alive or self._orders >= self.most:
             await to_thread.run_sync(self.release)
-            self._kept, edits = await self._start(tests, tree), {}
+            self._kept, edits = await self._start(tests, tree, output), {}
             self._orders, self._held = 0, frozenset()
         self._orders += 1
         self._tree = manifest
@@ -166,14 +167,18 @@ class WarmRuns:
         edits = {path: tests.store.get(manifest[path].sha256) for path in changed}
         return edits if sum(map(len, edits.values())) <= EDIT_BYTES else None
 
-    async def _start(self, tests: TreeRunner, tree: str) -> ResidentProcess:
-        """Start a process in a room of *tree*."""
+    async def _start(self, tests: TreeRunner, tree: str, output: Path) -> ResidentProcess:
+        """Start a process in a room of *tree*; all that it prints goes to a file beside *output*."""
         room = tests.rooms.absolute() / secrets.token_hex(4)
-        await to_thread.run_sync(tests.store.materialise, tree, room)
-        await to_thread.run_sync(tests.remove_own_tests, room, "")
-        assert isinstance(tests.runner, KeepingRunner)  # noqa: S101  for the type checker: it was asked before
-        invocation = await tests.prepare(tests.runner.resident(tests.suite), room)
-        return ResidentProcess(invocation, tests.confinement(room, tests.new_output().with_name(f"{room.name}.log")))
+        try:
+            await to_thread.run_sync(tests.store.materialise, tree, room)
+            await to_thread.run_sync(tests.remove_own_tests, room, "")
+            assert isinstance(tests.runner, KeepingRunner)  # noqa: S101  for the type checker: it was asked before
+            invocation = await tests.prepare(tests.runner.resident(tests.suite), room)
+            return ResidentProcess(invocation, tests.confinement(room, output.with_name(f"{room.name}.log")))
+        except BaseException:
+            discard(room)
+            raise
 
     def _refuse(self, refusal: Refusal) -> None:
         self.counts[refusal.why] += 1
