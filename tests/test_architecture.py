@@ -52,7 +52,7 @@ FLOORS = (
         "verify",
         "workspace",
     ),
-    ("verify/localisation",),
+    ("process/resident", "verify/localisation"),
     ("process/warm",),
     ("languages", "models/wire", "process", "plugins"),
     ("agents/tools", "core/prompts", "core/run/reducers", "sandbox/probes", "ports"),

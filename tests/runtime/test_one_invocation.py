@@ -196,4 +196,8 @@ def test_five_claims_of_a_turn_make_one_run_of_the_tests_and_five_turns_make_fiv
         began = len(counted.since(project.asked)) + count_forks(Path(done["events"]))
         found.append((done["executions"], output, began))
 
-    assert found == [(2, 3, 3), (6, 7, 7)], "the ids are collected, the untouched tree is judged, then turn by turn"
+    # Of five turns with vitest, two are a kept process's alone; it was started once.
+    starts = 6 if runner == "vitest" else 7
+    assert found == [(2, 3, 3), (6, 7, starts)], (
+        "the ids are collected, the untouched tree is judged, then turn by turn"
+    )

@@ -17,11 +17,14 @@ from jumar.child.channel import join
 from jumar.child.normalise import build_normaliser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    Send = Callable[[list[object]], None]
+    Send = Callable[..., None]
+    """See `jumar.child.channel`."""
     Job = Callable[[dict[str, Any], Send], int]
     """Performs the config, sends the records of `jumar.process.records` and returns the status to leave with."""
+    RequestJob = Callable[[dict[str, Any], Send, Iterator[object]], int]
+    """The same for a process that is sent requests."""
 
 PR_SET_DUMPABLE = 4
 
@@ -31,13 +34,18 @@ BATCH = 500
 
 def serve(job: Job) -> None:
     """Join the channel, do *job*, say goodbye and leave."""
+    serve_requests(lambda config, send, _: job(config, send))
+
+
+def serve_requests(job: RequestJob) -> None:
+    """Join the channel, do *job*, which also takes requests, say goodbye and leave."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes  # noqa: PLC0415  absent in some builds
 
         # What it starts runs as the same user, and shall not find the key in this memory.
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    config, send, _ = join()
-    status = job(config, send)
+    config, send, requests = join()
+    status = job(config, send, requests)
     with contextlib.suppress(Exception):
         sys.stdout.flush()
     send(["end", status])

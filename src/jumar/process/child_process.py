@@ -92,6 +92,14 @@ class Child:
         await to_thread.run_sync(self._reaper.wait)
         self._pipes.close()
 
+    def end(self) -> None:
+        """Kill the process and all it started, and wait for that; for callers without an event loop."""
+        self._pipes.cut()
+        if process_tree.is_stopped(self._reaper.pid):
+            self._overpower(self._reaper.pid)
+        self._reaper.wait()
+        self._pipes.close()
+
     async def _wait(self) -> None:
         with anyio.move_on_after(self._deadline - time.monotonic()) as patience:
             await anyio.wait_readable(self._pipes.selector)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Mapping
@@ -21,6 +22,12 @@ from jumar.process.output import read_output
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
 NO_ENV: Mapping[str, str] = MappingProxyType({})
+
+
+def format_command_line(invocation: Invocation) -> str:
+    """Return the command line of *invocation*, as for a shell: the person's own command where its config holds one."""
+    own = invocation.config.get("argv")
+    return shlex.join(map(str, own) if isinstance(own, list) else invocation.argv)
 
 
 def build_shell_invocation(command: str, *arguments: str) -> Invocation:

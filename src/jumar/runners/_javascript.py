@@ -103,9 +103,9 @@ class JavaScriptRunner:
         """
         return javascript_tests.find_sites(path, source)
 
-    def _invocation(self, suite: Suite, config: Mapping[str, object]) -> Invocation:
+    def _invocation(self, suite: Suite, config: Mapping[str, object], program: ModuleType | None = None) -> Invocation:
         return Invocation(
-            argv=(sys.executable, "-I", "-S", "-B", *start.build_command(self.program)),
+            argv=(sys.executable, "-I", "-S", "-B", *start.build_command(program or self.program)),
             config={**config, "limit": suite.test_timeout_seconds, "seconds": suite.timeout_seconds},
             env=suite.env,
         )

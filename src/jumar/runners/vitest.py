@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 
-from jumar.child.javascript import vitest_main
+from jumar.child.javascript import resident_main, vitest_main
+from jumar.core.state.settings import Suite
+from jumar.ports import Invocation
 from jumar.runners._javascript import JavaScriptRunner
 
 PATTERNS = r"(^|/)[^/]*\.(test|spec)\.[cm]?[jt]sx?$"
 """vitest's own names for test files."""
+
+SOURCES = r"(?:.*/)?(?!\.|[^/]*\.config\.)[^/]+\.[cm]?[jt]sx?"
+"""Files that a kept vitest reads anew for each run. Configurations are read once, and other files by who knows whom."""
 
 
 class VitestRunner(JavaScriptRunner):
@@ -17,6 +22,11 @@ class VitestRunner(JavaScriptRunner):
     name = "vitest"
     program = vitest_main
     patterns = re.compile(PATTERNS)
+    sources = re.compile(SOURCES)
+
+    def resident(self, suite: Suite) -> Invocation:
+        """Return the invocation of the process that is kept for many verifications."""
+        return self._invocation(suite, {}, resident_main)
 
 
 SAMPLES: dict[str, dict[str, str]] = {

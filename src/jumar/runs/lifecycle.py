@@ -47,6 +47,7 @@ from jumar.runtime.dependencies import NoLedger, RunDependencies, skip_pause
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.budget_options import format_flag
 from jumar.task.task import Task, find_interpreter
+from jumar.verify.kept_process import KeepingRunner, KeptRuns
 from jumar.verify.mutation_probe import probe
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
@@ -237,6 +238,11 @@ async def _running(
     runner, guard, verifier = build_judges(run, place)
     if verifier.around.missing:
         raise BadInput(verifier.around.missing)
+    if place.judging.store is None and isinstance(
+        runner, KeepingRunner
+    ):  # what other runs are told comes from fresh processes
+        verifier.kept = KeptRuns()
+        held.callback(verifier.kept.release)
     parts = RunDependencies(
         workspace=build_workspace(place, run),
         host=working or host,

@@ -27,11 +27,11 @@ from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement, Role
 from jumar.process.progress import Counter, Tell, Work, ignore_progress
 from jumar.process.room import lay_out, list_paths, make_links, replace_files
+from jumar.process.shell_check import format_command_line
 from jumar.process.toolchain import is_prepared, prepare_cache
 from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined, report_unchanged
-from jumar.verify.command_line import format_command_line
 from jumar.verify.merge_reports import ReportPart, find_differences, merge_reports
 from jumar.verify.test_names import IdMapping, read_names
 from jumar.verify.two_process import TwoProcessTrial
@@ -146,7 +146,7 @@ class TreeRunner:
         """Run *ids*; the report, and the runner's names of annotated ids. *beside* as in `ReportPart`."""
         async with lay_out(self.store, tree, self.rooms) as room:
             if beside is not None:
-                await to_thread.run_sync(self._remove_own_tests, room, beside)
+                await to_thread.run_sync(self.remove_own_tests, room, beside)
             naming = await self.map_ids(room, ids)
             if ids and not naming.asked:
                 return naming.told(Report(ended=Ended.NORMAL)), naming.natives
@@ -171,7 +171,7 @@ class TreeRunner:
         *files* lie there in the place of the tree's; *seed* shuffles the tests, None leaves them in their order.
         """
         async with lay_out(self.store, tree, self.rooms) as room:
-            await to_thread.run_sync(self._remove_own_tests, room, "")
+            await to_thread.run_sync(self.remove_own_tests, room, "")
             await to_thread.run_sync(replace_files, room, files)
             run = self._fresh_invocation(room, ids, seed, explain=seed is None and not files)
             records, child = await self.run(run, room, self.new_output(), role=Role.CONFIRMING)
@@ -212,7 +212,8 @@ class TreeRunner:
         """Return the names that annotations give to tests of *room*."""
         return read_names(self.runner, room, list_paths(room), self.suite.select)
 
-    def _remove_own_tests(self, room: Path, kept: str) -> None:
+    def remove_own_tests(self, room: Path, kept: str) -> None:
+        """Remove the candidate's own test files from *room*, all but *kept*."""
         for path in list_paths(room):
             if path != kept and self.own(path):
                 room.joinpath(path).unlink()
@@ -226,19 +227,27 @@ class TreeRunner:
             BadInput: if the runner cannot work here.
         """
         records: list[Record] = []
-        if self.around.missing:
-            raise BadInput(self.around.missing)
-        if not is_prepared(self.around):
-            self.tell(Work.PREPARING, 0, 0)
-            await to_thread.run_sync(prepare_cache, self.around)
-        await to_thread.run_sync(make_links, room, self.around.links)
-        invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
+        invocation = await self.prepare(invocation, room)
         confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
         confinement = replace(confinement, role=role)
         async with run_confined(invocation, confinement) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
         return records, child
+
+    async def prepare(self, invocation: Invocation, room: Path) -> Invocation:
+        """Put into *room* what the runner needs beside the tree; *invocation* with the environment for it.
+
+        Raises:
+            BadInput: if the runner cannot work here.
+        """
+        if self.around.missing:
+            raise BadInput(self.around.missing)
+        if not is_prepared(self.around):
+            self.tell(Work.PREPARING, 0, 0)
+            await to_thread.run_sync(prepare_cache, self.around)
+        await to_thread.run_sync(make_links, room, self.around.links)
+        return msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
 
     def confinement(self, room: Path, output: Path | None) -> Confinement:
         """Return the confinement of a process of this task in *room*."""

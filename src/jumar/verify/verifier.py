@@ -25,6 +25,7 @@ from jumar.ports import (
 from jumar.process.room import lay_out, list_paths, make_links
 from jumar.process.shell_check import run_check
 from jumar.verify.execution import SuiteKnowledge, TreeRunner
+from jumar.verify.kept_process import FirstReport, KeptRuns
 from jumar.verify.localisation.coverage_spectrum import build_localisation, build_traced_invocation
 from jumar.verify.merge_reports import ReportPart, attribute_bad_end, list_retries, merge_reports, remove_parts
 from jumar.verify.selection import Question, Selection, verify_selected
@@ -36,6 +37,8 @@ from jumar.verify.test_names import complete_collected, map_collected
 class TrustedVerifier(TreeRunner):
     """Judges the trees of one task, and counts the processes that this takes."""
 
+    kept: KeptRuns | None = None
+    """Source of feedback from a process that is kept; None: each verification starts its own."""
     _seen: dict[str, dict[str, bool]] = field(default_factory=dict)
     """Tree -> id -> whether it passed: what changes while the tree does not is flaky."""
     selection: Selection = field(default_factory=Selection)
@@ -95,7 +98,7 @@ class TrustedVerifier(TreeRunner):
 
     def _list_starts(self) -> Counter[str]:
         """Return how the processes so far were started."""
-        return Counter(self.warm.counts if self.warm else ())
+        return Counter(self.warm.counts if self.warm else ()) + Counter(self.kept.counts if self.kept else ())
 
     async def _verify_all(
         self, tree: str, accepted: Mapping[str, Outcome] | None, control: str, own: Sequence[str]
@@ -107,9 +110,9 @@ class TrustedVerifier(TreeRunner):
         """
         output, ids = self.new_output(), (*self.expected, *own)
         parts = [part for part in (ReportPart(self.expected, ""), ReportPart(own)) if part.ids] or [ReportPart(())]
-        report, natives, executions = await self._report_and_retry(tree, output, parts, own)
-        report, void, runs = await self._blamed(self.judge_shadows(report), tree, control, parts)
-        executions += runs
+        first = await self._first_report(tree, output, parts, own)
+        report, void, runs = await self._blamed(first, tree, control, parts)
+        executions = len(parts) + first.again + runs
         if accepted is None:
             accepted, runs = await self._excused(tree, report)
             executions += runs
@@ -121,7 +124,7 @@ class TrustedVerifier(TreeRunner):
             output=output.name,
             grade=self.runner.grade,
             sandbox=self.sandbox.tier,
-            natives=natives,
+            natives=first.natives,
             command=self.last_command,
         )
         self.selection.remember(tree, done.verdict)
@@ -130,18 +133,23 @@ class TrustedVerifier(TreeRunner):
         if done.verdict.green and self.suite.confirm and self.expected:
             from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
-            return await accept_green(self, done, tree, accepted)
-        return done
+            done = await accept_green(self, done, tree, accepted)
+        return msgspec.structs.replace(done, warnings=(*done.warnings, *first.warnings))
 
-    async def _report_and_retry(
+    async def _first_report(
         self, tree: str, output: Path, parts: Sequence[ReportPart], own: Sequence[str]
-    ) -> tuple[Report, Mapping[str, str], int]:
-        """Report on *parts*, on some of the candidate's *own* tests twice; and the number of runs that took."""
+    ) -> FirstReport:
+        """Return the report of a kept process where one may judge *tree*, else those of fresh ones on all *parts*."""
+        if self.kept and parts == [ReportPart(self.expected, "")]:
+            kept = await self.kept.feedback(self, tree, output)
+            if kept is not None:
+                return kept
         report, natives = await self.report_parts(tree, output, parts)
-        if again := list_retries(report, natives, own):
+        again = list_retries(report, natives, own)
+        if again:
             more, _ = await self.report_parts(tree, self.new_output(), again)
             report = merge_reports(more, remove_parts(report, natives, again))
-        return report, natives, len(parts) + len(again)
+        return FirstReport(report, natives, len(again))
 
     def _remember_base(self, report: Report, done: Verification) -> None:
         """Keep what a verification of the untouched tree said, for the grades of later greens."""
@@ -151,9 +159,12 @@ class TrustedVerifier(TreeRunner):
             self.experience.base_report = None if done.natives else report
 
     async def _blamed(
-        self, report: Report, tree: str, control: str, parts: Sequence[ReportPart]
+        self, first: FirstReport, tree: str, control: str, parts: Sequence[ReportPart]
     ) -> tuple[Report, Void | None, int]:
-        """Attribute a bad end of *report* by running *control*; the number of runs that took."""
+        """Attribute a bad end of *first* by running *control*; the number of runs that took."""
+        if not first.fresh:  # that a tree ended well where others ran before says nothing of it as a control
+            return first.report, None, 0
+        report = self.judge_shadows(first.report)
         if report.ended is Ended.NORMAL:
             self._steady.add(tree)
         elif not report.anomalies and control in self._steady - {tree}:
@@ -183,7 +194,7 @@ class TrustedVerifier(TreeRunner):
         """Judge *tree* on each expected id, and those in *also*, by one run; a green is not accepted."""
         once = copy.copy(self)
         once.selection = Selection()
-        once.suite = msgspec.structs.replace(self.suite, confirm=0)
+        once.suite, once.kept = msgspec.structs.replace(self.suite, confirm=0), None
         return await once.verify(tree, accepted, also=also)
 
     def with_tests(self, tests: str) -> TrustedVerifier:

@@ -35,6 +35,9 @@ STUCK_SECONDS = 5.0
 FAREWELL_SECONDS = 2.0
 """So long before the whole is killed, what is known is said."""
 
+LAST = frozenset({"done", "ready", "rested"})
+"""Events with which a process says that it did what was asked."""
+
 NOTHING = "(?!)"
 """A pattern that no name matches: all files are loaded, no test is run."""
 
@@ -52,14 +55,27 @@ def serve(tool: NodeRunner) -> None:
     runner_bridge.serve(lambda config, send: run_job(tool, config, send))
 
 
-def run_job(tool: NodeRunner, config: dict[str, Any], send: Send) -> int:
-    """List the ids of the suite, or judge the asked ones; the status to leave with."""
+def find_tool(tool: NodeRunner) -> tuple[str, str]:
+    """Return the node that runs *tool*, and its version.
+
+    Raises:
+        RunnerUnusable: if one of the two is not there.
+    """
     node, package = shutil.which("node"), project_batches.find_package(tool, Path.cwd())
     version = json.loads(package.read_text("utf-8")).get("version", "0") if package else ""
     if node is None or package is None or int(version.split(".")[0]) < tool.oldest:
         where = f"no node on the PATH of the sandbox ({os.environ.get('PATH')})"
         lacks = where if node is None else f"no {tool.name} {tool.oldest} or newer in node_modules"
-        send(["unusable", f"there is {lacks}; install it (`npm install`) and try again"])
+        raise RunnerUnusable(f"there is {lacks}; install it (`npm install`) and try again")
+    return node, version
+
+
+def run_job(tool: NodeRunner, config: dict[str, Any], send: Send) -> int:
+    """List the ids of the suite, or judge the asked ones; the status to leave with."""
+    try:
+        node, version = find_tool(tool)
+    except RunnerUnusable as why:
+        send(["unusable", str(why)])
         return 3
     send(["hello", {tool.name: version}])
     session = NodeToolSession(tool, node, config)
@@ -70,6 +86,10 @@ def run_job(tool: NodeRunner, config: dict[str, Any], send: Send) -> int:
         send(["usage", runner_bridge.normalise_text(str(refused))])
         return 3
     return 0
+
+
+class RunnerUnusable(Exception):  # noqa: N818  # as above
+    """The runner is not there, or too old."""
 
 
 class RunnerRefused(Exception):  # noqa: N818  # as above
@@ -156,11 +176,11 @@ class NodeToolSession:
         }
 
     def _listen(self, reads: int) -> bool:
-        """Take in events until there are no more; whether the last one said that all was done."""
+        """Take in events until one says that all is done; whether one did."""
         tail, done = b"", False
         with selectors.DefaultSelector() as selector:
             selector.register(reads, selectors.EVENT_READ)
-            while time.monotonic() < self._deadline:
+            while not done and time.monotonic() < self._deadline:
                 if not selector.select(0.25):
                     self._watch()
                     continue
@@ -169,7 +189,7 @@ class NodeToolSession:
                     break
                 *lines, tail = (tail + piece).split(b"\n")
                 for event in map(json.loads, lines):
-                    done = done or event["on"] == "done"
+                    done = done or event["on"] in LAST
                     self._hear(event)
         return done
 

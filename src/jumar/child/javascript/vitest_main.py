@@ -7,7 +7,9 @@ from jumar.child.javascript.project_batches import NodeRunner
 
 CONFIGURATIONS = r"vite(st)?\.config\.[cm]?[jt]s|vitest\.workspace\.([cm]?[jt]s|json)"
 
+VITEST = NodeRunner("vitest", "vitest_run.mjs", CONFIGURATIONS, "", 3)
+
 
 def main() -> None:
     """Run the vitest tests that one order on standard input asks for."""
-    serve(NodeRunner("vitest", "vitest_run.mjs", CONFIGURATIONS, "", 3))
+    serve(VITEST)
