@@ -51,7 +51,7 @@ class Measured:
     def __init__(self, subject: Subject, python: str) -> None:
         self.subject, self.python = subject, python
         # One pool for each tier, as a run has one: a spare process is made ready for what was asked before.
-        self.pools = {tier: WarmPool() for tier in subject.sandboxes}
+        self.pools = {tier: WarmPool(unpaid=0) for tier in subject.sandboxes}
         self.starts = {tier: WarmStarts(pool) for tier, pool in self.pools.items()}
         self.taken: dict[str, list[float]] = {}
 

@@ -131,7 +131,7 @@ def _inheritable(fd):
 @pytest.fixture
 def pool() -> Iterator[WarmPool]:
     """Zygotes of one test."""
-    made = WarmPool()
+    made = WarmPool(unpaid=0)
     yield made
     made.close()
 
@@ -268,9 +268,19 @@ def test_a_green_is_accepted_by_forks_of_other_zygotes(tmp_path: Path, pool: War
     done = judge(court, GOOD, starts)
 
     assert (done.verdict.green, done.grade) == (True, "A")
-    assert done.starts == {WARM: done.executions, FIRST: 2}  # of the code under test, the first two are started
+    assert done.starts == {WARM: done.executions + 2}  # the code under test is forked as well
     (family,) = [family for family in pool.families if family.plugins]
     assert [zygote.forks for _, zygote in sorted(family.zygotes.items())] == [1, 2]
+
+
+@pytest.mark.slow
+def test_the_first_processes_of_a_kind_are_started(tmp_path: Path) -> None:
+    pool = WarmPool()
+    court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
+
+    assert [judge(court, GOOD, starts).starts for _ in range(3)] == [{FIRST: 1}, {FIRST: 1}, {WARM: 1}]
+
+    pool.close()
 
 
 @pytest.mark.slow
@@ -429,7 +439,7 @@ from pathlib import Path
 from jumar.process.warm.pool import WarmPool
 from jumar.process.warm.starts import WarmStarts
 from verify.test_warm import GOOD, collected, current, judge
-pool = WarmPool()
+pool = WarmPool(unpaid=0)
 court = collected(Path({str(tmp_path)!r}), GOOD)
 assert judge(court, GOOD, WarmStarts(pool)).verdict.green
 print(current(pool).pid, flush=True)
@@ -450,11 +460,11 @@ def test_the_probes_find_in_a_fork_what_they_find_in_a_started_process(tmp_path:
     starts = WarmStarts(pool)
 
     async def probe() -> list[Any]:
-        return [await probe_sandbox(s3(), tmp_path, ENVIRON, one) for one in (starts, starts)]
+        return [await probe_sandbox(s3(), tmp_path, ENVIRON, one) for one in (None, starts)]
 
     cold, warm = anyio.run(probe)
 
-    assert starts.counts == {FIRST: 2, WARM: 2}
+    assert starts.counts == {WARM: 2}
     assert (warm.possible, warm.why, warm.tried) == (cold.possible, cold.why, cold.tried), (warm, cold)
 
 

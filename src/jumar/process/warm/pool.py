@@ -5,6 +5,7 @@ What is decided here is about time alone: a process that is forked and one that 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -40,7 +41,8 @@ LEARNED = 3
 """Times that the zygotes of a family are replaced because their processes imported more."""
 
 UNPAID = 2
-"""Processes without pytest that are started before there is a zygote for them: its start costs as much."""
+"""Processes of a kind that are started before there is a zygote for them, whose start costs as much: `jumar score` has
+no more of any kind."""
 
 FAILURES = 2
 """Zygotes of a family that may fail to get ready, before no more are tried."""
@@ -64,7 +66,7 @@ class Family:
     """Installed modules that the processes were seen to import."""
     zygotes: dict[bool, Zygote] = field(default_factory=dict)
     learned: int = 0
-    requests: int = 0
+    requests: Counter[bool] = field(default_factory=Counter)
     failures: int = 0
 
     expected: Expected | None = None
@@ -90,7 +92,8 @@ class Family:
 class WarmPool:
     """The zygotes of this process, for all runs in it. Those in use outlive their replacement until they are done."""
 
-    def __init__(self) -> None:
+    def __init__(self, unpaid: int = UNPAID) -> None:
+        self._unpaid = unpaid
         self._families: dict[tuple[object, ...], Family] = {}
 
     @property
@@ -103,12 +106,10 @@ class WarmPool:
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return
-        family.requests += 1
-        if family.requests <= (0 if family.plugins else UNPAID) or family.failures >= FAILURES:
-            return
         another = confinement.role is Role.CONFIRMING
-        if not family.zygotes and family.plugins:  # the first runs and the confirmations of a green: both at once
-            family.start(another=not another)
+        family.requests[another] += 1
+        if family.requests[another] <= self._unpaid or family.failures >= FAILURES:
+            return
         zygote = family.zygotes.get(another)
         if zygote is None or zygote.dead or zygote.forks >= FORKS or zygote.stamp != read_stamp(zygote.report.files):
             zygote = family.start(another=another)
