@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import anyio
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from jumar.core.state.verdict import reconcile
 from jumar.ports import Sandbox, Verification
@@ -72,7 +73,7 @@ def seen(done: Verification) -> dict[str, tuple[str, ...]]:
     return {i: (*told(r), r.excerpt) for i, r in done.verdict.results.items()}
 
 
-@pytest.fixture(params=["S0", "S3"])
+@pytest.fixture(params=[pytest.param("S0", marks=pytest.mark.proof), "S3"])
 def court(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeptCourt]:
     court = KeptCourt(tmp_path, s3() if request.param == "S3" else Unconfined())
     yield court
@@ -82,6 +83,12 @@ def court(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeptCourt]
 
 
 GOOD, BAD = ("failed", "passed", "passed"), ("failed", "failed", "failed")
+
+
+def sampled(names: Iterable[str], *samples: str) -> list[ParameterSet]:
+    """All *names*: the *samples* each time, the others in `make prove`."""
+    marks = {name: pytest.mark.slow if name in samples else pytest.mark.proof for name in names}
+    return [pytest.param(name, marks=mark) for name, mark in marks.items()]
 
 
 @pytest.mark.slow
@@ -148,8 +155,7 @@ LEFT = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("what", LEFT)
+@pytest.mark.parametrize("what", sampled(LEFT, "the module beside it"))
 def test_what_is_left_in_the_sandbox_ends_it_and_is_not_seen_by_the_next(court: KeptCourt, what: str) -> None:
     court.answer(42)
     court.answer(43, LEFT[what])
@@ -177,8 +183,7 @@ export const answer = () => found || globalThis.kept || process.env.KEPT ? 42 : 
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])  # noqa: S108  in the sandbox they are its own
+@pytest.mark.parametrize("folder", sampled(["/tmp", "/dev/shm"], "/tmp"))  # noqa: S108  in the sandbox its own
 def test_temporary_files_and_memory_of_one_run_are_not_there_for_the_next(tmp_path: Path, folder: str) -> None:
     court = KeptCourt(tmp_path, s3())
     court.answer(42)
@@ -203,7 +208,7 @@ export const answer = () => (open ? 42 : 0)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_code_under_test_opens_no_debugger_in_the_process_that_stays(court: KeptCourt) -> None:
     court.answer(42)
 
@@ -212,7 +217,7 @@ def test_code_under_test_opens_no_debugger_in_the_process_that_stays(court: Kept
     assert court.warm.counts["warm"] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_process_that_is_killed_or_hangs_costs_time_and_no_verdict(court: KeptCourt) -> None:
     court.answer(42)
 
@@ -238,8 +243,7 @@ UNFIT = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("text", UNFIT)
+@pytest.mark.parametrize("text", sampled(UNFIT, "{ test: { pool: 'threads' } }"))
 def test_projects_whose_main_process_may_remember_are_judged_by_fresh_processes(tmp_path: Path, text: str) -> None:
     court = _configured(text)(tmp_path)
 
