@@ -20,7 +20,7 @@ from statistics import median, quantiles
 import msgspec
 
 Way = Callable[[], object]
-"""What is measured: its wall time counts, or what it returns, where that is a float."""
+"""Something to be measured: by its wall time, or by the float that it returns."""
 
 
 class Figure(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What a kept vitest saves: verifications by a fresh process, by a kept one after a pause and at once, in turns.
+"""Measures vitest kept against vitest started: by a fresh process, by a kept one after a pause and at once, in turns.
 
 Run as `python bench/warm_vitest.py [--rounds N] [--json FILE]`; it needs node, and vitest in the folder that
 `JUMAR_NODE_MODULES` names. Each verification judges another edit of the same size, sandbox and channel included, and

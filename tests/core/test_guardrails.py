@@ -285,7 +285,7 @@ for number in itertools.count():
 """
 """Puts a link in the place of what is written, again and again, as fast as it can."""
 
-REFUSALS = 2
+REFUSALS = 5
 """Writes that met a link, and were refused, are enough."""
 
 
@@ -302,7 +302,7 @@ def test_whoever_swaps_a_link_in_while_it_is_written_gains_nothing(tmp_path: Pat
     aims = (workspace.folder / swapped, outside if swapped == "pkg" else outside / "a.py", tmp_path / "aside")
     refused = 0
     with subprocess.Popen([sys.executable, "-I", "-S", "-c", SWAPPER, *map(str, aims)]) as other:
-        for number in range(20_000):
+        for number in range(100_000):
             try:
                 workspace.write("pkg/a.py", str(number).encode())
             except (ValueError, Infra):

@@ -71,7 +71,7 @@ def test_each_edit_of_a_file_is_a_region() -> None:
 def test_a_line_that_is_still_there_is_found_where_it_was(
     origin: list[bytes], now: list[bytes], at: int, size: int
 ) -> None:
-    """What is between the edit and the ends of the text is carried exactly; what is new covers what it replaced."""
+    """Lines outside of the edit are carried exactly; new ones cover what they replaced."""
     region, edited = range(at + 1, at + 1 + size), find_region(now, origin)
     carried = carry_region(region, now, origin)
 

@@ -49,11 +49,11 @@ class KeptCourt(NodeCourt):
         return self.judge(self.tree({**self.files, **changed}), {})
 
     def answer(self, number: int, more: str = "") -> tuple[str, ...]:
-        """How the tests come out where the code answers *number*."""
+        """The outcomes of the tests where the code answers *number*."""
         return self.told(self.rule({"src/calc.js": f"{more}export const answer = () => {number}\n"}))
 
     def told(self, done: Verification) -> tuple[str, ...]:
-        """How the tests came out, in their order."""
+        """The outcomes of the tests, in their order."""
         return tuple(str(result.outcome) for result in done.verdict.results.values())
 
     def fresh(self, changed: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

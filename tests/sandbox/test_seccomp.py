@@ -145,5 +145,6 @@ def test_the_tests_process_makes_threads_and_no_process(machine: tuple[str, int,
     assert [said(clone, flags) for flags in (0x11, 0x01200011, 0x4111)] == [EPERM] * 3, "fork, and posix_spawn"
     assert said(435, 0, 88) == ENOSYS, "a C library falls back to clone"
     assert [said(number) for number in ((57, 58, 59, 322), (221, 281))[place]] == [EPERM] * (4, 2)[place]
-    assert {said(number[place], 1, 2, 3) for call, number in OPEN_CALLS.items() if call != "execve"} == {ALLOW}
+    others = [number[place] for call, number in OPEN_CALLS.items() if call != "execve"]
+    assert [said(number, 1, 2, 3) for number in others] == [ALLOW] * (len(OPEN_CALLS) - 1)
     assert said(0x40000000 + 57) == EPERM, "x32"

@@ -90,9 +90,10 @@ def test_a_red_claim_or_a_lost_test_is_enough(tmp_path: Path) -> None:
     still = task.judge(APP.replace("return None", "return 3"))
     lost = task.judge(APP.replace("return None", "return n / 2").replace("return 2 * n", "return 3 * n"))
 
-    assert (still.selected, still.executions, task.names(still)) == (1, 1, {"test_half": "failed"})
+    assert (still.selected, still.executions, task.names(still)) == (1, 2, {"test_half": "failed"})
     assert still.verdict.passed == 4
-    assert (lost.selected, task.names(lost)) == (2, {"test_double": "failed"})
+    assert (lost.selected, lost.executions, task.names(lost)) == (2, 1, {"test_double": "failed"})
+    assert len(list((tmp_path / "run" / "output").glob("*.txt"))) == 2 + still.executions + lost.executions
     assert lost.verdict.total == 5
 
 
@@ -137,12 +138,20 @@ def test_short_suites_and_short_runs_are_not_worth_a_selection(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_what_is_excused_in_the_frozen_run_is_no_loss(tmp_path: Path) -> None:
+def test_what_the_frozen_run_excuses_is_not_lost(tmp_path: Path) -> None:
+    """`test_half` is expected to fail; a green test that the edit breaks is lost all the same."""
     task = Task(tmp_path)
+    marked = TESTS.replace("def test_half", "@pytest.mark.xfail\ndef test_half").replace("import time", "import pytest")
     accepted = {CLAIMED[0]: Outcome.XFAILED}
-    tree = task.court.tree({"app.py": APP + "\n", "test_app.py": TESTS})
+    base = task.court.tree({"app.py": APP, "test_app.py": marked})
+    assert task.court.judge(base, accepted).verdict.green
 
-    async def verify() -> Verification:
-        return await task.verifier.verify(tree, accepted, control=task.base, first=("test_app.py::test_square",))
+    async def verify(app: str) -> Verification:
+        tree = task.court.tree({"app.py": app, "test_app.py": marked})
+        return await task.verifier.verify(tree, accepted, control=base, first=("test_app.py::test_negative",))
 
-    assert anyio.run(verify).selected == 0
+    kept = anyio.run(verify, APP.replace("return None", "return 3"))
+    lost = anyio.run(verify, APP.replace("return None", "return 3").replace("return 0", "return 1"))
+
+    assert (kept.selected, kept.verdict.green) == (0, True)
+    assert (lost.selected, task.names(lost)) == (2, {"test_negative": "failed"})

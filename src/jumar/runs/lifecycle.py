@@ -33,7 +33,7 @@ from jumar.runs.external.host import build_host
 from jumar.runs.finish import Running, finish_run, store_result
 from jumar.runs.judging.rules import hash_rules
 from jumar.runs.judging.shared_judging import JudgedRun, SharedJudging
-from jumar.runs.setup.assembly import RunPlace, build_agent, build_commands, build_judges, build_workspace
+from jumar.runs.setup.assembly import NO_WARM, RunPlace, build_agent, build_commands, build_judges, build_workspace
 from jumar.runs.setup.choose_model import is_offline, load_models, prepare_model
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.runs.setup.first_event import build_first_event
@@ -238,9 +238,8 @@ async def _running(
     runner, guard, verifier = build_judges(run, place)
     if verifier.around.missing:
         raise BadInput(verifier.around.missing)
-    if place.judging.store is None and isinstance(
-        runner, KeepingRunner
-    ):  # what other runs are told comes from fresh processes
+    # What other runs are told comes from fresh processes.
+    if isinstance(runner, KeepingRunner) and place.judging.store is None and not place.environ.get(NO_WARM):
         verifier.kept = KeptRuns()
         held.callback(verifier.kept.release)
     parts = RunDependencies(

@@ -105,6 +105,8 @@ class TreeRunner:
     """Knowledge gathered by the acceptances of this task."""
     warm: WarmStarts | None = None
     """Forks those of its processes that can be forked; None: each is started."""
+    runs_beside: int = 0
+    """Runs of the tests beside those that a verification counts by itself: comparisons, parts of tests, coverage."""
     last_command: str = ""
     """The command line of the newest verification."""
 
@@ -133,9 +135,11 @@ class TreeRunner:
         cold = copy.copy(self)
         cold.warm = None
         started, _ = await cold.report_parts(tree, self.new_output(), parts)
+        self.runs_beside += len(parts)
         differing = find_differences(forked, started)
         if differing and self.warm is not None:
             again, _ = await cold.report_parts(tree, self.new_output(), parts)
+            self.runs_beside += len(parts)
             if not find_differences(started, again):
                 self.warm.off = f"a forked process said otherwise than a started one of {differing[0]}"
         return started if differing else forked

@@ -114,6 +114,7 @@ class KeptRuns:
             return FirstReport(report, fresh=False)
         self.counts["compared" if red else "green"] += 1
         fresh, natives = await tests.report(tree, output, tests.expected, "")
+        tests.runs_beside += 1
         warnings = self._compare(tests.expected, report, fresh)
         if warnings:
             await to_thread.run_sync(self.release)

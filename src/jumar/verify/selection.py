@@ -88,6 +88,7 @@ async def verify_selected(verifier: TreeRunner, selection: Selection, question: 
     parts = [part for part in (ReportPart(chosen, ""), ReportPart(tuple(question.also))) if part.ids]
     output = verifier.new_output()
     report, natives = await verifier.report_parts(question.tree, output, parts)
+    verifier.runs_beside += len(parts)
     verdict = reconcile((*chosen, *question.also), verifier.judge_shadows(report), question.accepted)
     if report.ended is not Ended.NORMAL or verdict.void or not _refutes(verdict, before, question.first):
         return None
@@ -98,7 +99,7 @@ async def verify_selected(verifier: TreeRunner, selection: Selection, question: 
             verdict.green_ids | before.green_ids.intersection(rest),
         ),
         ended=report.ended,
-        executions=len(parts),
+        executions=0,
         duration_ms=0,
         output=output.name,
         grade=verifier.runner.grade,
@@ -134,7 +135,7 @@ async def _select(verifier: TreeRunner, selection: Selection, question: Question
     selection.asked += 1
     if not selection.tree and selection.asked > selection.after:
         await record_coverage(verifier, selection, question.control)
-    if not selection.tree:
+    if not selection.ran:
         return None
     found: set[str] = set()
     for path in changed:
@@ -156,6 +157,7 @@ async def record_coverage(verifier: TreeRunner, selection: Selection, tree: str)
         files = [path for path in list_paths(room) if verifier.sources(path)]
         run = build_coverage_invocation(verifier.runner.verification(verifier.suite, room, verifier.expected), files)
         records, child = await verifier.run(run, room, verifier.new_output())
+    verifier.runs_beside += 1
     selection.tree = tree
     if not find_problem(records, child.ended, child.detail):
         selection.ran = read_coverage(records)

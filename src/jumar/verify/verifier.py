@@ -83,7 +83,7 @@ class TrustedVerifier(TreeRunner):
 
         Where a part of them, with those in *first*, shows that it cannot stay, the others are not run.
         """
-        started, before, done = time.monotonic(), self._list_starts(), None
+        started, before, beside, done = time.monotonic(), self._list_starts(), self.runs_beside, None
         own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
         if first and accepted is not None:
             done = await verify_selected(self, self.selection, Question(tree, accepted, control, first, own))
@@ -92,6 +92,7 @@ class TrustedVerifier(TreeRunner):
         return msgspec.structs.replace(
             done,
             duration_ms=int(1000 * (time.monotonic() - started)),
+            executions=done.executions + self.runs_beside - beside,
             starts=self._list_starts() - before,
             warnings=(*done.warnings, *([self.warm.off] if self.warm and self.warm.off else ())),
         )

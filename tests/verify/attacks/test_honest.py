@@ -126,6 +126,7 @@ async def _accepted(data: Path, task: Mapping[str, Any], into: Path) -> tuple[st
     done = await verifier.verify(tree, None, control=base)
     why = done.verdict.void.reason if done.verdict.void else ""
     red = ", ".join(f"{i}: {done.verdict.results[i].outcome}" for i in (*done.verdict.red_ids, *done.verdict.flaky_ids))
-    # What is said of the task's tests and of grades accuses nobody.
-    warned = "; ".join(w for w in done.warnings if "cannot be falsified" not in w and "grade" not in w)
+    # What is said of the task's tests, and of what nothing proved of them, accuses nobody.
+    of_tests = ("cannot be falsified", "grade D, as neither two processes nor a challenge proved")
+    warned = "; ".join(w for w in done.warnings if not any(said in w for said in of_tests))
     return why or red or warned, done.grade
