@@ -7,9 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from jumar.core.gate.impact import RanLines
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Verification
-from jumar.verify.selection import Selection
+from jumar.verify.selection import Selection, read_coverage
 from support.judging.real_verifier import Court
 
 APP = """
@@ -155,3 +156,13 @@ def test_what_the_frozen_run_excuses_is_not_lost(tmp_path: Path) -> None:
 
     assert (kept.selected, kept.verdict.green) == (0, True)
     assert (lost.selected, task.names(lost)) == (2, {"test_negative": "failed"})
+
+
+def test_a_forged_record_of_lines_is_read_as_far_as_it_is_one() -> None:
+    records: list[list[object]] = [
+        ["lines", "t::a", "app.py", [3, "4", None, True, [5]]],
+        ["lines", "", "app.py", [1]],
+        ["lines", "t::b"],
+    ]
+
+    assert read_coverage(records) == {"app.py": RanLines(tests={"t::a": frozenset({3})}, imported=frozenset({1}))}

@@ -86,6 +86,8 @@ async def verify_selected(verifier: TreeRunner, selection: Selection, question: 
     if _add_durations(before, chosen) > SHARE * _add_durations(before, before.results):
         return None
     parts = [part for part in (ReportPart(chosen, ""), ReportPart(tuple(question.also))) if part.ids]
+    if not parts:
+        return None
     output = verifier.new_output()
     report, natives = await verifier.report_parts(question.tree, output, parts)
     verifier.runs_beside += len(parts)
@@ -169,5 +171,6 @@ def read_coverage(records: Iterable[Record]) -> dict[str, RanLines]:
     for record in records:
         match record:
             case ["lines", str(test_id), str(path), list(numbers)]:
-                found.setdefault(path, {})[test_id] = frozenset(numbers)
+                # Code under test may have forged the record.
+                found.setdefault(path, {})[test_id] = frozenset(n for n in numbers if type(n) is int)
     return {path: RanLines(imported=tests.pop(IMPORTING, frozenset()), tests=tests) for path, tests in found.items()}
