@@ -71,6 +71,8 @@ $(TRL): constraints-trl.txt pyproject.toml | $(READY)
 	.venv/trl/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-trl.txt -e '.[parquet]' trl
 	@touch $(TRL)
 
+BENCH := JUMAR_NODE_MODULES=$(CURDIR)/$(JAVASCRIPT)/node_modules $(BIN)/python bench/run.py
+
 demo: $(READY)
 	$(BIN)/jumar demo
 
@@ -95,13 +97,13 @@ lint: $(READY)
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
 # Measures, and fails on nothing: `make bench ONLY=journal,start`, `make bench-journal`. Under 15 minutes.
-bench: $(READY) $(BARE)
+bench: $(READY) $(BARE) $(JAVASCRIPT)/.ready
 	@$(COMPILED)
-	$(BIN)/python bench/run.py $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS))
+	$(BENCH) $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS))
 
-bench-%: $(READY) $(BARE)
+bench-%: $(READY) $(BARE) $(JAVASCRIPT)/.ready
 	@$(COMPILED)
-	$(BIN)/python bench/run.py --only=$*
+	$(BENCH) --only=$*
 
 # What takes long, or needs real tasks, a browser or Ray.
 bench-long: $(READY) $(BROWSER)/.ready $(RAY)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,9 @@ LATEST, BASELINE = HERE / "latest.json", HERE / "baseline.json"
 MINUTES, ROUNDS = 15.0, 9
 NOISE = 0.05
 """Least change that counts, as a share of the older value."""
+
+MEASURES = re.compile(r"^def measure\(_?rounds: int\)", re.MULTILINE)
+"""Head of the function that makes a module a bench of the frame."""
 
 LAST_WORDS = 200
 
@@ -56,7 +60,7 @@ class Results(msgspec.Struct, frozen=True):
 
 def list_benches() -> list[str]:
     """Return the names of all benches, those that take long apart: they have no `measure`."""
-    return [p.stem for p in sorted(HERE.glob("*.py")) if "\ndef measure(" in p.read_text() and p.stem != "frame"]
+    return [p.stem for p in sorted(HERE.glob("*.py")) if MEASURES.search(p.read_text())]
 
 
 def describe_machine() -> Machine:

@@ -1,25 +1,23 @@
 """Measures vitest kept against vitest started: by a fresh process, by a kept one after a pause and at once, in turns.
 
-Run as `python bench/warm_vitest.py [--rounds N] [--json FILE]`; it needs node, and vitest in the folder that
-`JUMAR_NODE_MODULES` names. Each verification judges another edit of the same size, sandbox and channel included, and
-its outcome is checked. After a pause the processes for the tests are started already, as when a model thinks between
-two edits; at once they are not. The bound: four times.
+Run as `make bench ONLY=warm_vitest`; it needs node, and vitest in the folder that `JUMAR_NODE_MODULES` names. Each
+verification judges another edit of the same size, sandbox and channel included, and its outcome is checked. After a
+pause the processes for the tests are started already, as when a model thinks between two edits; at once they are not.
+The bound: four times.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
+import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from statistics import median
 
 import anyio
 
+from frame import Figure, Skipped, median_of, ratio_of
 from jumar.core.state.settings import Suite
 from jumar.ports import Sandbox
 from jumar.runners.vitest import VitestRunner
@@ -28,11 +26,9 @@ from jumar.verify.kept_process import KeptRuns
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 
-ROUNDS = 15
 PAUSE = 1.0
 """Seconds in which a kept process gets ready, before anything is measured."""
 
-BOUND = 4.0
 HEAD = "import { expect, test } from 'vitest'\n"
 RED = "test('is always red', () => { expect(1).toBe(2) })\n"
 FRESH, KEPT, AT_ONCE = "fresh process", "kept, after a pause", "kept, at once"
@@ -113,7 +109,7 @@ class Subject:
         took = time.perf_counter() - began
         right = next(str(r.outcome) for i, r in done.verdict.results.items() if i.endswith("::answers"))
         if right != ("passed" if answer == ANSWER else "failed"):
-            raise SystemExit(f"wrong after edit {self._edits}: {right}")
+            raise AssertionError(f"wrong after edit {self._edits}: {right}")
         return took
 
     async def judge_kept(self) -> float | None:
@@ -121,11 +117,11 @@ class Subject:
         before = self.warm.counts["warm"]
         took = await self.judge(self.kept)
         if self.warm.off:
-            raise SystemExit(self.warm.off)
+            raise AssertionError(self.warm.off)
         return took if self.warm.counts["warm"] > before else None
 
 
-async def measure(subject: Subject, rounds: int) -> dict[str, list[float]]:
+async def measure_ways(subject: Subject, rounds: int) -> dict[str, list[float]]:
     """Seconds of each way, in turns."""
     took: dict[str, list[float]] = {FRESH: [], KEPT: [], AT_ONCE: []}
     await subject.prepare()
@@ -140,36 +136,23 @@ async def measure(subject: Subject, rounds: int) -> dict[str, list[float]]:
     return took
 
 
-async def run(rounds: int) -> dict[str, dict[str, float]]:
-    """Suite -> way -> median milliseconds; prints them as a table."""
-    found: dict[str, dict[str, float]] = {}
+async def measure_suite(make: Callable[[], dict[str, str]], rounds: int) -> dict[str, list[float]]:
+    """Measure one suite in all ways: seconds of each."""
+    with tempfile.TemporaryDirectory(prefix="jumar-bench-") as temporary:
+        folder = Path(temporary)
+        around = SandboxSurroundings(folder, {"PATH": os.environ["PATH"]}, (folder,))
+        sandbox = await choose_sandbox("auto", around, unattended=False)
+        return await measure_ways(Subject(folder, make(), sandbox), rounds)
+
+
+def measure(rounds: int) -> Iterator[Figure]:
+    """Yield the seconds of each way, and how many times as fast the kept process was."""
+    if shutil.which("node") is None or not Path(os.environ.get("JUMAR_NODE_MODULES", ""), "vitest").is_dir():
+        raise Skipped("there is no node, or no vitest in the folder that JUMAR_NODE_MODULES names")
     for name, make in SUITES.items():
-        with tempfile.TemporaryDirectory(prefix="jumar-bench-") as temporary:
-            folder = Path(temporary)
-            around = SandboxSurroundings(folder, {"PATH": os.environ["PATH"]}, (folder,))
-            sandbox = await choose_sandbox("auto", around, unattended=False)
-            took = await measure(Subject(folder, make(), sandbox), rounds)
-            found[name] = {way: round(1000 * median(seconds), 1) for way, seconds in took.items()}
-            least = {way: 1000 * min(seconds) for way, seconds in took.items()}
-        print(f"{name}, {sandbox.tier}, medians of {rounds}")
-        for way, ms in found[name].items():
-            ratio = found[name][FRESH] / ms
-            below = "  below the bound" if way == KEPT and ratio < BOUND else ""
-            print(f"  {way:<22}{ms:>8.1f} ms {ratio:>6.1f}x   at best {least[way]:>7.1f} ms{below}")
-    return found
-
-
-def main() -> None:
-    """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
-    found = anyio.run(run, asked.rounds)
-    if asked.json:
-        about = {"machine": platform.processor() or platform.machine(), "processors": os.cpu_count(), "ms": found}
-        asked.json.write_text(json.dumps(about, indent=2) + "\n", "utf-8")
-
-
-if __name__ == "__main__":
-    main()
+        taken = anyio.run(measure_suite, make, rounds)
+        for way in (KEPT, AT_ONCE):
+            # A kept process is compared with a fresh one now and then, and such a round has no time of its own.
+            pairs = min(len(taken[FRESH]), len(taken[way]))
+            yield median_of(f"{name}: {way}", taken[way], "s")
+            yield ratio_of(f"{name}: {FRESH} against {way}", taken[FRESH][:pairs], taken[way][:pairs], better="more")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,11 @@ from support.judging.third_party_suites import CONFIRM, HELD_BACK, Honest, chose
 from support.processes.sandboxes import ENVIRON
 
 SAMPLE = 3
+
+SUSPECTED: Mapping[str, tuple[str, ...]] = defaultdict(
+    tuple, {"commit0-cachetools": ("2 tests come out alike in one process and in two on the untouched files",)}
+)
+"""Warnings that say more of an honest solution than is so: what was red in both ways need not come out alike later."""
 
 
 @pytest.mark.proof
@@ -127,6 +132,10 @@ async def _accepted(data: Path, task: Mapping[str, Any], into: Path) -> tuple[st
     why = done.verdict.void.reason if done.verdict.void else ""
     red = ", ".join(f"{i}: {done.verdict.results[i].outcome}" for i in (*done.verdict.red_ids, *done.verdict.flaky_ids))
     # What is said of the task's tests, and of what nothing proved of them, accuses nobody.
-    of_tests = ("cannot be falsified", "grade D, as neither two processes nor a challenge proved")
+    of_tests = (
+        "cannot be falsified",
+        "grade D, as neither two processes nor a challenge proved",
+        *SUSPECTED[task["id"]],
+    )
     warned = "; ".join(w for w in done.warnings if not any(said in w for said in of_tests))
     return why or red or warned, done.grade
