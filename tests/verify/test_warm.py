@@ -274,6 +274,19 @@ def test_a_green_is_accepted_by_forks_of_other_zygotes(tmp_path: Path, pool: War
 
 
 @pytest.mark.slow
+def test_signals_that_jumar_was_started_to_ignore_keep_nothing_from_being_forked(
+    tmp_path: Path, pool: WarmPool
+) -> None:
+    """As by `nohup`, over night."""
+    court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert judge(court, GOOD, starts).starts == {WARM: 1}
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.slow
 def test_the_first_processes_of_a_kind_are_started(tmp_path: Path) -> None:
     pool = WarmPool()
     court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
@@ -414,6 +427,7 @@ import json, os, signal, sys, threading
 sys.path.insert(0, os.path.join(os.environ["PYTHONPATH"], "jumar", "child"))
 import start
 preload = start.load("jumar.child.warm.preload")
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started these tests may ignore it
 found = [preload.find_leftovers(-1)]
 fd = os.open("/dev/null", os.O_RDONLY)
 found.append(preload.find_leftovers(-1))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.sandbox import locks
 from jumar.child.warm import preload
-from jumar.child.warm.become import Zygote
+from jumar.child.warm.become import Zygote, reset_signals
 from jumar.child.warm.messages import receive, send
 from jumar.child.warm.spare import stand_by
 
@@ -37,6 +37,7 @@ def main() -> None:
     control = socket.socket(fileno=order["socket"])
     control.set_inheritable(False)
     preload.open_null_devices()
+    reset_signals()  # what jumar ignores (started by nohup, in the background) a started process does not ignore either
     signal.alarm(PRELOAD_SECONDS)
     report, unseeded = preload.preload(order["modules"], control.fileno(), plugins=order["plugins"])
     signal.alarm(0)
