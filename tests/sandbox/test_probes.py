@@ -26,6 +26,7 @@ from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.probes import catalogue
 from jumar.sandbox.probes.channels import ProbedSandbox, describe_channels, find_channels, has_channels_between_rounds
 from jumar.sandbox.probes.decoys import create_decoys
+from jumar.sandbox.quiet_proc import list_hidden
 from jumar.sandbox.request import TIERS, Reach, Wrapped
 from jumar.sandbox.unconfined import Unconfined
 from support.processes import other_users as strangers
@@ -197,6 +198,12 @@ def test_no_run_leaves_a_word_for_a_later_one(tier: str, place: Path) -> None:
     if not forgets():
         pytest.skip("NO CONTROL GROUP OF OURS COUNTS MEMORY HERE: what rounds leave in caches is not tested")
     assert find_channels(tried(strangers.sandbox(tier), place).possible) == ()
+
+
+@pytest.mark.skipif(not Path("/proc/keys").exists(), reason="this kernel keeps no keys")
+def test_keys_that_others_make_are_not_seen() -> None:
+    """They are counted for each user, and are moved by whoever runs as the same one."""
+    assert {"/proc/keys", "/proc/key-users"} <= {path for path, _ in list_hidden()}
 
 
 @pytest.mark.slow

@@ -427,7 +427,8 @@ import json, os, signal, sys, threading
 sys.path.insert(0, os.path.join(os.environ["PYTHONPATH"], "jumar", "child"))
 import start
 preload = start.load("jumar.child.warm.preload")
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started these tests may ignore it
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # whoever started these tests may ignore them
+    signal.signal(number, signal.SIG_DFL)
 found = [preload.find_leftovers(-1)]
 fd = os.open("/dev/null", os.O_RDONLY)
 found.append(preload.find_leftovers(-1))

@@ -13,11 +13,12 @@ from pathlib import Path
 
 SHOWN = frozenset({
     "acpi", "asound", "bus", "cmdline", "config.gz", "consoles", "cpuinfo", "crypto", "devices", "dma",
-    "driver", "execdomains", "fb", "filesystems", "iomem", "ioports", "kallsyms", "key-users", "keys", "kmsg", "locks",
+    "driver", "execdomains", "fb", "filesystems", "iomem", "ioports", "kallsyms", "kmsg", "locks",
     "mdstat", "meminfo", "misc", "modules", "mounts", "mtrr", "net", "partitions", "self", "swaps", "sys", "sysvipc",
     "thread-self", "tty", "version",
 })  # fmt: skip
-"""Shown as it is. `net`, `keys`, `locks` and `sysvipc` are of the process's own namespaces; `kmsg` is refused."""
+"""Shown as it is. `net`, `locks` and `sysvipc` are of the process's own namespaces; `kmsg` is refused. Keys are hidden:
+the kernel counts them for each user, and root is the same one in all processes."""
 
 EMPTY = Path(__file__).parent.parent / "py.typed"
 """A file without content."""

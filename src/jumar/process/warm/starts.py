@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +28,9 @@ def get_pool() -> WarmPool:
 @cache
 def _get_pool_of(_process: int) -> WarmPool:
     """Return the pool of a process: a fork of jumar must not talk to the zygotes of the first one."""
-    return WarmPool()
+    pool = WarmPool()
+    atexit.register(pool.close)
+    return pool
 
 
 class WarmStarts:
