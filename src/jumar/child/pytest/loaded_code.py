@@ -11,8 +11,8 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
-from itertools import compress
-from operator import attrgetter, is_
+from itertools import chain, compress, count
+from operator import attrgetter, is_, is_not, ne
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,7 +77,7 @@ class LoadedCode:
         self._versions = DictVersions()
         self._seen: list[int | None] = []
         """The version of each table in which no code was changed; None: some was, or there are no versions."""
-        self._add([*_list_modules(), *_list_classes()])
+        self._add([*_list_modules(), *_list_classes().values()])
 
     def go_on(self, inside: Callable[[str], bool]) -> LoadedCode:
         """Take what was loaded since the zygote took this; from now on *inside* says what lies in the room."""
@@ -103,14 +103,19 @@ class LoadedCode:
         """Take modules that were loaded since, with their classes, if their file, or an empty name, is *wanted*."""
         new = [one for one in _list_modules() if id(one) not in self.by_owner]
         modules = [one for one in new if wanted(find_file(one))]
-        fresh, owners = set(map(id, modules)), self.by_owner
-        homes = ((one, id(sys.modules.get(get_module_name(one)))) for one in _list_classes() if id(one) not in owners)
+        fresh, owners, classes = set(map(id, modules)), self.by_owner, _list_classes()
+        others = [one for key, one in classes.items() if key not in owners]
+        homes = [(one, id(sys.modules.get(get_module_name(one)))) for one in others]
         self._add([*modules, *(one for one, home in homes if home in owners or home in fresh)])
 
     def _add(self, owners: Iterable[Any]) -> None:
         tables = self._take([(one, get_names(one)) for one in owners])
         functions = _list_functions(tables)
         self._take([(one, one.__kwdefaults__) for one in functions if one.__kwdefaults__])
+        if self._set_parts:  # what was set before it is known is how it came
+            known = set(map(id, self._functions))
+            for key in [key for key in self._set_parts if key[0] not in known]:
+                del self._set_parts[key]
         held = [(one, cell) for one in functions for cell in one.__closure__ or () if is_code(_get_content(cell))]
         self._functions += functions
         self._holders += [one for one, _ in held]
@@ -128,19 +133,18 @@ class LoadedCode:
 
     def find_changes(self) -> Iterator[Change]:
         """Yield everything that has changed, but for what is again what it was before it was taken."""
-        versions: Sequence[int | None] = self._versions.read() or [None] * len(self._keys)
-        for n, (version, seen) in enumerate(zip(versions, self._seen) if versions != self._seen else ()):
-            if version is None or version != seen:
-                changes = self._compare(self._keys[n])
-                self._seen[n] = None if changes else version
-                yield from (c for c in changes if self._earlier.get((id(c.owner), c.name), c) is not c.now)
+        versions = self._versions.read()
+        for n in list(compress(count(), map(ne, versions, self._seen))) if versions else range(len(self._keys)):
+            changes = self._compare(self._keys[n])
+            self._seen[n] = None if changes or not versions else versions[n]
+            yield from (c for c in changes if self._earlier.get((id(c.owner), c.name), c) is not c.now)
         known = set(map(id, self._functions)) if self._set_parts else ()
         for function, name, old in list(self._set_parts.values()):
             if id(function) in known and _PARTS_OF_FUNCTION[name](function) is not old:
                 yield Change(function, "its inside", old, function)
-        for one, old, new in zip(self._holders, self._contents, map(_get_content, self._cells)):
-            if new is not old:
-                yield Change(one, "what it holds", old, new)
+        contents = list(map(_get_content, self._cells))
+        for n in compress(count(), map(is_not, contents, self._contents)):
+            yield Change(self._holders[n], "what it holds", self._contents[n], contents[n])
 
     def _compare(self, key: int) -> list[Change]:
         """Return what has changed in one table. Where only state has, that is the state from now on."""
@@ -237,15 +241,15 @@ def _list_modules() -> list[ModuleType]:
     return [one for one in list(sys.modules.values()) if issubclass(type(one), ModuleType)]
 
 
-def _list_classes() -> list[type]:
-    todo: list[Any] = [object]
-    seen = {id(object)}
-    for kind in todo:
-        for heir in _SUBCLASSES(kind):
-            if id(heir) not in seen:
-                seen.add(id(heir))
-                todo.append(heir)
-    return todo
+def _list_classes() -> dict[int, type]:
+    """Return all classes by their identity: a metaclass may say what it likes of equality."""
+    seen: dict[int, type] = {}
+    level: dict[int, Any] = {id(object): object}
+    while level:
+        seen.update(level)
+        heirs = list(chain.from_iterable(map(_SUBCLASSES, level.values())))
+        level = {key: heir for key, heir in zip(map(id, heirs), heirs) if key not in seen}
+    return seen
 
 
 def _list_functions(tables: Iterable[Table]) -> list[FunctionType]:
