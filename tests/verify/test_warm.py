@@ -472,10 +472,10 @@ sys.stdin.read()
 
 @pytest.mark.slow
 def test_the_probes_find_in_a_fork_what_they_find_in_a_started_process(tmp_path: Path, pool: WarmPool) -> None:
-    starts = WarmStarts(pool)
+    starts, box = WarmStarts(pool), s3()
 
     async def probe() -> list[Any]:
-        return [await probe_sandbox(s3(), tmp_path, ENVIRON, one) for one in (None, starts)]
+        return [await probe_sandbox(box, tmp_path, ENVIRON, one) for one in (None, starts)]
 
     cold, warm = anyio.run(probe)
 

@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import loaded_code, pytest_main
-from jumar.child.warm import ready_pytest
+from jumar.child.warm import ready_distributions, ready_pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,6 +79,7 @@ def preload(modules: Sequence[str], socket: int, *, plugins: bool) -> tuple[dict
     refused = refused or find_leftovers(socket)
     if plugins and not refused:
         ready_pytest.prepare(pytest_main.PLUGINS)
+        ready_distributions.prepare(list_site_folders())
         loaded_code.remember()
     more = {name.partition(".")[0] for name in set(sys.modules) - own}
     report = {"refused": refused, "modules": len(set(sys.modules) - before), "names": sorted(more)}
@@ -87,10 +88,15 @@ def preload(modules: Sequence[str], socket: int, *, plugins: bool) -> tuple[dict
 
 def list_installed_files() -> list[str]:
     """Return the files of installed modules that are loaded, and the folders in which a package would be installed."""
-    folders = [path for path in sys.path if os.path.basename(path) in SITE]  # noqa: PTH119
+    folders = list_site_folders()
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     inside = tuple(os.path.join(folder, "") for folder in folders)  # noqa: PTH118
     return [sys.executable, *folders, *(file for file in files if isinstance(file, str) and file.startswith(inside))]
+
+
+def list_site_folders() -> list[str]:
+    """Return the folders on sys.path in which packages are installed."""
+    return [path for path in sys.path if os.path.basename(path) in SITE]  # noqa: PTH119
 
 
 def _import_plugins() -> str:

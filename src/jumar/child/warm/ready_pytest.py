@@ -1,4 +1,4 @@
-"""Does in the zygote what pytest does in the same way at each start: make a configuration, and look for fixtures.
+"""Does in the zygote what pytest does in the same way at each start: it makes a configuration, and looks for fixtures.
 
 Both are pytest's own objects, made by its own functions. A version of pytest that is made differently goes the usual
 way, which takes longer and comes to the same.
@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
+
+from jumar.child.warm import ready_distributions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,6 +102,8 @@ def install() -> None:
             config.pluginmanager.consider_preparse(args, exclude_only=True)
         if prog is not None:
             config._parser.prog = prog  # noqa: SLF001  as `Config` does
+        ready_distributions.use_in(config, "_mark_plugins_for_rewrite")
+        ready_distributions.use_in(config.pluginmanager, "load_setuptools_entrypoints")
         return config
 
     module.get_config = get_ready_config
