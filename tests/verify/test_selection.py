@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from jumar.core.gate.impact import RanLines
-from jumar.core.state.verdict import Outcome
+from jumar.core.state.verdict import Outcome, Verdict
 from jumar.ports import Verification
 from jumar.verify.selection import Selection, read_coverage
 from support.judging.real_verifier import Court
@@ -112,6 +112,18 @@ def test_all_else_is_judged_in_full(tmp_path: Path) -> None:
     assert (kept.verdict.green, hidden.verdict.green) == (True, True)
     assert task.names(data) == {"test_half": "failed"}
     assert set(task.names(broken)) >= {"test_half"}
+
+
+def test_the_control_is_remembered_as_long_as_it_is_asked_for() -> None:
+    selection, verdict = Selection(), Verdict({}, frozenset())
+    selection.remember("control", verdict)
+
+    for number in range(10):
+        selection.remember(f"edit {number}", verdict)
+        assert selection.recall("control") is verdict
+
+    assert selection.recall("edit 0") is None
+    assert len(selection.complete) <= 5
 
 
 @pytest.mark.slow

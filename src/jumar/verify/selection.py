@@ -69,6 +69,13 @@ class Selection:
             while len(self.complete) > REMEMBERED:
                 del self.complete[next(iter(self.complete))]
 
+    def recall(self, tree: str) -> Verdict | None:
+        """Return the complete verdict on *tree*, which is kept longest from now on."""
+        found = self.complete.pop(tree, None)
+        if found is not None:
+            self.complete[tree] = found
+        return found
+
 
 async def verify_selected(verifier: TreeRunner, selection: Selection, question: Question) -> Verification | None:
     """Run the tests that are asked *first*, and those that the difference to the control can have an effect on.
@@ -76,7 +83,7 @@ async def verify_selected(verifier: TreeRunner, selection: Selection, question: 
     The verification, if they show that the tree cannot stay: one of *first* is red, or one that was green in the
     control. The other ids have the control's results there. None: it is not shown, or a selection is not worth it.
     """
-    before = selection.complete.get(question.control)
+    before = selection.recall(question.control)
     if not before or not _is_worth(verifier, before, selection.least_ms):
         return None
     found = await _select(verifier, selection, question)

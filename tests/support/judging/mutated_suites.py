@@ -6,7 +6,7 @@ import ast
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from jumar.child.analysis.mutants_main import ENDS, apply_steps
 from jumar.child.analysis.mutation_operators import build_operators
-from jumar.core.state.verdict import Ended
+from jumar.core.state.verdict import Ended, Outcome
 from jumar.ports import Sandbox, Verification
 from jumar.process.warm.starts import WarmStarts
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.selection import Selection
+from jumar.verify.selection import Question, Selection, verify_selected
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.store.object_store import Store
@@ -27,8 +27,11 @@ from support.judging.downloaded_suites import Upstream
 from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.sandboxes import ENVIRON
 
-TEST_SECONDS = 5.0
+TEST_SECONDS = 3.0
 """A mutant may never come to its end."""
+
+NEVER = 10**9
+"""Forks until one is compared by the verifier itself: here all of them are, and it must not correct any."""
 
 
 @dataclass
@@ -42,10 +45,17 @@ class Figures:
     wavering: int = 0
     """Mutants of which started processes do not say the same twice."""
     red: int = 0
+    overturned: list[str] = field(default_factory=list)
+    """Mutants that feedback kept, and that all tests in started processes show to be red."""
+    kept: int = 0
+    selections: int = 0
+    """Mutants of which a part of the tests was run first."""
     refuted: int = 0
-    """Red ones that a part of the tests showed to be red."""
+    """Those that this showed to be red."""
+    late: list[str] = field(default_factory=list)
+    """Red ones of which that part showed nothing: the other tests were run for it."""
     wrong: list[str] = field(default_factory=list)
-    """Mutants of which a part said something else than all tests."""
+    """Mutants of which a part said red where all tests say green."""
     seconds: dict[str, list[float]] = field(default_factory=lambda: {"cold": [], "warm": [], "selected": []})
     starts: Counter[str] = field(default_factory=Counter)
 
@@ -54,8 +64,9 @@ class Figures:
         cold, warm, part = (median(t) if t else 0.0 for t in self.seconds.values())
         return (
             f"{self.name}: {self.mutants} mutants, {len(self.differing)} differ, {self.wavering} waver; cold "
-            f"{cold:.3f} s, warm {warm:.3f} s ({cold / warm if warm else 0:.1f}x); {self.refuted} of {self.red} red by "
-            f"a part in {part:.3f} s ({cold / part if part else 0:.1f}x), {len(self.wrong)} wrong; {dict(self.starts)}"
+            f"{cold:.3f} s, warm {warm:.3f} s ({cold / warm if warm else 0:.1f}x); {self.red} red, {self.kept} kept, "
+            f"{len(self.overturned)} overturned; {self.selections} selections, {self.refuted} refute in {part:.3f} s "
+            f"({cold / part if part else 0:.1f}x), {len(self.late)} late, {len(self.wrong)} wrong; {dict(self.starts)}"
         )
 
 
@@ -81,11 +92,13 @@ class Subject:
         self.cold.expected = (await self.cold.collect(self.base)).ids
         self.warm = TrustedVerifier(
             self.store, PytestRunner(), suite, self.folder / "warm", base=self.base, sandbox=self.sandbox,
-            environ=ENVIRON, sources=self._is_source, expected=self.cold.expected, warm=WarmStarts(),
+            environ=ENVIRON, sources=self._is_source, expected=self.cold.expected, warm=WarmStarts(compared=NEVER),
         )  # fmt: skip
         self.warm.selection = Selection(least_ms=0, after=0)
         for _ in range(2):  # the zygote learns from the first
-            self.accepted = {i: r.outcome for i, r in (await self.warm.verify(self.base, None)).verdict.results.items()}
+            first = (await self.warm.verify(self.base, None)).verdict
+        self.accepted = {i: r.outcome for i, r in first.results.items()}
+        self.green = first.green_ids
         manifest = self.store.manifest(self.base)
         self.sources = [p for p, node in manifest.items() if node.kind is EntryKind.FILE and self._is_source(p)]
 
@@ -121,32 +134,52 @@ class Subject:
         warm = await self._timed("warm", self.warm, tree)
         figures.starts.update(warm.starts)
         if _outcomes(cold) != _outcomes(warm):
-            again = await self.cold.verify(tree, self.accepted)
-            if _outcomes(again) == _outcomes(cold):
-                figures.differing.append(what)
-            else:
+            again = await self.cold.verify(tree, self.accepted, control=self.base)
+            if _outcomes(again) != _outcomes(cold):
                 figures.wavering += 1
-            return
-        lost = set(self.accepted) - cold.verdict.green_ids
-        if cold.ended is Ended.NORMAL and lost:
-            figures.red += 1
-        part = await self._timed("selected", self.warm, tree, first=(self.cold.expected[0],))
-        if part.selected:
-            figures.refuted += 1
-            ran = {i for i, r in part.verdict.results.items() if i not in part.verdict.green_ids}
-            if not ran or not ran <= lost:
-                figures.wrong.append(what)
-        else:
-            figures.seconds["selected"].pop()
+                return
+            figures.differing.append(f"{what}: {_difference(cold, warm)}")
+        lost, lost_warm = (self.green - done.verdict.green_ids for done in (cold, warm))
+        figures.red += bool(lost)
+        refuted = await self._select(tree, what, lost)
+        if not refuted and not lost_warm:
+            figures.kept += 1
+            if lost:
+                figures.overturned.append(what)
 
-    async def _timed(self, how: str, verifier: TrustedVerifier, tree: str, first: Sequence[str] = ()) -> Verification:
+    async def _select(self, tree: str, what: str, lost: AbstractSet[str]) -> bool:
+        """Run a part of the tests; whether it shows that the mutant cannot stay."""
+        figures, before, began = self.figures, self.warm.runs_beside, time.perf_counter()
+        question = Question(tree, self.accepted, self.base, (self.cold.expected[0],), ())
+        part = await verify_selected(self.warm, self.warm.selection, question)
+        taken = time.perf_counter() - began
+        figures.selections += self.warm.runs_beside > before
+        if part is None:
+            if self.warm.runs_beside > before and lost:
+                figures.late.append(what)
+            return False
+        figures.refuted += 1
+        figures.seconds["selected"].append(taken)
+        red = self.green - part.verdict.green_ids
+        if not red or not red <= lost:
+            figures.wrong.append(f"{what}: {sorted(red - lost)[:3]}")
+        return True
+
+    async def _timed(self, how: str, verifier: TrustedVerifier, tree: str) -> Verification:
         began = time.perf_counter()
-        done = await verifier.verify(tree, self.accepted, control=self.base, first=first)
+        done = await verifier.verify(tree, self.accepted, control=self.base)
         self.figures.seconds[how].append(time.perf_counter() - began)
         return done
 
 
-def _outcomes(done: Verification) -> tuple[object, ...]:
+def _outcomes(done: Verification) -> tuple[dict[str, Outcome], Ended, str]:
     """The ruling: outcome by id, and how it ended."""
     verdict = done.verdict
-    return {i: r.outcome for i, r in verdict.results.items()}, done.ended, verdict.void and verdict.void.cause
+    return {i: r.outcome for i, r in verdict.results.items()}, done.ended, str(verdict.void and verdict.void.cause)
+
+
+def _difference(cold: Verification, warm: Verification) -> object:
+    """What differs in two rulings."""
+    first, second = _outcomes(cold), _outcomes(warm)
+    ids = [i for i in first[0] if first[0].get(i) != second[0].get(i)]
+    return [(i, first[0][i], second[0].get(i)) for i in ids[:3]], first[1:], second[1:]
