@@ -10,7 +10,7 @@ import pytest
 from jumar.core.gate.impact import RanLines
 from jumar.core.state.verdict import Outcome, Verdict
 from jumar.ports import Verification
-from jumar.verify.selection import Selection, read_coverage
+from jumar.verify.selection import REMEMBERED, Selection, read_coverage
 from support.judging.real_verifier import Court
 
 APP = """
@@ -123,7 +123,7 @@ def test_the_control_is_remembered_as_long_as_it_is_asked_for() -> None:
         assert selection.recall("control") is verdict
 
     assert selection.recall("edit 0") is None
-    assert len(selection.complete) <= 5
+    assert len(selection.complete) == REMEMBERED
 
 
 @pytest.mark.slow

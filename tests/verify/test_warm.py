@@ -507,6 +507,23 @@ def test_a_dictionary_that_is_written_to_has_another_version() -> None:
     assert versions.read() != before
 
 
+UNNUMBERED = """
+import heapq, sys
+from jumar.child.pytest import dict_versions
+dict_versions.HAVE = False
+from jumar.child.pytest.loaded_code import LoadedCode
+code = LoadedCode(lambda _: False)
+heapq.nlargest = print
+print([f"{change.where}.{change.name}" for change in code.find_changes()])
+"""
+
+
+def test_where_dictionaries_have_no_versions_all_of_them_are_compared() -> None:
+    done = subprocess.run([sys.executable, "-c", UNNUMBERED], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "['heapq.nlargest']\n"
+
+
 @pytest.mark.slow
 def test_a_run_in_which_something_went_wrong_is_no_less_so_in_a_fork(tmp_path: Path, pool: WarmPool) -> None:
     files = {**GOOD, "app.py": "import os\n\n\ndef double(n):\n    os._exit(0)\n"}

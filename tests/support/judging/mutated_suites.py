@@ -179,7 +179,7 @@ def _outcomes(done: Verification) -> tuple[dict[str, Outcome], Ended, str]:
 
 
 def _difference(cold: Verification, warm: Verification) -> object:
-    """What differs in two rulings."""
+    """The first ids whose outcomes differ in two rulings, and how both ended."""
     first, second = _outcomes(cold), _outcomes(warm)
     ids = [i for i in first[0] if first[0].get(i) != second[0].get(i)]
     return [(i, first[0][i], second[0].get(i)) for i in ids[:3]], first[1:], second[1:]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
 OFFSET = 3 * 8
 """Bytes before the number: the reference count, the type and the number of entries."""
-
-
-_VALUE = attrgetter("value")
 
 
 class DictVersions:
@@ -48,7 +44,7 @@ class DictVersions:
 
     def read(self) -> list[int] | None:
         """Return the versions, which are the same as long as nothing is written; None where there are none."""
-        return [*map(_VALUE, self._numbers)] if HAVE else None
+        return [number.value for number in self._numbers] if HAVE else None
 
 
 def _has_versions() -> bool:

@@ -38,7 +38,7 @@ def prepare(folders: Sequence[str]) -> None:
             if type(one) is metadata.PathDistribution:
                 one.__class__ = ReadDistribution
             if any(point.group == GROUP for point in one.entry_points):
-                str(one.files)
+                str(one.files)  # each keeps its text, too
 
 
 def list_distributions() -> Iterator[metadata.Distribution]:
