@@ -158,7 +158,8 @@ class View:
 
     def _symlink(self, target: str, place: str) -> None:
         _make_folder(os.path.dirname(place))
-        os.symlink(target, f"/new{place}")
+        if not os.path.islink(f"/new{place}") or os.readlink(f"/new{place}") != target:  # the same one may come again
+            os.symlink(target, f"/new{place}")
 
     def _overlay(self, upper: str, work: str, place: str) -> None:
         _make_folder(place)
