@@ -367,6 +367,26 @@ def test_installed_modules_are_learned_and_a_tree_that_hides_one_is_not_forked(t
 
 
 @pytest.mark.slow
+def test_the_process_of_the_code_under_test_begins_with_what_its_untouched_files_import(
+    tmp_path: Path, pool: WarmPool
+) -> None:
+    test = "import packaging.tags\n" + GOOD["test_app.py"]
+    base = {"app.py": "import packaging.licenses, json\n" + GOOD["app.py"], "test_app.py": test}
+    suite = msgspec.structs.replace(QUICK, confirm=3)
+    court, starts = collected(tmp_path, base, suite), WarmStarts(pool)
+    court.verifier.sandbox = s3()
+    court.verifier.base, court.verifier.sources = court.tree(base), "app.py".__eq__
+
+    assert judge(court, base, starts).grade == "A"
+    told = {**base, "app.py": "import packaging.markers\n" + base["app.py"]}
+    assert judge(court, told, starts).grade == "A"
+
+    known = [family.modules for family in pool.families if not family.plugins]  # the others are probes
+    assert [modules for modules in known if modules] == [("packaging.licenses",)]
+    assert starts.counts.keys() == {WARM}
+
+
+@pytest.mark.slow
 def test_what_a_candidate_imports_is_no_word_to_a_later_run(tmp_path: Path, pool: WarmPool) -> None:
     court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
     assert judge(court, GOOD, starts).verdict.green

@@ -34,7 +34,7 @@ from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined, report_unchanged
 from jumar.verify.merge_reports import ReportPart, find_differences, merge_reports
 from jumar.verify.test_names import IdMapping, read_names
-from jumar.verify.two_process import TwoProcessTrial
+from jumar.verify.two_process import TwoProcessTrial, find_imports
 from jumar.workspace.files.safe_paths import explain_disk_faults
 from jumar.workspace.store.object_store import Store
 
@@ -65,6 +65,8 @@ class SuiteKnowledge:
     ordered: bool = False
     """True if its tests pass in their own order only."""
     challenge: SuiteChallenge | None = None
+    imports: frozenset[str] | None = None
+    """Modules that the product of the untouched tree seems to import; None: not looked for yet."""
     tests: str = ""
     """The tree whose test files judge; empty: the base's. Another one where a codemod renamed something in them."""
     others: dict[str, SuiteKnowledge] = field(default_factory=dict)
@@ -201,7 +203,16 @@ class TreeRunner:
             rooms=self.rooms,
             output=self.new_output(),
             files=files or {},
+            modules=self._list_product_modules(),
         )
+
+    def _list_product_modules(self) -> Sequence[str]:
+        """Return the installed modules that the untouched tree imported, as far as its product seems to do that."""
+        if self.warm is None or not self.warm.installed or not self.base:
+            return ()
+        if self.experience.imports is None:
+            self.experience.imports = find_imports(self.store, self.base, self.sources)
+        return sorted(self.experience.imports & self.warm.installed)
 
     async def map_ids(self, room: Path, ids: Sequence[str]) -> IdMapping:
         """Map *ids* to the runner's names in *room*. Files are searched only where an annotation is asked for."""

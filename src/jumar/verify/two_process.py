@@ -8,7 +8,8 @@ no frame of theirs; what it says are values, to be compared elsewhere. A suite t
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -26,6 +27,8 @@ from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement
 from jumar.process.room import TreeStore, lay_out, replace_files
 from jumar.sandbox import seccomp_processes
+from jumar.workspace.files.trees import EntryKind
+from jumar.workspace.store.object_store import Store
 
 PATTERNS = ("test_*.py", "*_test.py")
 
@@ -50,6 +53,21 @@ class TwoProcessTrial(NamedTuple):
     """Contents that replace files of the tests, in their room alone."""
     product_tree: str = ""
     """Tree that the product's room is made from: without held-out tests; empty: `tree`."""
+    modules: Sequence[str] = ()
+    """Installed modules that the product's process may be forked with, already imported."""
+
+
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE | re.ASCII)
+
+
+def find_imports(store: Store, tree: str, product: Callable[[str], bool]) -> frozenset[str]:
+    """Return the names of the modules that the product's files in *tree* seem to import, by their lines."""
+    names: set[str] = set()
+    for path, node in store.manifest(tree).items():
+        if product(path) and path.endswith(".py") and node.kind is EntryKind.FILE:
+            for one, several in _IMPORT.findall(store.get(node.sha256)):
+                names.update(words[0] for part in (one or several).decode().split(",") if (words := part.split()))
+    return frozenset(names)
 
 
 async def run_two_processes(question: TwoProcessTrial) -> tuple[list[Record], Child]:
@@ -67,6 +85,8 @@ async def run_two_processes(question: TwoProcessTrial) -> tuple[list[Record], Ch
             tests = _tests(invocation, (answers, asks), paths)
             beside = replace(question.confinement(theirs, None), fds=(asked, answered))
             within = replace(question.confinement(ours, question.output), fds=(answers, asks))
+            if beside.warm and question.modules:
+                beside.warm.learn(product, beside, question.modules)
             async with run_confined(product, beside) as served, run_confined(tests, within) as child:
                 while ends:
                     os.close(ends.pop())

@@ -39,6 +39,8 @@ class WarmStarts:
     def __init__(self, pool: WarmPool | None = None, compared: int = COMPARED) -> None:
         self.counts: Counter[str] = Counter()
         """Reason -> how many processes were started for it and not forked; `WARM` -> how many were forked."""
+        self.installed: set[str] = set()
+        """Installed modules that the untouched tree and its tests imported."""
         self.off = ""
         """Reason that nothing is forked any more; empty: it is."""
         self._pool = pool or get_pool()
@@ -65,7 +67,8 @@ class WarmStarts:
         return _Request(*found, self.counts)
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
-        """Hear what a process imported."""
+        """Hear what a process imported, or is going to."""
+        self.installed.update(modules)
         if not self.off:
             self._pool.learn(invocation, confinement, modules)
 
