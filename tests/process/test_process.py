@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -21,8 +22,9 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended
 from jumar.ports import Invocation
 from jumar.process import launch
-from jumar.process.child_process import Child, run_confined
+from jumar.process.child_process import Child, read_records, run_confined
 from jumar.process.launch import Confinement, scrub
+from jumar.sandbox.request import Wrapped
 from support.judging.real_verifier import Court
 from support.processes.sandboxes import s3
 
@@ -387,3 +389,49 @@ def test_the_reader_knows_a_gap_a_repetition_and_a_forgery() -> None:
     assert anomalies(lines[0], lines[0]) == ["record 2 is missing from the channel or came twice"]
     assert anomalies(lines[0].replace(b"0", b"1")) == ["a line on the channel has a wrong MAC"]
     assert anomalies(b"x" * (channel.RECORD_BYTES + 1)) == ["a line on the channel has no end"]
+
+
+class FailingFork:
+    """A zygote's fork that ends at once with status 70, told as a supervisor tells it."""
+
+    nonce = "f" * 32
+
+    def fork(self, launch: launch.Launch) -> subprocess.Popen[bytes]:
+        script = f"""import os; os.write({launch.status}, b'{{"how": "exit", "code": 70}}')"""
+        return subprocess.Popen([sys.executable, "-I", "-c", script], pass_fds=[launch.status])
+
+
+class FailingWarmStart:
+    """Warm starts of forks that fail, until they are given up."""
+
+    def __init__(self) -> None:
+        self.off = ""
+
+    async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
+        """Nothing has to get ready."""
+
+    def find(self, *_: Invocation | Confinement | Wrapped) -> FailingFork | None:
+        return None if self.off else FailingFork()
+
+    def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
+        """Nothing is learned."""
+
+    def give_up(self, reason: str) -> None:
+        self.off = reason
+
+
+@pytest.mark.slow
+def test_what_a_failed_fork_did_not_run_is_run_by_a_process_that_is_started(tmp_path: Path) -> None:
+    room, warm = tmp_path / "room", FailingWarmStart()
+    room.mkdir()
+    court = Court(tmp_path / "court")
+    tree = court.tree({"test_app.py": "def test_it(): pass\n"})
+    court.verifier.store.materialise(tree, room / "files")
+    invocation = court.verifier.runner.collection(Suite(), room / "files")
+
+    records, child = anyio.run(read_records, invocation, Confinement(room=room / "files", seconds=20.0, warm=warm))
+
+    assert child.ended is Ended.NORMAL
+    assert [record[0] for record in records].count("hello") == 1
+    assert "ended before the tests" in warm.off
+    assert "70" in warm.off

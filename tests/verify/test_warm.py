@@ -245,7 +245,7 @@ def test_an_edit_of_the_same_size_within_a_second_is_judged_as_it_is(tmp_path: P
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_a_thousand_edits_of_the_same_size_are_judged_as_they_are(tmp_path: Path, pool: WarmPool) -> None:
     assert same_size_edits(tmp_path, pool, 1000) == [n % 2 == 0 for n in range(1000)]
 

@@ -44,7 +44,7 @@ class Child:
         self.detail = "still running"
         self._argv, self._seconds, self._output = invocation.argv, confinement.seconds, confinement.output
         self._invocation, self._confinement = invocation, confinement
-        self._pipes, self._reaper, self._signalled = started
+        self._pipes, self._reaper, self._signalled, self._forked = started
         self._heard = confinement.heard
         self._reader = Reader(self._pipes.key)
         self._records: collections.deque[Record] = collections.deque()
@@ -53,6 +53,8 @@ class Child:
         self._status = b""
         self._faults: list[str] = []
         self._greeted = False
+        self.is_failed_fork = False
+        """True if it was forked and ended by itself before the tests: if it is run again, it is started."""
         self._goodbye: object = None
         self._over = False
 
@@ -169,9 +171,13 @@ class Child:
             self._faults.append(self.detail)
         if status.get("survivors"):
             self._faults.append(f"{status['survivors']} processes could not be killed")
-        if not self._greeted and self.ended is not Ended.UNSTARTED:
-            why = f"{self._argv[0]} did not get to the tests: {self.detail}"
-            self.ended, self.detail = Ended.UNSTARTED, why + self._said()
+        if not self._greeted:
+            if self.ended is not Ended.UNSTARTED:
+                why = f"{self._argv[0]} did not get to the tests: {self.detail}"
+                self.ended, self.detail = Ended.UNSTARTED, why + self._said()
+            self.is_failed_fork = self._forked and status["how"] in ("exit", "unstarted")
+        if self.is_failed_fork and self._confinement.warm:
+            self._confinement.warm.give_up(f"a forked process ended before the tests: {self.detail}")
 
     def _said(self) -> str:
         """Return the message of a sandbox that could not be set up."""
@@ -209,6 +215,17 @@ def _signal(number: int) -> str:
     with suppress(ValueError):
         return signal.Signals(number).name
     return f"signal {number}"
+
+
+async def read_records(invocation: Invocation, confinement: Confinement) -> tuple[list[Record], Child]:
+    """Run *invocation* to its end, as `run_confined` does; its records, and how it ended."""
+    async with run_confined(invocation, confinement) as child:
+        records: list[Record] = []
+        while (record := await child.receive()) is not None:
+            records.append(record)
+    if child.is_failed_fork:
+        return await read_records(invocation, confinement)
+    return records, child
 
 
 @asynccontextmanager

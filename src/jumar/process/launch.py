@@ -104,6 +104,10 @@ class WarmStart(Protocol):
         """Hear which installed modules a process of *invocation* imported."""
         ...
 
+    def give_up(self, reason: str) -> None:
+        """Fork nothing any more, for *reason*."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
@@ -195,6 +199,8 @@ class StartedProcess(NamedTuple):
     supervisor: Supervisor
     signalled: int
     """See `Wrapped`."""
+    forked: bool
+    """True if a zygote forked it; False: it was started."""
 
 
 def start_confined(invocation: Invocation, confinement: Confinement) -> StartedProcess:
@@ -248,7 +254,7 @@ def _launch(
     if process is None:
         pipes.close()
         return None
-    return StartedProcess(pipes, process, wrapped.signalled)
+    return StartedProcess(pipes, process, wrapped.signalled, fork is not None)
 
 
 def _wrapped(invocation: Invocation, confinement: Confinement) -> Wrapped:

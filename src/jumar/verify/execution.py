@@ -23,7 +23,7 @@ from jumar.ports import (
     Sandbox,
     Surroundings,
 )
-from jumar.process.child_process import Child, run_confined
+from jumar.process.child_process import Child, read_records
 from jumar.process.launch import Confinement, Role
 from jumar.process.progress import Counter, Tell, Work, ignore_progress
 from jumar.process.room import lay_out, list_paths, make_links, replace_files
@@ -241,14 +241,9 @@ class TreeRunner:
         Raises:
             BadInput: if the runner cannot work here.
         """
-        records: list[Record] = []
         invocation = await self.prepare(invocation, room)
         confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
-        confinement = replace(confinement, role=role)
-        async with run_confined(invocation, confinement) as child:
-            while (record := await child.receive()) is not None:
-                records.append(record)
-        return records, child
+        return await read_records(invocation, replace(confinement, role=role))
 
     async def prepare(self, invocation: Invocation, room: Path) -> Invocation:
         """Put into *room* what the runner needs beside the tree; *invocation* with the environment for it.

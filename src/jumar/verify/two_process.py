@@ -76,6 +76,13 @@ async def run_two_processes(question: TwoProcessTrial) -> tuple[list[Record], Ch
     Raises:
         Infra: if the machine cannot start a process.
     """
+    records, child, served = await _run_once(question)
+    if child.is_failed_fork or served.is_failed_fork:
+        records, child, _ = await _run_once(question)
+    return records, child
+
+
+async def _run_once(question: TwoProcessTrial) -> tuple[list[Record], Child, Child]:
     async with _rooms(question) as (ours, theirs, paths):
         invocation = question.invocation(ours)
         (asked, asks), (answers, answered) = os.pipe(), os.pipe()
@@ -90,7 +97,7 @@ async def run_two_processes(question: TwoProcessTrial) -> tuple[list[Record], Ch
             async with run_confined(product, beside) as served, run_confined(tests, within) as child:
                 while ends:
                     os.close(ends.pop())
-                return await _heard(child, served), child
+                return await _heard(child, served), child, served
         finally:
             while ends:
                 os.close(ends.pop())

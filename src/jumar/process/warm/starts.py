@@ -72,6 +72,10 @@ class WarmStarts:
         if not self.off:
             self._pool.learn(invocation, confinement, modules)
 
+    def give_up(self, reason: str) -> None:
+        """Fork nothing any more in this run, for *reason*."""
+        self.off = self.off or reason
+
 
 class _Request:
     """A request that a zygote is asked; see `jumar.process.launch.Fork`."""
