@@ -69,6 +69,14 @@ class ProductThings:
         """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`."""
         return self.peer.ask(op, thing)
 
+    def find_copier(self, thing: Any) -> Any:
+        """Return the method by which the class of a thing of the product copies it.
+
+        Raises:
+            AttributeError: if it has none.
+        """
+        return self.peer.ask("get", thing, "__copy__")
+
     def readable(self, name: str) -> bool:
         """Return whether the tests' process asks for an attribute of that name.
 

@@ -143,15 +143,11 @@ class TestsSide(ProductThings):
         return type(found) is proxies.ProxyClass or isinstance(found, proxies.Proxy)
 
     def form(self, value: Any, depth: int) -> Any:
-        """Return the form of what has a name on both sides: modules, functions and classes of the standard library."""
+        """Return the form of what the product's process has itself: what libraries name, and what is made from data."""
         if type(value) is import_hook.ModuleFacade:
             return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
         if isinstance(value, types.ModuleType):
             return ["q", value.__name__, ""] if proxies.is_library(value.__name__) else None
-        named = isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
-        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-        if named and isinstance(module, str) and proxies.find_library_object(module, name) is value:
-            return ["q", module, name]
         return shared_containers.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
 
     def admit(self, value: Any) -> None:
