@@ -113,6 +113,34 @@ def test_each_way_a_test_comes_out_has_its_name(tmp_path: Path) -> None:
     assert "some output" not in excerpts["test_passes"]
 
 
+ENDLESS = """
+import itertools
+
+def spin():
+    for n in itertools.repeat(1):
+        if n:
+            if n == 2:
+                n = 3
+"""
+"""The jump at the end of that loop has no line, and an alarm interrupts the loop at no other place."""
+
+
+@pytest.mark.slow
+def test_an_endless_loop_costs_no_test_of_another_file_wherever_the_alarm_interrupts_it(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(test_timeout_seconds=0.5))
+    files = {
+        "loops.py": "def spin():\n    pass\n",
+        "test_a.py": "import loops\n\ndef test_a():\n    try:\n        loops.spin()\n    finally:\n        int('x')\n",
+        "test_b.py": "import loops\n\nloops.spin()\n\ndef test_b():\n    pass\n",
+        "test_c.py": "def test_c():\n    pass\n",
+    }
+    court.collect(court.tree(files))
+
+    done = court.judge(court.tree({**files, "loops.py": ENDLESS}), {})
+
+    assert court.outcomes(done) == {"test_a": "timeout", "test_b": "import_error", "test_c": "passed"}
+
+
 @pytest.mark.slow
 def test_what_the_project_brings_along_is_honoured_but_not_what_steers_the_verdict(tmp_path: Path) -> None:
     court = Court(tmp_path, Suite(env={"PYTHONPATH": "lib"}))

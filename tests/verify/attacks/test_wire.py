@@ -139,6 +139,7 @@ def numbered() -> tuple[int, int, int]:
     ("invoke", 2, ("_inner", *NONE), []),
     ("invoke", 2, ("__init__", *NONE), []),
     ("invoke", 2, ("__reduce__", *NONE), []),
+    ("invoke", 2, ("__copy__", *NONE), []),
     ("invoke", 2, ("__getattribute__", *NONE), []),
     ("invoke", 2, ("__class__", *NONE), []),
     ("invoke", 1, ("__get__", *NONE), []),

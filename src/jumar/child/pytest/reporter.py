@@ -82,6 +82,7 @@ class Reporter:
         """Limit the time of a collection: an endless import is a broken file, not an endless run."""
         if type(collector).__name__ == "Module":
             self._blame.knows(collector.nodeid)
+            vars(collector)["collect"] = self._limit.completing(collector.collect)
         with self._limit.limit():
             outcome = yield
         call = None if outcome.excinfo else getattr(outcome.get_result(), "call", None)
@@ -135,6 +136,8 @@ class Reporter:
 
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Wrapper:
         """Find out what a phase fell over while the exception is there; plug-ins that report again keep the answer."""
+        if call.excinfo is not None:
+            self._limit.complete(call.excinfo.value)
         with suppress_frames() if self._quiet and call.excinfo is not None else contextlib.nullcontext():
             outcome = yield
         if not (outcome.excinfo or call.excinfo is None or self._quiet):

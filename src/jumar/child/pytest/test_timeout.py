@@ -6,14 +6,20 @@ Loaded by path inside the tested interpreter; standard library only, Python 3.8 
 from __future__ import annotations
 
 import contextlib
+import dis
 import faulthandler
 import os
 import signal
 import time
+import types
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pytest
+
+    Nodes = Iterable[pytest.Item | pytest.Collector]
 
 STUCK_SECONDS, SLACK_SECONDS = 5, 1
 """A test that outlives its time limit by this much sits in C code or swallows everything: the process is given up.
@@ -58,6 +64,23 @@ class TimeLimit:
             signal.setitimer(signal.ITIMER_REAL, 0)
             _swap(_ALRM, before or 0)
 
+    def complete(self, error: BaseException) -> None:
+        """Let pytest be able to print *error*, if it came after an alarm."""
+        if self.rung:
+            add_missing_lines(error)
+
+    def completing(self, collect: Callable[[], Nodes]) -> Callable[[], Nodes]:
+        """Return *collect*, whose errors pytest is able to print: it does so before any plug-in sees them."""
+
+        def collect_all() -> Nodes:
+            try:
+                return list(collect())
+            except BaseException as error:
+                self.complete(error)
+                raise
+
+        return collect_all
+
     def rest(self) -> None:
         """Switch the time limit off until the next test."""
         self._watched = -1.0 * SLACK_SECONDS
@@ -73,3 +96,34 @@ class TimeLimit:
         if self._armed:
             self.rung = True
             raise TestTimeLimit(f"the test ran longer than {self._seconds:g} s")
+
+
+def add_missing_lines(error: BaseException) -> None:
+    """Give each frame of the tracebacks of *error* a line.
+
+    Some instructions are of no line, as the jump at the end of a loop, and an alarm interrupts an endless loop at no
+    other. Pytest counts from the line of each frame, and would break off the session.
+    """
+    known: set[int] = set()
+    errors: list[BaseException | None] = [error]
+    while errors:
+        one = errors.pop()
+        if one is None or id(one) in known:
+            continue
+        known.add(id(one))
+        one.__traceback__ = entry = _with_line(one.__traceback__)
+        while entry is not None:
+            entry.tb_next = _with_line(entry.tb_next)
+            entry = entry.tb_next
+        errors += [one.__cause__, one.__context__]
+
+
+def _with_line(entry: types.TracebackType | None) -> types.TracebackType | None:
+    """Return *entry*, or another one with the line before it."""
+    line: int | None = 0 if entry is None else entry.tb_lineno
+    if entry is None or line is not None:
+        return entry
+    code = entry.tb_frame.f_code
+    before = [line for place, line in dis.findlinestarts(code) if line is not None and place <= entry.tb_lasti]
+    line = before[-1] if before else code.co_firstlineno
+    return types.TracebackType(entry.tb_next, entry.tb_frame, entry.tb_lasti, line)

@@ -124,6 +124,20 @@ def get_number(proxy: Any) -> int:
         raise ValueError("an object that was made without its constructor") from None
 
 
+class CopyMember:
+    """The method `__copy__`: every class has one for `copy`, and an object only if the other side has it there.
+
+    `itertools.tee` looks at the object, and keeps the items of what has none itself.
+    """
+
+    def __get__(self, thing: Any, kind: Any) -> Any:
+        return _duplicate if thing is None else find_peer(kind).side.find_copier(thing)
+
+
+def _duplicate(thing: Any) -> Any:
+    return find_peer(type(thing)).side.duplicate("copy", thing)
+
+
 class Proxy:
     """Base of all proxies. It defines nothing that a remote class may define and C would find here first."""
 
@@ -156,8 +170,7 @@ class Proxy:
     def __repr__(self) -> str:
         return str(find_peer(type(self)).side.describe(self))
 
-    def __copy__(self) -> Any:
-        return find_peer(type(self)).side.duplicate("copy", self)
+    __copy__ = CopyMember()
 
     def __deepcopy__(self, _: Any) -> Any:
         return find_peer(type(self)).side.duplicate("deepcopy", self)

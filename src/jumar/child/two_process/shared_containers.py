@@ -177,8 +177,18 @@ CONSTANTS: dict[str, tuple[int, dict[int, tuple[str, str]]]] = {}
 """Index of the constants of libraries, for `proxies.find_constant`."""
 
 
+NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+"""Types of functions, classes and methods of classes: what a library has under a name the product's process has too."""
+
+
 def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
-    """Return the form of what the product makes from data, or None: views, methods of containers, partial functions."""
+    """Return the form of what libraries name, or of what is made from data, else None.
+
+    That is made from data: views, methods of containers, partial functions, objects that `copy` can copy.
+    """
+    named = _find_name(value)
+    if named is not None:
+        return ["q", *named]
     if type(value) is types.BuiltinMethodType and (type(value.__self__) in PLAIN or _is_library_class(value.__self__)):
         return ["w", encode(value.__self__), value.__name__]
     if type(value) in VIEWS:
@@ -191,6 +201,15 @@ def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
     name = proxies.find_constant(value, CONSTANTS)
     parts = None if name else _reduce(value)
     return ["q", *name] if name else parts and ["d", *(encode(part) for part in parts)]
+
+
+def _find_name(value: Any) -> tuple[str, str] | None:
+    """Return the module and the name of *value*, if it is a function or class of a library, or a method of a class."""
+    if not isinstance(value, NAMED):
+        return None
+    module = getattr(getattr(value, "__objclass__", value), "__module__", None)  # a method of a built-in type has none
+    name = getattr(value, "__qualname__", "")
+    return (module, name) if isinstance(module, str) and proxies.find_library_object(module, name) is value else None
 
 
 def _is_library_class(kind: Any) -> bool:

@@ -7,7 +7,6 @@ Loaded by path inside the tested interpreter; standard library and pytest only, 
 from __future__ import annotations
 
 import builtins
-import datetime as dt
 import enum
 import os
 import signal
@@ -19,7 +18,7 @@ from typing import Any, NoReturn
 
 from jumar.child.two_process import codec, import_hook, proxies, shared_containers
 from jumar.child.two_process.capabilities import Capabilities
-from jumar.child.two_process.comparison_rights import ComparisonRights
+from jumar.child.two_process.product_things import ProductThings
 from jumar.child.two_process.test_environment import ProductEnvironment
 from jumar.child.two_process.wire import frames
 
@@ -54,7 +53,7 @@ class ProductLost(CannotRunApart):
     """The product's process is gone, or does not keep to the protocol."""
 
 
-class TestsSide(ComparisonRights):
+class TestsSide(ProductThings):
     """Rights of the product in the tests' process, and checks of what it sends."""
 
     __test__ = False
@@ -136,39 +135,6 @@ class TestsSide(ComparisonRights):
     def follow(self, state: Any) -> None:
         """Do nothing: the product arranges nothing here."""
 
-    def attribute(self, thing: Any, name: str) -> Any:
-        """Return the attribute *name* of a thing of the product."""
-        if not self.readable(name):
-            raise AttributeError(name)
-        self.decides(thing, name)
-        if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
-            self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
-        return self.peer.ask("get", thing, name)
-
-    def assign(self, thing: Any, name: str, value: Any) -> None:
-        """Set the attribute *name* of a thing of the product."""
-        self.peer.ask("set", thing, name, value)
-
-    def remove(self, thing: Any, name: str) -> None:
-        """Delete the attribute *name* of a thing of the product."""
-        self.peer.ask("delete", thing, name)
-
-    def list_fields(self, thing: Any) -> Any:
-        """Return what a thing of the product holds."""
-        return self.peer.ask("get", thing, "__dict__")
-
-    def list_names(self, thing: Any) -> Any:
-        """Return the names that a thing of the product has."""
-        return self.peer.ask("dir", thing)
-
-    def describe(self, thing: Any) -> str:
-        """Return the text of a thing of the product."""
-        return str(self.peer.ask("repr", thing))
-
-    def duplicate(self, op: str, thing: Any) -> Any:
-        """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`."""
-        return self.peer.ask(op, thing)
-
     def unpickles(self, module: str, name: str) -> bool:
         """Return whether a pickle that a test loads may name that: a type of values, or what is the product's."""
         if type(sys.modules.get(module)) is not import_hook.ModuleFacade:
@@ -176,25 +142,12 @@ class TestsSide(ComparisonRights):
         found = None if "." in name else getattr(sys.modules[module], name, None)
         return type(found) is proxies.ProxyClass or isinstance(found, proxies.Proxy)
 
-    def readable(self, name: str) -> bool:
-        """Return whether the tests' process asks for an attribute of that name.
-
-        Not for names that frameworks look for.
-        """
-        if name[:2] == "__" and name[-2:] == "__":
-            return name in proxies.ATTRIBUTES or name in proxies.METHODS
-        return not name.startswith(proxies.RESERVED)
-
     def form(self, value: Any, depth: int) -> Any:
-        """Return the form of what has a name on both sides: modules, functions and classes of the standard library."""
+        """Return the form of what the product's process has itself: what libraries name, and what is made from data."""
         if type(value) is import_hook.ModuleFacade:
             return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
         if isinstance(value, types.ModuleType):
             return ["q", value.__name__, ""] if proxies.is_library(value.__name__) else None
-        named = isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
-        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-        if named and isinstance(module, str) and proxies.find_library_object(module, name) is value:
-            return ["q", module, name]
         return shared_containers.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
 
     def admit(self, value: Any) -> None:
@@ -229,10 +182,6 @@ class TestsSide(ComparisonRights):
     def list_choices(self, kind: Any) -> list[Any] | None:
         """Return the members of an enumeration of the tests; None: *kind* is none."""
         return list(kind) if isinstance(kind, enum.EnumMeta) and self.capabilities.is_own_class(kind) else None
-
-    def of_class(self, kind: Any, op: str, *arguments: Any) -> Any:
-        """Iterate over a class of the product, get its size, or an item of it."""
-        return self.peer.ask("class", kind, op, *arguments)
 
     def has_fields(self, value: Any) -> bool:
         """Return whether the data of *value* crosses with it."""

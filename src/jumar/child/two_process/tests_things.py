@@ -86,6 +86,10 @@ class TestsThings:
         """Refuse to copy *thing*."""
         raise TypeError(f"{op}: a {type(thing).__name__} of the tests stays with them")
 
+    def find_copier(self, thing: Any) -> Any:
+        """Refuse, as `duplicate` does, but in a way that says that *thing* has no such method."""
+        raise AttributeError(f"a {type(thing).__name__} of the tests has no __copy__ here")
+
     def left(self, answer: Any, error: tuple[Any, ...]) -> Any:  # noqa: ARG002  the tests' side looks at it
         """Return what a context manager of the tests said."""
         return answer

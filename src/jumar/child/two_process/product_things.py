@@ -1,10 +1,11 @@
-"""Comparisons, operators and truth of the product's objects in the tests' process: the product decides none unasked.
+"""Things of the product as the tests see them: all is asked for, and what decides a comparison is not.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from typing import Any, NoReturn
 
@@ -24,15 +25,70 @@ COMPARED = "_jumar_compared"
 """Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
 
 
-class ComparisonRights:
-    """Part of the tests' side: special methods of things of the product."""
+class ProductThings:
+    """Operations of the tests on things of the product."""
 
     peer: Any
     capabilities: Capabilities
+    running: bool
 
     def unable(self, why: str) -> NoReturn:
         """Give the test up."""
         raise NotImplementedError(why)
+
+    def attribute(self, thing: Any, name: str) -> Any:
+        """Return the attribute *name* of a thing of the product."""
+        if not self.readable(name):
+            raise AttributeError(name)
+        self.decides(thing, name)
+        if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
+            self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
+        return self.peer.ask("get", thing, name)
+
+    def assign(self, thing: Any, name: str, value: Any) -> None:
+        """Set the attribute *name* of a thing of the product."""
+        self.peer.ask("set", thing, name, value)
+
+    def remove(self, thing: Any, name: str) -> None:
+        """Delete the attribute *name* of a thing of the product."""
+        self.peer.ask("delete", thing, name)
+
+    def list_fields(self, thing: Any) -> Any:
+        """Return what a thing of the product holds."""
+        return self.peer.ask("get", thing, "__dict__")
+
+    def list_names(self, thing: Any) -> Any:
+        """Return the names that a thing of the product has."""
+        return self.peer.ask("dir", thing)
+
+    def describe(self, thing: Any) -> str:
+        """Return the text of a thing of the product."""
+        return str(self.peer.ask("repr", thing))
+
+    def duplicate(self, op: str, thing: Any) -> Any:
+        """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`."""
+        return self.peer.ask(op, thing)
+
+    def find_copier(self, thing: Any) -> Any:
+        """Return the method by which the class of a thing of the product copies it.
+
+        Raises:
+            AttributeError: if it has none.
+        """
+        return self.peer.ask("get", thing, "__copy__")
+
+    def readable(self, name: str) -> bool:
+        """Return whether the tests' process asks for an attribute of that name.
+
+        Not for names that frameworks look for.
+        """
+        if name[:2] == "__" and name[-2:] == "__":
+            return name in proxies.ATTRIBUTES or name in proxies.METHODS
+        return not name.startswith(proxies.RESERVED)
+
+    def of_class(self, kind: Any, op: str, *arguments: Any) -> Any:
+        """Iterate over a class of the product, get its size, or an item of it."""
+        return self.peer.ask("class", kind, op, *arguments)
 
     def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:
         """Call the special method *name* of a thing of the product, as the class *owner* has it.
