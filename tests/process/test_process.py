@@ -10,12 +10,13 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import anyio
 import pytest
 
-from jumar.child import channel
+from jumar.child import channel, programs
 from jumar.child.channel import Reader
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended
@@ -387,3 +388,11 @@ def test_the_reader_knows_a_gap_a_repetition_and_a_forgery() -> None:
     assert anomalies(lines[0], lines[0]) == ["record 2 is missing from the channel or came twice"]
     assert anomalies(lines[0].replace(b"0", b"1")) == ["a line on the channel has a wrong MAC"]
     assert anomalies(b"x" * (channel.RECORD_BYTES + 1)) == ["a line on the channel has no end"]
+
+
+def test_programs_that_are_known_by_name_are_there() -> None:
+    """Nothing imports them before they are started."""
+    names = [value for name, value in vars(programs).items() if name.isupper()]
+
+    assert names
+    assert [name for name in names if not callable(import_module(name).main)] == []

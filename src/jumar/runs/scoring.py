@@ -32,9 +32,10 @@ from jumar.runs.setup.result import read_state
 from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.tree.plain_suite import read_plain_ids
 from jumar.runs.tree.task_tree import settle_tree
-from jumar.task.task import Task, build_write_rules
+from jumar.task.task import Task, build_write_rules, find_interpreter, freeze_settings
 from jumar.verify.execution import HeldOut
 from jumar.verify.mutation_probe import MutationFindings, probe
+from jumar.verify.rounds import begin_rounds
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.files.trees import EntryKind, find_differences, overlay
@@ -112,6 +113,7 @@ async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None,
 
     With *reads* the ids are read off the task's files, where that is sure.
     """
+    begin_rounds(build_verifier(place, freeze_settings(task, (), find_interpreter(task, python)), "", ()), ahead=True)
     store = place.store
     base, given = (store_tree(store, task, where, place.tell) for where in (None, folder))
     visible = build_write_rules(build_settings(task, store, base, python))

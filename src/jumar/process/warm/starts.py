@@ -51,6 +51,11 @@ class WarmStarts:
         self._compared = self.counts[WARM] // self._every
         return due
 
+    def begin(self, wanted: Sequence[tuple[Invocation, Confinement]], *, ahead: bool) -> None:
+        """Start zygotes for what confirms a green; see `WarmPool.begin`."""
+        if not self.off:
+            self._pool.begin(wanted, ahead=ahead)
+
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
         """Wait for a zygote of *invocation*, if it can have one."""
         if not self.off:

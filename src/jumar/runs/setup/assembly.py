@@ -37,6 +37,7 @@ from jumar.sandbox.unconfined import Unconfined
 from jumar.task.prompt_context import read_context
 from jumar.task.task import Task, build_write_rules, find_interpreter, freeze_settings
 from jumar.verify.execution import HeldOut
+from jumar.verify.two_process import find_product_start
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.git_ignored import Ignored
@@ -145,6 +146,7 @@ def build_verifier(
     guard: WriteRules = build_write_rules(settings)
     runner = load_runner(settings.suite.runner)
     warm = WarmStarts() if runner.name == "pytest" and not place.environ.get(NO_WARM) else None
+    way = find_product_start(runner.verification(settings.suite, place.folder, ()), warm) if warm else None
     return TrustedVerifier(
         choose_room_store(place.store, place.sandbox, settings),
         runner,
@@ -158,7 +160,7 @@ def build_verifier(
         own=own,
         sandbox=place.sandbox,
         tell=place.tell,
-        weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ, warm),
+        weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ, way),
         held_out=HeldOut(settings.hidden, settings.held_out),
         warm=warm,
     )
