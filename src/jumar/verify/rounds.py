@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jumar.child import programs
 from jumar.core.gate.challenge_rounds import Round, RoundResult, check_round
 from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, reconcile
 from jumar.ports import Invocation, Verification
-from jumar.process.launch import Role
-from jumar.verify.two_process import find_product_start, run_two_processes
+from jumar.verify.two_process import list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
 if TYPE_CHECKING:
@@ -78,17 +76,11 @@ class ApartResult(NamedTuple):
     """Reason that it proves nothing: the tests' process could not be confined as it should."""
 
 
-def begin_rounds(verifier: TreeRunner, *, ahead: bool = False) -> None:
-    """Let get ready what the processes that confirm a green are forked from: the tests', and all that are beside it.
-
-    *ahead*: while something else goes on. Nothing is waited for.
-    """
-    if verifier.warm is None or not verifier.suite.confirm:
-        return
-    tests = verifier.runner.verification(verifier.suite, verifier.rooms, ())
-    product = find_product_start(tests).build_invocation(programs.PRODUCT, {})
-    confinement = replace(verifier.confinement(verifier.rooms.absolute(), None), role=Role.CONFIRMING)
-    verifier.warm.begin([(tests, confinement), (product, confinement)], ahead=ahead)
+def begin_rounds(verifier: TreeRunner) -> None:
+    """Let get ready what the processes that confirm a green are forked from, if they are; nothing is waited for."""
+    if verifier.warm is not None:
+        tests = verifier.runner.verification(verifier.suite, verifier.rooms, ())
+        verifier.warm.begin(list_confirming(tests, verifier.confinement(verifier.rooms.absolute(), None)))
 
 
 def draw_seeds(*, shuffled: bool) -> Seeds:

@@ -146,6 +146,12 @@ def _product(invocation: Invocation, pipes: tuple[int, int]) -> Invocation:
     return find_product_start(invocation).build_invocation(programs.PRODUCT, config)
 
 
+def list_confirming(tests: Invocation, confinement: Confinement) -> list[tuple[Invocation, Confinement]]:
+    """Return the kinds of processes that confirm a green: that of *tests*, and the product's, as all beside it."""
+    confirming = replace(confinement, role=Role.CONFIRMING)
+    return [(tests, confirming), (find_product_start(tests).build_invocation(programs.PRODUCT, {}), confirming)]
+
+
 def find_product_start(tests: Invocation, warm: WarmStart | None = None) -> ScriptStart:
     """Return the way in which the product's process is started beside *tests*.
 

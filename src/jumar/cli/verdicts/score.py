@@ -22,6 +22,7 @@ from jumar.core.gate.grades import format_grades
 from jumar.core.state.run_state import HOST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
+from jumar.runs.judging.ahead import begin_ahead
 from jumar.task.resolve import apply_options
 from jumar.task.task import load_task
 
@@ -39,6 +40,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     voice = Console(json=as_json, quiet=quiet)
     settled = apply_options(load_task(task), read_options({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
     with ProgressDisplay(voice) as live:
+        begin_ahead(settled, python, read_environment())
         from jumar.runs.scoring import score_tree  # noqa: PLC0415  it is slow to import
 
         for row in settled.in_force:

@@ -108,12 +108,14 @@ class WarmPool:
         """Return the families that have zygotes."""
         return tuple(self._families.values())
 
-    def begin(self, wanted: Sequence[tuple[Invocation, Confinement]], *, ahead: bool) -> None:
+    def begin(self, wanted: Sequence[tuple[Invocation, Confinement]], *, ahead: bool = False) -> None:
         """Start zygotes for all that is about to confirm a green, or none: its probe enters the sandbox as its rounds.
 
         *ahead*: they get ready beside other work, which pays for the first green already.
         """
         families = [family for one in wanted if not isinstance(family := self.find_family(*one), str)]
+        if len(families) < len(wanted):
+            return
         for family in families:
             family.requests[True] += 0 if ahead else ROUNDS
         if ahead or all(family.requests[True] > self._unpaid for family in families):

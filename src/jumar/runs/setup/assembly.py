@@ -23,7 +23,7 @@ from jumar.languages.test_annotations import find_test_files, is_slug
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
 from jumar.process.model_command import build_confined_commands
 from jumar.process.progress import ProgressPart, Tell, Work, ignore_progress
-from jumar.process.warm.starts import WarmStarts
+from jumar.process.warm.starts import NO_WARM, WarmStarts
 from jumar.runners._programs import find_command_surroundings, find_runner_surroundings, join_surroundings
 from jumar.runs.judging.shared_judging import SharedJudging
 from jumar.runs.setup.choose_sandbox import find_weakening
@@ -44,9 +44,6 @@ from jumar.workspace.git_ignored import Ignored
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 from jumar.workspace.workspace import Workspace
-
-NO_WARM = "JUMAR_NO_WARM"
-"""Variable of the environment with which no process is forked: each is started."""
 
 
 class RunPlace(msgspec.Struct, frozen=True):
