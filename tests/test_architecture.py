@@ -28,7 +28,7 @@ CHILDREN = sorted((ROOT / "child").rglob("*.py"))
 """Programs that run in processes of their own, in the interpreter of the task."""
 FILES_PER_FOLDER = 14
 FLOORS = (
-    ("cli/challenges", "cli/doctor"),
+    ("cli/challenges", "cli/doctor", "cli/verdicts"),
     ("cli", "cli/archive", "hooks", "mcp_server"),
     ("cli/console", "executors", "report"),
     ("cli/parameters",),

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import anyio
 import pytest
 
-from jumar.child import channel
+from jumar.child import channel, programs
 from jumar.child.channel import Reader
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended
@@ -435,3 +436,11 @@ def test_what_a_failed_fork_did_not_run_is_run_by_a_process_that_is_started(tmp_
     assert [record[0] for record in records].count("hello") == 1
     assert "ended before the tests" in warm.off
     assert "70" in warm.off
+
+
+def test_programs_that_are_known_by_name_are_there() -> None:
+    """Nothing imports them before they are started."""
+    names = [value for name, value in vars(programs).items() if name.isupper()]
+
+    assert names
+    assert [name for name in names if not callable(import_module(name).main)] == []

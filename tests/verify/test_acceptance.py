@@ -16,6 +16,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
 from jumar.process.progress import Tell, ignore_progress
+from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accept_green
 from jumar.verify.execution import HeldOut, SuiteKnowledge
@@ -45,6 +46,7 @@ class Dice:
     experience: SuiteKnowledge = field(default_factory=SuiteKnowledge)
     seeds: list[int | None] = field(default_factory=list)
     weaker: str = ""
+    warm: WarmStarts | None = None
 
     async def weakened(self) -> str:
         return self.weaker

@@ -22,11 +22,13 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
 from jumar.ports import Invocation, Verification
 from jumar.process.launch import Confinement
-from jumar.process.sandbox_probe import probe_sandbox
+from jumar.process.sandbox_probe import OURS, probe_sandbox
 from jumar.process.warm import pool as pools
 from jumar.process.warm.pool import WarmPool
 from jumar.process.warm.starts import WARM, WarmStarts
 from jumar.process.warm.zygote import Zygote
+from jumar.runs.setup.choose_sandbox import find_weakening
+from jumar.verify.two_process import find_product_start
 from support.judging.real_verifier import QUICK, Court
 from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.sandboxes import ENVIRON, s3
@@ -274,6 +276,26 @@ def test_a_green_is_accepted_by_forks_of_other_zygotes(tmp_path: Path, pool: War
 
 
 @pytest.mark.slow
+def test_what_confirms_a_green_is_forked_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Its probe, too: it tries the sandbox as the rounds enter it."""
+    pool = WarmPool()
+    court = collected(tmp_path, GOOD, msgspec.structs.replace(QUICK, confirm=3))
+    starts, box = WarmStarts(pool), s3()
+    way = find_product_start(court.verifier.runner.verification(court.verifier.suite, tmp_path, ()), starts)
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = box, ENVIRON, "app.py".__eq__
+    court.verifier.weakened = lambda: find_weakening(box, tmp_path, ENVIRON, way)
+    changed = {**GOOD, "app.py": GOOD["app.py"] + "# changed\n"}
+
+    first, second = (judge(court, changed, starts) for _ in range(2))
+
+    assert (first.grade, second.grade) == ("A", "A")
+    rounds = 2 * (first.executions - 1)
+    assert first.starts == {FIRST: 1 + rounds + 2}  # the first run, the rounds, the probe and the look for warnings
+    assert second.starts == {FIRST: 1, WARM: rounds + 2}
+    pool.close()
+
+
+@pytest.mark.slow
 def test_signals_that_jumar_was_started_to_ignore_keep_nothing_from_being_forked(
     tmp_path: Path, pool: WarmPool
 ) -> None:
@@ -495,7 +517,7 @@ def test_the_probes_find_in_a_fork_what_they_find_in_a_started_process(tmp_path:
     starts, box = WarmStarts(pool), s3()
 
     async def probe() -> list[Any]:
-        return [await probe_sandbox(box, tmp_path, ENVIRON, one) for one in (None, starts)]
+        return [await probe_sandbox(box, tmp_path, ENVIRON, OURS._replace(warm=one)) for one in (None, starts)]
 
     cold, warm = anyio.run(probe)
 

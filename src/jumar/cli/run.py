@@ -1,8 +1,8 @@
-"""`jumar run`, `resume` and `score`: parse the options, start the run, show the result."""
+"""`jumar run` and `resume`: parse the options, start the run, show the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,19 +14,14 @@ from jumar.cli.console.output import Console, fail
 from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import (
-    PROBE,
-    TEST_COMMAND,
     add_output_options,
     add_run_options,
-    add_verdict_options,
     read_options,
 )
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST, RunPath, format_run
 from jumar.core.gate.grades import format_grades
-from jumar.core.quoting import make_one_line
 from jumar.core.state.budget import Budget
-from jumar.core.state.run_state import HOST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
@@ -52,9 +47,6 @@ REFACTORED = "gate refactor: edits needed no red test; every outcome had to stay
 
 UNCHANGED = "nothing was changed: all tests passed as they were"
 """Said of a green whose best tree is the first one."""
-
-LISTED = 10
-"""Most tests that are named in a report."""
 
 
 @click.command(epilog="Example: jumar run . --model repair")
@@ -111,54 +103,6 @@ def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: boo
     return _ended(voice, result, apply=apply)
 
 
-@click.command(epilog="Example: jumar score tasks/gcd ~/src/gcd")
-@click.argument("task", type=click.Path(path_type=Path))
-@click.argument("tree", type=click.Path(path_type=Path))
-@click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
-@TEST_COMMAND
-@add_verdict_options
-@PROBE
-@add_output_options
-def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
-    """A verdict on TREE (a folder, or the directory of a run) by TASK's own tests, and nothing else."""
-    voice = Console(json=as_json, quiet=quiet)
-    settled = apply_options(load_task(task), read_options({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
-    with ProgressDisplay(voice) as live:
-        from jumar.runs.scoring import score_tree  # noqa: PLC0415  as above
-
-        for row in settled.in_force:
-            if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
-                live.line(f"note: {row.note}")
-        attendant = SignalWatcher(live.line, quiet=voice.quiet)
-        scored = attendant.run(
-            lambda: score_tree(settled, tree, python=python, environ=read_environment(), tell=live.tell)
-        )
-    if scored is None:
-        return voice.interrupted()
-    for warning in scored.warnings:
-        voice.say(f"warning: {warning}")
-    counts = f"{scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors"
-    word = "green" if scored.ok else "unproved" if scored.unproved else "red"
-    voice.say(f"void: {scored.void}" if scored.void else f"{word}  {counts}")
-    if scored.unproved:
-        voice.say(scored.unproved)
-    voice.say(f"{format_grades(scored.grade, scored.grades, scored.asked)}, sandbox {scored.sandbox}")
-    _list(voice, "red", scored.red)
-    _list(voice, "flaky", scored.flaky)
-    if scored.probed:
-        voice.say(f"probe    {scored.probed.said}")
-    voice.result(scored)
-    return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)
-
-
-def _list(voice: Console, word: str, ids: Sequence[str]) -> None:
-    """A line for each of the first few of *ids*, of which *word* says what they are."""
-    for test_id in ids[:LISTED]:
-        voice.say(f"{word:<9}{make_one_line(test_id)}")
-    if len(ids) > LISTED:
-        voice.say(f"{word:<9}and {len(ids) - LISTED} more")
-
-
 def _caps(budget: Budget) -> str:
     """Return the caps of a run, for people: whoever let a key or a file choose the model sees what it may use."""
     caps = {name: cap for name, cap in msgspec.structs.asdict(budget).items() if cap is not None}
@@ -204,7 +148,7 @@ def _ended(voice: Console, result: Result | None, *, apply: bool) -> int:
         voice.say(f"{format_grades(result.grade, result.grades, result.asked)}, sandbox {result.sandbox}")
     if how := _gate_line(result):
         voice.say(how)
-    _list(voice, "flaky", result.flaky)
+    voice.list_ids("flaky", result.flaky)
     for warning in result.warnings:
         voice.say(f"warning: {warning}")
     if result.probed:

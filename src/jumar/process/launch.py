@@ -94,19 +94,15 @@ class WarmStart(Protocol):
 
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
         """Wait for a process that *invocation* can be forked from, where one is about to be ready."""
-        ...
 
     def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> Fork | None:
         """Return what forks *invocation*, in the sandbox that *wrapped* describes; None: it is started anew."""
-        ...
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
         """Hear which installed modules a process of *invocation* imported."""
-        ...
 
     def give_up(self, reason: str) -> None:
         """Fork nothing any more, for *reason*."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

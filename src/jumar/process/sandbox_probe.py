@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
 
-from jumar.child import start
-from jumar.child.sandbox import decoy_main, probe_main
+from jumar.child import programs, start
 from jumar.core.state.verdict import Ended
 from jumar.errors import Infra
-from jumar.ports import Invocation, Sandbox
+from jumar.ports import Sandbox
 from jumar.process.child_process import Child, run_confined
-from jumar.process.launch import Confinement, WarmStart
+from jumar.process.launch import Confinement
 from jumar.process.output import read_output
+from jumar.process.script import ScriptStart
 from jumar.sandbox.probes import catalogue
 from jumar.sandbox.probes.decoys import Decoys, create_decoys, read_environment
 from jumar.sandbox.request import Reach
 
 SECONDS = 20.0
 """A prober that takes longer has not answered."""
+
+OURS = ScriptStart()
+"""Start of a prober by our own interpreter."""
 
 
 class ProbeFindings(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,34 +43,34 @@ class ProbeFindings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def probe_sandbox(
-    sandbox: Sandbox, place: Path, environ: Mapping[str, str], warm: WarmStart | None = None
+    sandbox: Sandbox, place: Path, environ: Mapping[str, str], way: ScriptStart = OURS
 ) -> ProbeFindings:
-    """Try all probes in *sandbox*, in rooms below the folder *place*; *warm* as in `Confinement`."""
+    """Try all probes in *sandbox*, in rooms below the folder *place*; *way* is how the prober is started."""
     started = time.monotonic()
     with create_decoys(place) as traps:
-        lure = Invocation(argv=_python(decoy_main), config=dict(traps.lure), env={"JUMAR_DECOY": traps.token})
+        lure = OURS._replace(env={"JUMAR_DECOY": traps.token}).build_invocation(programs.DECOY, dict(traps.lure))
         outside = Confinement(room=traps.folder, seconds=SECONDS)
         aims = {**traps.aims(read_environment()), "later": False, "only": []}
-        async with run_confined(lure, outside) as decoy, _sent((sandbox, warm), traps, environ) as prober:
+        async with run_confined(lure, outside) as decoy, _sent((sandbox, way), traps, environ) as prober:
             ready = await _heard(decoy, "ready")
             answers = await _answers(prober, {**aims, **ready})
             await decoy.send({})
             seen = {**(await _heard(decoy, "seen")), **traps.harmed()}
         found = _judged(answers, seen, prober, traps, catalogue.PROBES)
         if not found.why:  # all of the first process is gone: what a later one can tell of it
-            async with _sent((sandbox, warm), traps, environ, later=True) as reader:
+            async with _sent((sandbox, way), traps, environ, later=True) as reader:
                 read = await _answers(reader, {**aims, "later": True, "only": catalogue.LEFT})
             found = _judged({**answers, **read}, seen, reader, traps, catalogue.PROBES)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
 async def reprobe_sandbox(
-    sandbox: Sandbox, place: Path, environ: Mapping[str, str], warm: WarmStart | None = None
+    sandbox: Sandbox, place: Path, environ: Mapping[str, str], way: ScriptStart = OURS
 ) -> ProbeFindings:
     """Try those probes that are quick."""
     started = time.monotonic()
     with create_decoys(place) as traps:
-        async with _sent((sandbox, warm), traps, environ) as prober:
+        async with _sent((sandbox, way), traps, environ) as prober:
             aims = {**traps.aims(read_environment()), "later": False, "only": catalogue.QUICK}
             answers = await _answers(prober, aims)
         quick = {name: told for name, told in traps.harmed().items() if name in catalogue.QUICK}
@@ -78,23 +79,21 @@ async def reprobe_sandbox(
 
 
 def _sent(
-    within: tuple[Sandbox, WarmStart | None], traps: Decoys, environ: Mapping[str, str], *, later: bool = False
+    within: tuple[Sandbox, ScriptStart], traps: Decoys, environ: Mapping[str, str], *, later: bool = False
 ) -> AbstractAsyncContextManager[Child]:
     """Return the prober, started in *sandbox*. Among the environment it is not to get is a key."""
     scripts = Path(start.FOLDER)
-    return run_confined(
-        Invocation(argv=_python(probe_main)),
-        Confinement(
-            room=traps.later if later else traps.room,
-            output=traps.output,
-            seconds=SECONDS,
-            environ={**environ, "JUMAR_DECOY_API_KEY": traps.key},
-            sandbox=within[0],
-            warm=within[1],
-            reach=Reach(readable=(scripts, traps.repository), own=(scripts, traps.repository)),
-            fds=(traps.terminal[1],),
-        ),
+    sandbox, way = within
+    confinement = Confinement(
+        room=traps.later if later else traps.room,
+        output=traps.output,
+        seconds=SECONDS,
+        environ={**environ, "JUMAR_DECOY_API_KEY": traps.key},
+        sandbox=sandbox,
+        reach=Reach(readable=(scripts, traps.repository), own=(scripts, traps.repository)),
+        fds=(traps.terminal[1],),
     )
+    return run_confined(way.build_invocation(programs.PROBE, {}), way.confine(confinement))
 
 
 async def _answers(prober: Child, aims: Mapping[str, object]) -> dict[str, tuple[str, str]]:
@@ -135,7 +134,3 @@ def _judged(
         if seen.get(name, how != "impossible"):
             evidence[name] = how_seen or "its victim says so"
     return ProbeFindings(possible=tuple(evidence), evidence=evidence, tried=len(expected))
-
-
-def _python(program: ModuleType) -> tuple[str, ...]:
-    return (sys.executable, "-I", "-S", "-B", *start.build_command(program))

@@ -6,8 +6,8 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
 import anyio
@@ -17,17 +17,40 @@ from jumar.child import start
 from jumar.core.state.verdict import Ended
 from jumar.ports import Invocation, Record
 from jumar.process.child_process import run_confined
-from jumar.process.launch import Confinement
+from jumar.process.launch import Confinement, Role, WarmStart
 from jumar.process.room import discard
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
 
-class StandaloneScript(NamedTuple):
-    """A standalone script and the interpreter that runs it."""
+class ScriptStart(NamedTuple):
+    """The way in which a script is started, or forked."""
 
-    program: ModuleType
-    python: str
-    """The interpreter that knows the language of the task; empty is ours."""
+    argv: tuple[str, ...] = (sys.executable, "-I", "-S", "-B")
+    """The interpreter and its options."""
+    env: Mapping[str, str] = {}
+    warm: WarmStart | None = None
+    """Forks it if it can be forked; None: it is started."""
+    role: Role = Role.CANDIDATE
+
+    @classmethod
+    def by(cls, python: str) -> ScriptStart:
+        """Return a start by the interpreter *python*; empty is ours."""
+        return cls((python or sys.executable, "-I", "-S", "-B"))
+
+    def build_invocation(self, program: str, config: Mapping[str, object]) -> Invocation:
+        """Return the invocation of *program*."""
+        return Invocation(argv=(*self.argv, *start.build_command(program)), config=config, env=self.env)
+
+    def confine(self, confinement: Confinement) -> Confinement:
+        """Return *confinement* for a process that is started in this way."""
+        return replace(confinement, warm=self.warm or confinement.warm, role=self.role)
+
+
+class StandaloneScript(NamedTuple):
+    """A standalone script and the way in which it is started."""
+
+    program: str
+    started: ScriptStart
 
 
 async def run_script(
@@ -39,12 +62,12 @@ async def run_script(
         Infra: if the machine cannot start a process.
     """
     room = Path(os.path.abspath(rooms)) / secrets.token_hex(4)  # noqa: ASYNC240, PTH100  it reads no disk
-    argv = (script.python or sys.executable, "-I", "-S", "-B", *start.build_command(script.program))
+    invocation = script.started.build_invocation(script.program, config)
     records: list[Record] = []
     try:
         with explain_disk_faults(f"cannot make a room in {rooms}"):
             await to_thread.run_sync(_made, room)
-        async with run_confined(Invocation(argv=argv, config=config), confinement(room)) as child:
+        async with run_confined(invocation, script.started.confine(confinement(room))) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
     finally:

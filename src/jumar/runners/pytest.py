@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
-from jumar.child import start
-from jumar.child.pytest import pytest_main
+from jumar.child import programs, start
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
@@ -79,7 +78,7 @@ class PytestRunner:
 def _invocation(suite: Suite, config: Mapping[str, object]) -> Invocation:
     paths = [p for p in suite.env.get("PYTHONPATH", "").split(":") if p]
     return Invocation(
-        argv=(suite.python or sys.executable, "-I", *start.build_command(pytest_main)),
+        argv=(suite.python or sys.executable, "-I", *start.build_command(programs.PYTEST)),
         config={**config, "paths": paths, "limit": suite.test_timeout_seconds},
         env=suite.env,
     )

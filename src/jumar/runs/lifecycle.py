@@ -28,12 +28,13 @@ from jumar.kernel import Kernel
 from jumar.languages.test_annotations import find_known_sites
 from jumar.models.router import collect_keys
 from jumar.process.progress import Tell, get_tell, ignore_progress
+from jumar.process.warm.starts import NO_WARM
 from jumar.runs.archive.find import refuse_links
 from jumar.runs.external.host import build_host
 from jumar.runs.finish import Running, finish_run, store_result
 from jumar.runs.judging.rules import hash_rules
 from jumar.runs.judging.shared_judging import JudgedRun, SharedJudging
-from jumar.runs.setup.assembly import NO_WARM, RunPlace, build_agent, build_commands, build_judges, build_workspace
+from jumar.runs.setup.assembly import RunPlace, build_agent, build_commands, build_judges, build_workspace
 from jumar.runs.setup.choose_model import is_offline, load_models, prepare_model
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.runs.setup.first_event import build_first_event

@@ -6,7 +6,9 @@ import copy
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 import msgspec
 from msgspec.structs import replace
@@ -17,6 +19,7 @@ from jumar.core.state.verdict import Outcome, TestResult
 from jumar.errors import BadInput
 from jumar.ports import Verification
 from jumar.process.progress import Tell, Work, ignore_progress
+from jumar.runs.judging.ahead import begin_ahead
 from jumar.runs.setup.assembly import (
     RunPlace,
     build_settings,
@@ -40,6 +43,9 @@ from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.files.trees import EntryKind, find_differences, overlay
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
+
+CONFIRMING = ("jumar.verify.acceptance", "jumar.process.sandbox_probe")
+"""Modules that take a while to import, and judge a green."""
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +91,7 @@ async def score_tree(
     """
     if not where.is_dir():  # noqa: ASYNC240  one look, before anything runs
         raise BadInput(f"there is no folder {where}; name the tree to be judged, or the directory of a run")
+    begin_ahead(task, python, environ)
     task = settle_tree(task, environ)
     is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
@@ -130,6 +137,8 @@ async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None,
     )
     candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
     verifier = build_verifier(place, settings, whole, expected)
+    # While the first run goes on: a green needs them as soon as it is over.
+    Thread(target=lambda: list(map(import_module, CONFIRMING)), name="jumar-import", daemon=True).start()
     done = await _verified(verifier, base, candidate, hidden)
     absent = any(result.outcome is Outcome.MISSING for result in done.verdict.results.values())
     if plain and (absent or done.verdict.void):  # perhaps it is not as plain as it looked, or pytest does not work here

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.child import start
-from jumar.child.sandbox import enter_main
+from jumar.child import programs, start
 from jumar.child.sandbox.process_namespace import SIGNALLED
 from jumar.sandbox import bwrap, personal_files, quiet_proc
 from jumar.sandbox.request import Reach, Wrapped
@@ -79,7 +78,7 @@ def build_order(argv: Sequence[str], room: Path, private: Path, reach: Reach) ->
 
 def wrap_command(argv: Sequence[str], what: Order) -> Wrapped:
     """Return *argv*, started by a script of ours that carries out *what* first."""
-    script = (sys.executable, "-I", "-S", "-B", *start.build_command(enter_main))
+    script = (sys.executable, "-I", "-S", "-B", *start.build_command(programs.ENTER))
     return Wrapped(
         argv=(*script, "@file=0", *argv),
         files=(marshal.dumps(msgspec.to_builtins(what, builtin_types=(bytes,)), MARSHAL),),

@@ -24,6 +24,7 @@ from jumar.verify.evidence import AcceptedGreen, grade_green
 from jumar.verify.rounds import (
     GreenCandidate,
     Seeds,
+    begin_rounds,
     can_run_apart,
     draw_seeds,
     estimate_patience,
@@ -33,6 +34,7 @@ from jumar.verify.rounds import (
     run_round_apart,
     toss_coins,
 )
+from jumar.verify.two_process import find_product_start
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
@@ -42,32 +44,43 @@ if TYPE_CHECKING:
 async def accept_green(
     verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome]
 ) -> Verification:
-    """Accept or refute *first*, a green of *tree*; what the sandbox withstands is tried while its fresh runs go on.
+    """Accept or refute *first*, a green of *tree*.
 
-    See `_accept_green` for the others.
+    While its fresh runs go on, it is tried what the sandbox withstands, and looked for suspicious code. See
+    `_accept_green` for the others.
     """
     weak: list[str] = []
+    suspicious: list[str] = []
+    begin_rounds(verifier)
 
     async def look() -> None:
         weak.append(await verifier.weakened())
 
+    async def inspect() -> None:
+        suspicious.extend(await _inspect(verifier, tree))
+
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(look)
-            done = await _accept_green(verifier, first, tree, excused)
+            tasks.start_soon(inspect)
+            done, strengths = await _accept_green(verifier, first, tree, excused)
     except BaseExceptionGroup as several:
         raise several.exceptions[0] from None
-    why = "".join(weak)
-    return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why))) if why else done
+    if why := "".join(weak):
+        return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
+    if not done.verdict.green:
+        return done
+    vacuous = _vacuous(verifier, strengths) if strengths else ()
+    return msgspec.structs.replace(done, warnings=(*done.warnings, *suspicious, *vacuous))
 
 
 async def _accept_green(
     verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome]
-) -> Verification:
+) -> tuple[Verification, Mapping[str, Strength]]:
     """Accept or refute *first*, a green of *tree*: in two processes, by a challenge, or by plain fresh runs.
 
     It stays green and gets its grades, or it is void (a forged report, held-out tests that fail), or the tests whose
-    outcome changed are flaky.
+    outcome changed are flaky. Returned with it is how the tests that were run in one process can be falsified.
 
     Args:
         verifier: what judged it.
@@ -86,10 +99,10 @@ async def _accept_green(
         found = (await _confirmed(rest, strengths)).told_after(found)
         whole.executions += rest.executions
     if found.void is not None or found.flaky:
-        return _refute(first, _held_out(whole, found), names, whole.executions)
+        return _refute(first, _held_out(whole, found), names, whole.executions), strengths
     graded = await grade_green(AcceptedGreen(whole, rest, apart, strengths), names)
     held = "+H" if graded.held_out else ""
-    return msgspec.structs.replace(
+    done = msgspec.structs.replace(
         first,
         executions=first.executions + whole.executions,
         grade=f"{graded.grades.lowest}{held}",
@@ -97,8 +110,9 @@ async def _accept_green(
         grades={names[i]: str(grade) for i, grade in graded.grades.tests.items()},
         bits=graded.grades.bits,
         asked=whole.asked if apart else None,
-        warnings=(*found.warnings, *graded.warnings, *await _warnings(verifier, tree, strengths)),
+        warnings=(*found.warnings, *graded.warnings),
     )
+    return done, strengths
 
 
 def _refute(first: Verification, found: _Found, names: Mapping[str, str], executions: int) -> Verification:
@@ -263,8 +277,8 @@ def _vacuous(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[s
     return warn_of_unfalsifiable(visible, (site for p in paths for site in sites(p, store.get(manifest[p].sha256))))
 
 
-async def _warnings(verifier: TreeRunner, tree: str, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
-    """Return the warnings about a green tree: suspicious code, and challenged tests that nothing could falsify."""
+async def _inspect(verifier: TreeRunner, tree: str) -> tuple[str, ...]:
+    """Return the warnings about suspicious code in *tree*."""
     if not is_pytest(verifier):
         return ()
     tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))
@@ -278,6 +292,6 @@ async def _warnings(verifier: TreeRunner, tree: str, strengths: Mapping[str, Str
         confinement=verifier.confinement,
         rooms=verifier.rooms,
         own=tuple(path for path in store.manifest(tree) if verifier.own(path)),
-        python=verifier.suite.python,
+        started=find_product_start(verifier.runner.verification(verifier.suite, verifier.rooms, ()), verifier.warm),
     )
-    return (*await find_warnings(suspects), *_vacuous(verifier, strengths))
+    return await find_warnings(suspects)

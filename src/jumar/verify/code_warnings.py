@@ -13,11 +13,11 @@ from typing import NamedTuple, Protocol
 
 from anyio import to_thread
 
-from jumar.child.analysis import warnings_main
+from jumar.child import programs
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Record, Site
 from jumar.process.launch import Confinement
-from jumar.process.script import StandaloneScript, run_script
+from jumar.process.script import ScriptStart, StandaloneScript, run_script
 from jumar.workspace.files.trees import EntryKind, Manifest, find_differences
 
 SECONDS = 10.0
@@ -69,8 +69,8 @@ class CodeToInspect(NamedTuple):
     rooms: Path
     own: tuple[str, ...] = ()
     """The test files that the candidate wrote itself: whether they test anything is looked at."""
-    python: str = ""
-    """The interpreter that knows the task's language; empty is ours."""
+    started: ScriptStart = ScriptStart()
+    """Start of the script; its interpreter should know the task's language."""
 
 
 async def find_warnings(suspects: CodeToInspect) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ async def find_warnings(suspects: CodeToInspect) -> tuple[str, ...]:
     config, warnings = await to_thread.run_sync(_config, suspects)
     if not config["after"] and not config["own"]:
         return tuple(warnings)
-    script = StandaloneScript(warnings_main, suspects.python)
+    script = StandaloneScript(programs.WARNINGS, suspects.started)
     records, failed = await run_script(
         script, config, suspects.rooms, lambda room: _brief(suspects.confinement(room, None))
     )

@@ -15,12 +15,12 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from jumar.child.analysis import mutants_main
+from jumar.child import programs
 from jumar.core.state.verdict import Cause
 from jumar.ports import Record
 from jumar.process.launch import Confinement
 from jumar.process.progress import Work
-from jumar.process.script import StandaloneScript, run_script
+from jumar.process.script import ScriptStart, StandaloneScript, run_script
 from jumar.sandbox.request import Reach
 from jumar.workspace.files.trees import EntryKind, Manifest, Node, find_differences
 from jumar.workspace.store.object_store import Store
@@ -164,6 +164,6 @@ async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> lis
             reach=Reach(readable=verifier.around.readable, own=verifier.around.own),
         )
 
-    script = StandaloneScript(mutants_main, verifier.suite.python)
+    script = StandaloneScript(programs.MUTANTS, ScriptStart.by(verifier.suite.python))
     records, _ = await run_script(script, config, verifier.directory / "rooms", confinement)
     return records

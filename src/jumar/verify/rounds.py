@@ -17,7 +17,7 @@ from jumar.core.gate.challenge_rounds import Round, RoundResult, check_round
 from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, reconcile
 from jumar.ports import Invocation, Verification
-from jumar.verify.two_process import run_two_processes
+from jumar.verify.two_process import list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
 if TYPE_CHECKING:
@@ -74,6 +74,13 @@ class ApartResult(NamedTuple):
     """Functions that were falsified, and of which a case passed."""
     why: str = ""
     """Reason that it proves nothing: the tests' process could not be confined as it should."""
+
+
+def begin_rounds(verifier: TreeRunner) -> None:
+    """Let get ready what the processes that confirm a green are forked from, if they are; nothing is waited for."""
+    if verifier.warm is not None:
+        tests = verifier.runner.verification(verifier.suite, verifier.rooms, ())
+        verifier.warm.begin(list_confirming(tests, verifier.confinement(verifier.rooms.absolute(), None)))
 
 
 def draw_seeds(*, shuffled: bool) -> Seeds:

@@ -20,12 +20,12 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from jumar.child import start
-from jumar.child.two_process import product_main, tests_plugin
+from jumar.child import programs, start
 from jumar.ports import Invocation, Record
 from jumar.process.child_process import Child, run_confined
-from jumar.process.launch import Confinement
+from jumar.process.launch import Confinement, Role, WarmStart
 from jumar.process.room import TreeStore, lay_out, replace_files
+from jumar.process.script import ScriptStart
 from jumar.sandbox import seccomp_processes
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.store.object_store import Store
@@ -164,11 +164,25 @@ def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
 
 def _tests(invocation: Invocation, pipes: tuple[int, int], product: list[str]) -> Invocation:
     told = {"pipes": pipes, "product": product, "filter": (seccomp_processes.build_filter() or b"").hex()}
-    argv = (*invocation.argv[:-2], *start.build_command(tests_plugin))
+    argv = (*invocation.argv[:-2], *start.build_command(programs.TESTS))
     return msgspec.structs.replace(invocation, argv=argv, config={**invocation.config, "apart": told})
 
 
 def _product(invocation: Invocation, pipes: tuple[int, int]) -> Invocation:
-    env = {name: value for name, value in invocation.env.items() if not name.startswith("PYTEST")}
-    argv = (invocation.argv[0], "-I", "-B", *start.build_command(product_main))
-    return Invocation(argv=argv, config={"pipes": pipes, "paths": invocation.config.get("paths", ())}, env=env)
+    config = {"pipes": pipes, "paths": invocation.config.get("paths", ())}
+    return find_product_start(invocation).build_invocation(programs.PRODUCT, config)
+
+
+def list_confirming(tests: Invocation, confinement: Confinement) -> list[tuple[Invocation, Confinement]]:
+    """Return the kinds of processes that confirm a green: that of *tests*, and the product's, as all beside it."""
+    confirming = replace(confinement, role=Role.CONFIRMING)
+    return [(tests, confirming), (find_product_start(tests).build_invocation(programs.PRODUCT, {}), confirming)]
+
+
+def find_product_start(tests: Invocation, warm: WarmStart | None = None) -> ScriptStart:
+    """Return the way in which the product's process is started beside *tests*.
+
+    So are scripts that run beside it, which can then be forked from the same zygote.
+    """
+    env = {name: value for name, value in tests.env.items() if not name.startswith("PYTEST")}
+    return ScriptStart((tests.argv[0], "-I", "-B"), env, warm, Role.CONFIRMING)

@@ -18,6 +18,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from jumar.child import programs
 from jumar.child.analysis import warnings_main
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main, probe_main
@@ -32,15 +33,13 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_DUMPABLE = 4
 
 PROGRAMS: dict[str, Callable[[], None]] = {
-    "jumar.child.pytest.pytest_main": pytest_main.main,
-    "jumar.child.two_process.tests_plugin": tests_plugin.main,
-    "jumar.child.two_process.product_main": product_main.main,
-    "jumar.child.sandbox.probe_main": probe_main.main,
-    "jumar.child.analysis.warnings_main": warnings_main.main,
+    programs.PYTEST: pytest_main.main,
+    programs.TESTS: tests_plugin.main,
+    programs.PRODUCT: product_main.main,
+    programs.PROBE: probe_main.main,
+    programs.WARNINGS: warnings_main.main,
 }
 """Programs that a fork can become, by the name that `start.py` is given."""
-
-ENTER = "jumar.child.sandbox.enter_main"
 
 RESET = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD)
 
@@ -145,8 +144,8 @@ def enter_sandbox(
     argv: list[str], env: dict[str, str], entrance: bubble.Entrance | None
 ) -> tuple[list[str], dict[str, str]]:
     """Enter the sandbox that *argv* begins with; what is left of it, and the environment in there."""
-    if ENTER in argv:
-        place = argv.index(ENTER) + 1
+    if programs.ENTER in argv:
+        place = argv.index(programs.ENTER) + 1
         with os.fdopen(int(argv[place]), "rb") as stream:
             order = marshal.loads(stream.read())  # noqa: S302  from jumar
         mask = os.umask(0o022)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
 import msgspec
 
+from jumar.core.quoting import make_one_line
 from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import BadInput, JumarError
 
 OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters that a terminal obeys and does not show."""
+
+LISTED = 10
+"""Most tests that are named in a report."""
 
 
 class Console(msgspec.Struct):
@@ -37,6 +41,13 @@ class Console(msgspec.Struct):
         if not self.quiet:
             with self.aside():
                 click.echo(strip_controls(text), err=True)
+
+    def list_ids(self, word: str, ids: Sequence[str]) -> None:
+        """Print a line for each of the first few of *ids*, of which *word* says what they are."""
+        for test_id in ids[:LISTED]:
+            self.say(f"{word:<9}{make_one_line(test_id)}")
+        if len(ids) > LISTED:
+            self.say(f"{word:<9}and {len(ids) - LISTED} more")
 
     def result(self, value: Any) -> None:
         """Print the one machine-readable object, as the last line of standard output."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from jumar.campaigns.create import find_campaign
 from jumar.errors import BadInput
 from jumar.runs.archive.find import RUNS, find_run
 
@@ -32,10 +31,16 @@ class RunsPath(click.ParamType):  # type: ignore[type-arg]  # as above
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002  click's
         """Return the folder called *value*: `last`, where nothing has that name, is the campaign begun last."""
-        place = value if isinstance(value, Path) or Path(value).exists() else find_campaign(value)
+        place = value if isinstance(value, Path) or Path(value).exists() else _find_campaign(value)
         if not Path(place).exists():
             raise BadInput(f"there is no {value}; name the folder of a campaign or of runs, or `last`")
         return Path(place)
+
+
+def _find_campaign(name: str) -> Path:
+    from jumar.campaigns.create import find_campaign  # noqa: PLC0415  it is slow to import
+
+    return find_campaign(name)
 
 
 MANY_RUNS = click.argument("runs", nargs=-1, required=True, type=RunsPath())

@@ -11,11 +11,8 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 
-from jumar.child import start
-from jumar.child.analysis import warnings_main
-from jumar.child.pytest import pytest_main
-from jumar.child.sandbox import bubble, enter_main, probe_main
-from jumar.child.two_process import product_main, tests_plugin
+from jumar.child import programs, start
+from jumar.child.sandbox import bubble
 from jumar.ports import Invocation
 from jumar.process.launch import Confinement, Role, scrub
 from jumar.process.limits import compute_default_ceiling
@@ -23,11 +20,11 @@ from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart, list_room_n
 from jumar.sandbox.request import Wrapped
 
 PROGRAMS: Mapping[str, bool] = {
-    pytest_main.__name__: True,
-    tests_plugin.__name__: True,
-    product_main.__name__: False,
-    probe_main.__name__: False,
-    warnings_main.__name__: False,
+    programs.PYTEST: True,
+    programs.TESTS: True,
+    programs.PRODUCT: False,
+    programs.PROBE: False,
+    programs.WARNINGS: False,
 }
 """Programs that can be forked, and whether pytest and its plug-ins belong into their zygote."""
 
@@ -41,8 +38,10 @@ LEARNED = 3
 """Times that the zygotes of a family are replaced because their processes imported more."""
 
 UNPAID = 2
-"""Processes of a kind that are started before there is a zygote for them, whose start costs as much: `jumar score` has
-no more of any kind."""
+"""Processes of a kind that are started before there is a zygote for them, whose start costs as much."""
+
+ROUNDS = 2
+"""Processes of a kind that confirm a green, at least."""
 
 FAILURES = 2
 """Zygotes of a family that may fail to get ready, before no more are tried."""
@@ -74,14 +73,22 @@ class Family:
 
     def start(self, *, another: bool) -> Zygote:
         """Start the zygote for first runs or for others, in the place of one that is gone."""
-        if old := self.zygotes.pop(another, None):
-            self.failures += old.failed
-            old.close()
+        self.drop(another=another)
         limits = compute_default_ceiling()
         likely = self.expected or Expected("", limits.memory_bytes, limits.processes)
         given = ZygoteStart(self.python, self.env, self.modules, self.plugins, likely.renew())
         self.zygotes[another] = Zygote(given)
         return self.zygotes[another]
+
+    def is_current(self, zygote: Zygote) -> bool:
+        """Return whether *zygote* lives, and nothing that it imported has changed since."""
+        return not zygote.dead and zygote.forks < FORKS and zygote.stamp == read_stamp(zygote.report.files)
+
+    def drop(self, *, another: bool) -> None:
+        """End a zygote, if there is one."""
+        if old := self.zygotes.pop(another, None):
+            self.failures += old.failed
+            old.close()
 
     def close(self) -> None:
         """End the zygotes."""
@@ -101,17 +108,36 @@ class WarmPool:
         """Return the families that have zygotes."""
         return tuple(self._families.values())
 
+    def begin(self, wanted: Sequence[tuple[Invocation, Confinement]], *, ahead: bool = False) -> None:
+        """Start zygotes for all that is about to confirm a green, or none: its probe enters the sandbox as its rounds.
+
+        *ahead*: they get ready beside other work, which pays for the first green already.
+        """
+        families = [family for one in wanted if not isinstance(family := self.find_family(*one), str)]
+        if len(families) < len(wanted):
+            return
+        for family in families:
+            family.requests[True] += 0 if ahead else ROUNDS
+        if ahead or all(family.requests[True] > self._unpaid for family in families):
+            for family in families:
+                if True not in family.zygotes and family.failures < FAILURES:
+                    family.start(another=True)
+
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
-        """Wait for a zygote of *invocation*, if it can have one."""
+        """Wait for a zygote of *invocation*, if it can have one. Those of confirmations are begun by `begin` alone."""
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return
         another = confinement.role is Role.CONFIRMING
-        family.requests[another] += 1
-        if family.requests[another] <= self._unpaid or family.failures >= FAILURES:
-            return
+        if not another:
+            family.requests[False] += 1
         zygote = family.zygotes.get(another)
-        if zygote is None or zygote.dead or zygote.forks >= FORKS or zygote.stamp != read_stamp(zygote.report.files):
+        if zygote is None and (another or family.requests[False] <= self._unpaid):
+            return
+        if zygote is None or not family.is_current(zygote):
+            family.drop(another=another)
+            if family.failures >= FAILURES:
+                return
             zygote = family.start(another=another)
         await zygote.settle()
 
@@ -142,7 +168,8 @@ class WarmPool:
             family.learned += 1
             family.modules += tuple(new)
             for another in list(family.zygotes):
-                family.start(another=another)
+                if family.requests[another] > self._unpaid:  # one that was begun ahead is about to be asked
+                    family.start(another=another)
 
     def close(self) -> None:
         """End all zygotes."""
@@ -188,7 +215,7 @@ def _look_at_sandbox(invocation: Invocation, wrapped: Wrapped) -> str:
     before = wrapped.argv[: -len(invocation.argv)]
     if Path(wrapped.argv[-len(invocation.argv)]).name != Path(invocation.argv[0]).name:
         return "the interpreter cannot be started"
-    if not before or enter_main.__name__ in before:
+    if not before or programs.ENTER in before:
         return ""
     words = list(before)
     while words and words[-1] == "--":

@@ -16,6 +16,9 @@ from jumar.sandbox.request import Wrapped
 
 WARM = "warm"
 
+NO_WARM = "JUMAR_NO_WARM"
+"""Variable of the environment with which no process is forked: each is started."""
+
 COMPARED = 50
 """Every so many verifications whose processes were forked, one is repeated with processes that are started."""
 
@@ -52,6 +55,11 @@ class WarmStarts:
         due = not self.off and self.counts[WARM] // self._every > self._compared
         self._compared = self.counts[WARM] // self._every
         return due
+
+    def begin(self, wanted: Sequence[tuple[Invocation, Confinement]]) -> None:
+        """Start zygotes for what confirms a green; see `WarmPool.begin`."""
+        if not self.off:
+            self._pool.begin(wanted)
 
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
         """Wait for a zygote of *invocation*, if it can have one."""

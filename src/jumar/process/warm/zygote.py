@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import anyio
 import msgspec
 
-from jumar.child import start
+from jumar.child import programs, start
 from jumar.child.warm import messages
 from jumar.process.launch import Launch, hold
 
@@ -32,8 +32,6 @@ BUSY_SECONDS = 0.01
 
 REPLY_SECONDS = 5.0
 """A zygote that takes longer to fork is given up."""
-
-PROGRAM = "jumar.child.warm.zygote_main"
 
 PAD = "x" * 4096
 """Room for the environment of a fork, which is written over the zygote's own."""
@@ -131,7 +129,7 @@ class Zygote:
             Path(place).mkdir()
         with theirs, hold(json.dumps(order).encode()) as config:
             self._process = subprocess.Popen(  # noqa: S603  the interpreter of the task, our script
-                [*given.python, start.__file__, PROGRAM, PAD[:ARGUMENT]],
+                [*given.python, start.__file__, programs.ZYGOTE, PAD[:ARGUMENT]],
                 stdin=config.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -23,7 +23,7 @@ from jumar.languages.test_annotations import find_test_files, is_slug
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
 from jumar.process.model_command import build_confined_commands
 from jumar.process.progress import ProgressPart, Tell, Work, ignore_progress
-from jumar.process.warm.starts import WarmStarts
+from jumar.process.warm.starts import NO_WARM, WarmStarts
 from jumar.runners._programs import find_command_surroundings, find_runner_surroundings, join_surroundings
 from jumar.runs.judging.shared_judging import SharedJudging
 from jumar.runs.setup.choose_sandbox import find_weakening
@@ -37,15 +37,13 @@ from jumar.sandbox.unconfined import Unconfined
 from jumar.task.prompt_context import read_context
 from jumar.task.task import Task, build_write_rules, find_interpreter, freeze_settings
 from jumar.verify.execution import HeldOut
+from jumar.verify.two_process import find_product_start
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.git_ignored import Ignored
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 from jumar.workspace.workspace import Workspace
-
-NO_WARM = "JUMAR_NO_WARM"
-"""Variable of the environment with which no process is forked: each is started."""
 
 
 class RunPlace(msgspec.Struct, frozen=True):
@@ -145,6 +143,7 @@ def build_verifier(
     guard: WriteRules = build_write_rules(settings)
     runner = load_runner(settings.suite.runner)
     warm = WarmStarts() if runner.name == "pytest" and not place.environ.get(NO_WARM) else None
+    way = find_product_start(runner.verification(settings.suite, place.folder, ()), warm) if warm else None
     return TrustedVerifier(
         choose_room_store(place.store, place.sandbox, settings),
         runner,
@@ -158,7 +157,7 @@ def build_verifier(
         own=own,
         sandbox=place.sandbox,
         tell=place.tell,
-        weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ, warm),
+        weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ, way),
         held_out=HeldOut(settings.hidden, settings.held_out),
         warm=warm,
     )

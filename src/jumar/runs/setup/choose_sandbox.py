@@ -16,8 +16,8 @@ import msgspec
 from jumar.core.prompts.suggestion import build_suggestion
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
-from jumar.process.launch import WarmStart
 from jumar.process.progress import Tell, Work, ignore_progress
+from jumar.process.script import ScriptStart
 from jumar.runs.setup.selftest_cache import PassedSelftest, SelftestCache
 from jumar.sandbox import landlock, other_user, seccomp
 from jumar.sandbox.bwrap import Bubblewrap, find_programs
@@ -127,17 +127,17 @@ async def survey_sandboxes(place: Path, environ: Mapping[str, str], anew: bool =
 
 
 async def find_weakening(
-    sandbox: Sandbox, place: Path, environ: Mapping[str, str], warm: WarmStart | None = None
+    sandbox: Sandbox, place: Path, environ: Mapping[str, str], way: ScriptStart | None = None
 ) -> str:
     """Return why *sandbox* no longer confines what it did, in one sentence; empty if it does. Takes 0.1 s.
 
-    With *warm*, it is entered as the processes of a run are that are forked.
+    It is entered in the *way* of the rounds that confirm a green: by our own interpreter where none is given.
     """
     if sandbox.tier == "S0":
         return ""
-    from jumar.process.sandbox_probe import reprobe_sandbox  # noqa: PLC0415  as in `_probed`
+    from jumar.process.sandbox_probe import OURS, reprobe_sandbox  # noqa: PLC0415  as in `_probed`
 
-    again = await reprobe_sandbox(sandbox, place, environ, warm)
+    again = await reprobe_sandbox(sandbox, place, environ, way or OURS)
     worse = catalogue.find_excess_probes(sandbox.tier, again.possible)
     if again.why or worse:
         SelftestCache(environ).forget()
