@@ -203,10 +203,9 @@ class TreeRunner:
             rooms=self.rooms,
             output=self.new_output(),
             files=files or {},
-            modules=self._list_product_modules(),
         )
 
-    def _list_product_modules(self) -> Sequence[str]:
+    def list_product_modules(self) -> Sequence[str]:
         """Return the installed modules that the untouched tree imported, as far as its product seems to do that."""
         if self.warm is None or not self.warm.installed or not self.base:
             return ()

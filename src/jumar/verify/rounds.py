@@ -80,7 +80,10 @@ def begin_rounds(verifier: TreeRunner) -> None:
     """Let get ready what the processes that confirm a green are forked from, if they are; nothing is waited for."""
     if verifier.warm is not None:
         tests = verifier.runner.verification(verifier.suite, verifier.rooms, ())
-        verifier.warm.begin(list_confirming(tests, verifier.confinement(verifier.rooms.absolute(), None)))
+        confirming = list_confirming(tests, verifier.confinement(verifier.rooms.absolute(), None))
+        if modules := verifier.list_product_modules():
+            verifier.warm.learn(*confirming[-1], modules)
+        verifier.warm.begin(confirming)
 
 
 def draw_seeds(*, shuffled: bool) -> Seeds:

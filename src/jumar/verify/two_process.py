@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -53,8 +53,6 @@ class TwoProcessTrial(NamedTuple):
     """Contents that replace files of the tests, in their room alone."""
     product_tree: str = ""
     """Tree that the product's room is made from: without held-out tests; empty: `tree`."""
-    modules: Sequence[str] = ()
-    """Installed modules that the product's process may be forked with, already imported."""
 
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE | re.ASCII)
@@ -92,8 +90,6 @@ async def _run_once(question: TwoProcessTrial) -> tuple[list[Record], Child, Chi
             tests = _tests(invocation, (answers, asks), paths)
             beside = replace(question.confinement(theirs, None), fds=(asked, answered))
             within = replace(question.confinement(ours, question.output), fds=(answers, asks))
-            if beside.warm and question.modules:
-                beside.warm.learn(product, beside, question.modules)
             async with run_confined(product, beside) as served, run_confined(tests, within) as child:
                 while ends:
                     os.close(ends.pop())
