@@ -158,7 +158,11 @@ class View:
 
     def _symlink(self, target: str, place: str) -> None:
         _make_folder(os.path.dirname(place))
-        os.symlink(target, f"/new{place}")
+        try:
+            os.symlink(target, f"/new{place}")
+        except FileExistsError:  # by another name of its folder; as bubblewrap does
+            if os.readlink(f"/new{place}") != target:
+                raise
 
     def _overlay(self, upper: str, work: str, place: str) -> None:
         _make_folder(place)
