@@ -26,7 +26,7 @@ from jumar.process.sandbox_probe import OURS, probe_sandbox
 from jumar.process.warm import pool as pools
 from jumar.process.warm.pool import WarmPool
 from jumar.process.warm.starts import WARM, WarmStarts
-from jumar.process.warm.zygote import Zygote
+from jumar.process.warm.zygote import Expected, Zygote
 from jumar.runs.setup.choose_sandbox import find_weakening
 from jumar.verify.two_process import find_product_start
 from support.judging.real_verifier import QUICK, Court
@@ -273,6 +273,31 @@ def test_a_green_is_accepted_by_forks_of_other_zygotes(tmp_path: Path, pool: War
     assert done.starts == {WARM: done.executions + 2}  # the code under test is forked as well
     (family,) = [family for family in pool.families if family.plugins]
     assert [zygote.forks for _, zygote in sorted(family.zygotes.items())] == [1, 2]
+
+
+@pytest.mark.slow
+def test_an_interpreter_may_be_named_by_a_roundabout_path(tmp_path: Path, pool: WarmPool) -> None:
+    """Links that it needs are then shown by two names."""
+    python = f"{tmp_path}/{os.path.relpath(PLAIN_PYTHON, tmp_path)}"
+    court = collected(tmp_path, GOOD, msgspec.structs.replace(QUICK, python=python))
+    court.verifier.sandbox, court.verifier.environ = s3(), ENVIRON
+
+    done = judge(court, GOOD, WarmStarts(pool))
+
+    assert (done.verdict.green, done.starts) == (True, {WARM: 1})
+
+
+@pytest.mark.slow
+def test_a_request_that_differs_from_the_others_changes_nothing_for_them(tmp_path: Path, pool: WarmPool) -> None:
+    """A probe among rounds costs them no process that is ready."""
+    court = collected(tmp_path, GOOD)
+    assert judge(court, GOOD, WarmStarts(pool)).starts == {WARM: 1}
+    zygote = current(pool)
+    usual = zygote.claim(Expected("", 1 << 30, 64))  # as a probe might
+    assert zygote.claim(Expected("", 1 << 29, 64)).nonce != usual.nonce
+
+    assert [judge(court, GOOD, WarmStarts(pool)).starts for _ in range(2)] == [{WARM: 1}, {WARM: 1}]
+    assert current(pool).pid == zygote.pid
 
 
 @pytest.mark.slow

@@ -206,7 +206,7 @@ def start_confined(invocation: Invocation, confinement: Confinement) -> StartedP
         OSError: if the machine cannot start a process.
         BadInput: if the sandbox cannot show what it is asked to.
     """
-    wrapped = _wrapped(invocation, confinement)
+    wrapped = wrap_invocation(invocation, confinement)
     fork = confinement.warm.find(invocation, confinement, wrapped) if confinement.warm else None
     started = _launch(invocation, confinement, wrapped, fork) if fork else None
     # Not with the same pipes: what did not answer may still have got them.
@@ -253,7 +253,7 @@ def _launch(
     return StartedProcess(pipes, process, wrapped.signalled, fork is not None)
 
 
-def _wrapped(invocation: Invocation, confinement: Confinement) -> Wrapped:
+def wrap_invocation(invocation: Invocation, confinement: Confinement) -> Wrapped:
     """Return the argv in its sandbox, in which it sees the scripts that it may begin with."""
     reach = msgspec.structs.replace(confinement.reach, readable=(*confinement.reach.readable, Path(start.FOLDER)))
     argv = (_found(invocation.argv[0], scrub(invocation, confinement)["PATH"]), *invocation.argv[1:])

@@ -38,6 +38,7 @@ from jumar.runs.tree.task_tree import settle_tree
 from jumar.task.task import Task, build_write_rules
 from jumar.verify.execution import HeldOut
 from jumar.verify.mutation_probe import MutationFindings, probe
+from jumar.verify.rounds import expect_rounds
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.files.trees import EntryKind, find_differences, overlay
@@ -137,6 +138,7 @@ async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None,
     )
     candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
     verifier = build_verifier(place, settings, whole, expected)
+    expect_rounds(verifier)
     # While the first run goes on: a green needs them as soon as it is over.
     Thread(target=lambda: list(map(import_module, CONFIRMING)), name="jumar-import", daemon=True).start()
     done = await _verified(verifier, base, candidate, hidden)

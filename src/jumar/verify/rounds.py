@@ -21,6 +21,7 @@ from jumar.verify.two_process import list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
 if TYPE_CHECKING:
+    from jumar.process.launch import Confinement
     from jumar.verify.execution import TreeRunner
 
 LEAST_PATIENCE, SLOWER = 5.0, 20.0
@@ -79,11 +80,21 @@ class ApartResult(NamedTuple):
 def begin_rounds(verifier: TreeRunner) -> None:
     """Let get ready what the processes that confirm a green are forked from, if they are; nothing is waited for."""
     if verifier.warm is not None:
-        tests = verifier.runner.verification(verifier.suite, verifier.rooms, ())
-        confirming = list_confirming(tests, verifier.confinement(verifier.rooms.absolute(), None))
+        confirming = _list_kinds(verifier)
         if modules := verifier.list_product_modules():
             verifier.warm.learn(*confirming[-1], modules)
         verifier.warm.begin(confirming)
+
+
+def expect_rounds(verifier: TreeRunner) -> None:
+    """Where that has begun already, let processes get ready for the sandbox that is known now."""
+    if verifier.warm is not None:
+        verifier.warm.expect(_list_kinds(verifier))
+
+
+def _list_kinds(verifier: TreeRunner) -> Sequence[tuple[Invocation, Confinement]]:
+    tests = verifier.runner.verification(verifier.suite, verifier.rooms, ())
+    return list_confirming(tests, verifier.confinement(verifier.rooms.absolute() / "next", None))
 
 
 def draw_seeds(*, shuffled: bool) -> Seeds:

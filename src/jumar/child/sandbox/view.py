@@ -158,8 +158,11 @@ class View:
 
     def _symlink(self, target: str, place: str) -> None:
         _make_folder(os.path.dirname(place))
-        if not os.path.islink(f"/new{place}") or os.readlink(f"/new{place}") != target:  # the same one may come again
+        try:
             os.symlink(target, f"/new{place}")
+        except FileExistsError:  # by another name of its folder; as bubblewrap does
+            if os.readlink(f"/new{place}") != target:
+                raise
 
     def _overlay(self, upper: str, work: str, place: str) -> None:
         _make_folder(place)

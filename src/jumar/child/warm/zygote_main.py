@@ -63,22 +63,27 @@ def _collect(*_: object) -> None:
 
 
 def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> None:
-    """Hand each request to a spare process, and make the next one while it works."""
+    """Hand each request to a spare process, and make the next one while it works.
+
+    One that was not expected gets a process of its own, and the spare is kept for what is.
+    """
     spare = Spare(control, zygote, expected)
     while True:
         request, fds = receive(control)
         if not request:
             os._exit(0)
-        if spare.expected != request["expected"]:
+        if "expected" in request:
+            known = spare.expected == request["expected"]
+            one = spare if known else Spare(control, zygote, request["expected"], (*fds, spare.socket.fileno()))
+            send(one.socket, request, fds)
+            for fd in fds:
+                os.close(fd)
+            rights = array.array("i", [one.handle])
+            control.sendmsg([b"%d\n" % one.pid], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            one.close()
+        if spare.expected != request["next"]:
             spare.close()
-            spare = Spare(control, zygote, request["expected"], fds)
-        send(spare.socket, request, fds)
-        for fd in fds:
-            os.close(fd)
-        rights = array.array("i", [spare.handle])
-        control.sendmsg([b"%d\n" % spare.pid], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
-        spare.close()
-        spare = Spare(control, zygote, request["next"])
+            spare = Spare(control, zygote, request["next"])
 
 
 class Spare:
@@ -102,6 +107,8 @@ class Spare:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD,))
 
     def close(self) -> None:
-        """Let it go: one that has no order yet ends."""
+        """Let it go: one that has no order yet ends. What is closed already stays so."""
         self.socket.close()
-        os.close(self.handle)
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1

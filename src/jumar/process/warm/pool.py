@@ -14,7 +14,7 @@ from pathlib import Path
 from jumar.child import programs, start
 from jumar.child.sandbox import bubble
 from jumar.ports import Invocation
-from jumar.process.launch import Confinement, Role, scrub
+from jumar.process.launch import Confinement, Role, scrub, wrap_invocation
 from jumar.process.limits import compute_default_ceiling
 from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart, list_room_names, read_stamp
 from jumar.sandbox.request import Wrapped
@@ -122,6 +122,12 @@ class WarmPool:
             for family in families:
                 if True not in family.zygotes and family.failures < FAILURES:
                     family.start(another=True)
+
+    def expect(self, invocation: Invocation, confinement: Confinement) -> None:
+        """Have the zygote of *invocation*, if there is one, make a process ready for its sandbox."""
+        family = self.find_family(invocation, confinement)
+        if not isinstance(family, str) and (zygote := family.zygotes.get(confinement.role is Role.CONFIRMING)):
+            zygote.expect(_expect(confinement, wrap_invocation(invocation, confinement)))
 
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
         """Wait for a zygote of *invocation*, if it can have one. Those of confirmations are begun by `begin` alone."""

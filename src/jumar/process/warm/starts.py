@@ -61,6 +61,12 @@ class WarmStarts:
         if not self.off:
             self._pool.begin(wanted)
 
+    def expect(self, wanted: Sequence[tuple[Invocation, Confinement]]) -> None:
+        """Have processes made ready for the sandbox of what confirms a green, where there are zygotes."""
+        if not self.off:
+            for one in wanted:
+                self._pool.expect(*one)
+
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
         """Wait for a zygote of *invocation*, if it can have one."""
         if not self.off:

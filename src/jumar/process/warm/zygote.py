@@ -65,6 +65,10 @@ class Expected(msgspec.Struct, frozen=True):
     files: tuple[str, ...] = ()
     """Contents of the files that they name, as hexadecimal digits."""
 
+    def is_like(self, other: Expected) -> bool:
+        """Return whether they differ in nothing but their marks."""
+        return msgspec.structs.replace(self, nonce=other.nonce) == other
+
     def renew(self) -> Expected:
         """Return the same for the request after it."""
         return msgspec.structs.replace(self, nonce=os.urandom(16).hex())
@@ -117,7 +121,7 @@ class Zygote:
         self._folder = tempfile.mkdtemp(prefix="jumar-zygote-")
         self._until = time.monotonic() + START_SECONDS
         ours, theirs = socket.socketpair()
-        self._expected = given.expected
+        self._expected, self._other = given.expected, given.expected
         order = {
             "modules": given.modules,
             "plugins": given.plugins,
@@ -180,7 +184,6 @@ class Zygote:
     def fork(self, expected: Expected, launch: Launch) -> ForkedSupervisor | None:
         """Have a supervisor forked for what `claim` returned; None: the zygote is gone, or does not answer."""
         numbers = list(dict.fromkeys((launch.lifeline, launch.order, launch.status, *launch.passed)))
-        self._expected = expected.renew()
         parts = {"expected": expected, "next": self._expected}
         try:
             with self._lock:  # runs may have threads of their own
@@ -199,12 +202,27 @@ class Zygote:
         return ForkedSupervisor(int(said), handles[0])
 
     def claim(self, wanted: Expected) -> Expected:
-        """Return *wanted* as the request that a process is ready for, or as another one."""
+        """Return *wanted* as the request that a process is ready for, or as another one.
+
+        The one after it is expected to be the same. A single one that differs (a probe) changes nothing of that.
+        """
         self.forks += 1
-        same = msgspec.structs.replace(wanted, nonce=self._expected.nonce)
-        claimed = same if same == self._expected else wanted.renew()
-        self._expected = claimed.renew()  # nobody else gets that one
+        if wanted.is_like(self._expected):
+            claimed = self._expected
+        else:
+            claimed = wanted.renew()
+            if not wanted.is_like(self._other):
+                self._other = claimed
+                return claimed
+        self._expected = self._other = claimed.renew()  # nobody else gets that one
         return claimed
+
+    def expect(self, wanted: Expected) -> None:
+        """Have a process made ready for *wanted*."""
+        if not (self._dead or wanted.is_like(self._expected)):
+            self._expected = self._other = wanted.renew()
+            with contextlib.suppress(OSError):  # it is gone, which is seen when it is asked
+                messages.send(self._control, {"next": msgspec.to_builtins(self._expected)}, ())
 
     def close(self) -> None:
         """End it. What it forked goes on, and ends with its own lifeline."""
