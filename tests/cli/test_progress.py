@@ -14,6 +14,7 @@ import threading
 from fcntl import ioctl
 from pathlib import Path
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.console.status_line import StatusLine, count_columns, format_duration
 from jumar.process.progress import Counter, ProgressPart, Work, ignore_progress
 from jumar.workspace.files.safe_paths import replace_file
+from support.worlds.run_world import program, world
 
 
 def busy(*, round_of: tuple[int, int] | None = None) -> StatusLine:
@@ -138,16 +140,14 @@ voice.say("the end")
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("wide", [40, 0])
-def test_on_a_terminal_the_line_moves_each_second_and_leaves_nothing_behind(tmp_path: Path, wide: int) -> None:
-    """One of 40 columns, and one that nobody has told its size."""
+def _shown_on_terminal(folder: Path, script: str, wide: int) -> str:
+    """What a terminal of *wide* columns gets from *script*."""
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, wide, 0, 0))
-    (tmp_path / "slow.py").write_text(SLOW)
+    (folder / "slow.py").write_text(script)
     env = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
     with subprocess.Popen(
-        [sys.executable, str(tmp_path / "slow.py")], stdin=theirs, stdout=theirs, stderr=theirs, env=env
+        [sys.executable, str(folder / "slow.py")], stdin=theirs, stdout=theirs, stderr=theirs, env=env
     ) as child:
         os.close(theirs)
         data = b""
@@ -158,8 +158,14 @@ def test_on_a_terminal_the_line_moves_each_second_and_leaves_nothing_behind(tmp_
                 break
         assert child.wait() == 0
     os.close(ours)
+    return data.decode().replace("\r\n", "\n")
 
-    said = data.decode().replace("\r\n", "\n")
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wide", [40, 0])
+def test_on_a_terminal_the_line_moves_each_second_and_leaves_nothing_behind(tmp_path: Path, wide: int) -> None:
+    """One of 40 columns, and one that nobody has told its size."""
+    said = _shown_on_terminal(tmp_path, SLOW, wide)
     frames = re.findall(r"\r([^\r\n\x1b]+)\x1b\[K", said)
     assert len(frames) >= 5
     assert all(len(frame) < (wide or 80) for frame in frames)
@@ -168,6 +174,41 @@ def test_on_a_terminal_the_line_moves_each_second_and_leaves_nothing_behind(tmp_
     assert "\x1b[3" not in said, "no colour"
     assert "\r\x1b[Kin between\n" in said, "what is written takes the place of the status line"
     assert said.endswith("\r\x1b[Kthe end\n")
+
+
+def test_runs_at_once_have_lines_under_their_own_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two that do the same: neither keeps the other from saying so, nor takes its name."""
+    with ProgressDisplay(Console()) as live, live.follow("one") as one, live.follow("two") as two:
+        for number, run in enumerate((one, two)):
+            made = world(tmp_path / str(number), (program(17),))
+            made.kernel.watch = run.watch
+            anyio.run(made.kernel.run)
+
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.replace("one:", "two:") for line in lines if line.startswith("one: ")] == lines[len(lines) // 2 :]
+    assert "two: 17 of 17 passed: kept" in lines
+
+
+SEVERAL = """
+import threading
+from jumar.process.progress import Work
+from jumar.cli.console.output import Console
+from jumar.cli.console.progress import ProgressDisplay
+
+with ProgressDisplay(Console()) as live, live.follow("one") as one, live.follow("two") as two:
+    one.tell(Work.COLLECTING)
+    two.tell(Work.JUDGING)
+    threading.Event().wait(1)
+"""
+
+
+@pytest.mark.slow
+def test_runs_at_once_share_the_status_line(tmp_path: Path) -> None:
+    frames = re.findall(r"\r([^\r\n\x1b]+)\x1b\[K", _shown_on_terminal(tmp_path, SEVERAL, 70))
+
+    assert frames[-1].startswith("one: collecting the tests 0:0")
+    assert " | two: running the tests 0:0" in frames[-1]
+    assert all(len(frame) < 70 for frame in frames)
 
 
 @pytest.mark.slow

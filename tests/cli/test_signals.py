@@ -124,6 +124,25 @@ def test_what_comes_after_the_end_can_be_stopped_and_costs_no_result(tmp_path: P
     assert after is None
 
 
+def test_a_signal_halts_every_run_that_is_at_work(tmp_path: Path) -> None:
+    worlds = [world(tmp_path / name, tuple(program(n % 9, str(n)) for n in range(200))) for name in ("one", "two")]
+    attendant = SignalWatcher(quiet=True, patient=True)
+
+    async def work() -> None:
+        async with anyio.create_task_group() as group:
+            for made in worlds:
+                attendant.begun(made.kernel)
+                group.start_soon(made.kernel.run)
+            for _ in range(20):
+                await checkpoint()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    attendant.run(work)
+
+    ends = [made.replayed().end for made in worlds]
+    assert [end and end.stop for end in ends] == [StopReason.INTERRUPTED] * 2
+
+
 def test_a_second_signal_skips_the_last_verification_and_keeps_the_best_tree(tmp_path: Path) -> None:
     made = turns(tmp_path, (writes(12), writes(13)), Rules(policy=TestPolicy.ON_FINAL))
     kernel = made.world.kernel

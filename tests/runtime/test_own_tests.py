@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.cli.console.progress import _fact
+from jumar.cli.console.run_progress import _fact
 from jumar.core.gate.admission import Action, rule_on_write
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.effects import Keep

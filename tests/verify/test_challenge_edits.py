@@ -398,7 +398,22 @@ def test_nothing_tells_a_falsified_test_from_one_that_is_not(code: str) -> None:
     for seed in range(6):
         # The same draws, so that what is stricter is so in the same way: it does not depend on the coins.
         plain = dict(functions(compiled(made.falsified((), Random(seed))[PATH])))
-        for name in able:
+        chosen = [name for name in able if Random(f"{seed}{name}").random() < 1 / 2]
+        for names in (chosen, [name for name in able if name not in chosen]):  # each test is falsified in one of them
+            false = dict(functions(compiled(made.falsified(names, Random(seed))[PATH])))
+            for name in able:
+                function = name.partition("::")[2].replace("::", ".")
+                assert shape(false[function]) == shape(plain[function]), name
+            assert [n for n in false if "<lambda>" in n] == [n for n in plain if "<lambda>" in n]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("code", [STRONG, AFFIXES, OWN, STRICT])
+def test_nothing_tells_a_test_that_is_falsified_alone(code: str) -> None:
+    made = of(tidy(code))
+    for name in [name for name, strength in made.strengths.items() if strength and "of_a_standard_module" not in name]:
+        for seed in range(6):
+            plain = dict(functions(compiled(made.falsified((), Random(seed))[PATH])))
             false = dict(functions(compiled(made.falsified([name], Random(seed))[PATH])))
             function = name.partition("::")[2].replace("::", ".")
             assert shape(false[function]) == shape(plain[function]), name

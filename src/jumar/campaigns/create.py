@@ -21,7 +21,7 @@ from jumar.errors import BadInput
 from jumar.journal.ledger import Caps, SqliteLedger
 from jumar.runs.archive.find import find_link
 from jumar.runs.setup.choose_model import prepare_model
-from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, try_sandbox
 from jumar.task.budget_options import USUAL_PROFILE, read_profile
 from jumar.task.option_values import OptionValues
 from jumar.task.task import Task
@@ -147,14 +147,9 @@ async def try_sandboxes(
     for task in plan.tasks:
         built = build_task(folder, plan, Rollout(task, 1), environ)
         asked.setdefault(built.sandbox, built)
-    place = folder / RUNS / ".sandbox"  # as deep as a run lies, and on the same file system
-    place.mkdir()
-    try:
-        for sandbox, built in asked.items():
-            around = SandboxSurroundings(place, environ, (built.root,), tell=lambda *_: say("trying the sandbox"))
-            await choose_sandbox(sandbox, around, unattended=True)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+    for sandbox, built in asked.items():
+        around = SandboxSurroundings(folder / RUNS, environ, (built.root,), tell=lambda *_: say("trying the sandbox"))
+        await try_sandbox(sandbox, around, unattended=True)
 
 
 def _build_caps(budget: CampaignBudget, profile: Budget | None) -> Caps:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import click
 
 from jumar.cli.console.output import Console
 from jumar.cli.console.progress import ProgressDisplay
+from jumar.cli.console.run_progress import RunProgress
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.environment import find_cache_folder, read_environment
@@ -21,6 +23,7 @@ from jumar.importing.demo import WHOLE_SECONDS, DemoBug, Summary, select_fetched
 from jumar.importing.recipes import PlantedBug, PreparedRecipe, Recipe, load_shipped, prepare_recipe_tasks
 from jumar.kernel import Kernel
 from jumar.runs.archive.find import RUNS, refuse_links
+from jumar.runs.lifecycle import Begun
 
 PLEDGE = 5
 """So many bugs the demo promises to repair."""
@@ -44,9 +47,10 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
     started, shown = time.monotonic(), list[DemoBug]()
     whole_seconds = inf if everything or only else WHOLE_SECONDS
     with ProgressDisplay(voice) as live:
-        attendant = SignalWatcher(live.line, quiet=voice.quiet)
+        attendant = SignalWatcher(live.line, quiet=voice.quiet, patient=True)
         stage = _Stage(voice, live, attendant, shown)
         attendant.run(lambda: _work(recipes, runs, stage, whole_seconds))
+    shown.sort(key=lambda one: recipes.index(one.prepared.recipe))
     if len(shown) < len(recipes):
         _untried(voice, recipes, stage)
     return _told(voice, shown, summarise("demo", shown, started), wanted=min(PLEDGE, len(recipes)))
@@ -57,30 +61,44 @@ class _Stage:
 
     def __init__(self, voice: Console, live: ProgressDisplay, attendant: SignalWatcher, shown: list[DemoBug]) -> None:
         self.voice, self.live, self.attendant, self.shown = voice, live, attendant, shown
-        self.tell = live.tell
         self.prepared: tuple[PreparedRecipe, ...] = ()
 
+    @contextmanager
+    def follow(self, prepared: PreparedRecipe) -> Iterator[Begun]:
+        """Follow the run on one bug."""
+        with self.live.follow(prepared.recipe.task_name) as progress:
+            yield _Follower(progress, self.attendant)
+
+    def show(self, done: DemoBug) -> None:
+        """Show the result on one bug."""
+        self.shown.append(done)
+        _show(self.voice, done)
+
+
+class _Follower:
+    """Follows one run: shows it, and lets a signal halt it."""
+
+    def __init__(self, progress: RunProgress, attendant: SignalWatcher) -> None:
+        self.tell, self._progress, self._attendant = progress.tell, progress, attendant
+
     def __call__(self, kernel: Kernel) -> None:
-        """Follow the run that begins."""
-        kernel.watch = self.live.watch
-        self.attendant.begun(kernel)
+        """The run begins."""
+        kernel.watch = self._progress.watch
+        self._attendant.begun(kernel)
 
 
 async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage, whole_seconds: float) -> None:
-    live = stage.live
-    prepared = await prepare_recipe_tasks(find_cache_folder() / "sdists", runs.parent / "demo", recipes, _fetched(live))
-    stage.prepared = prepared
-    async for one in work_through(select_fetched(prepared), runs, read_environment(), stage, whole_seconds):
-        stage.shown.append(one)
-        _show(stage.voice, one)
+    folders = find_cache_folder() / "sdists", runs.parent / "demo"
+    stage.prepared = await prepare_recipe_tasks(*folders, recipes, _fetched(stage.live))
+    await work_through(select_fetched(stage.prepared), runs, read_environment(), stage, whole_seconds)
 
 
 def _untried(voice: Console, recipes: tuple[Recipe, ...], stage: _Stage) -> None:
     """Name the bugs that were not tried, with the reason of each."""
     faults = {one.recipe.task_name: one.fault for one in stage.prepared}
+    late = "it was interrupted" if stage.attendant.interrupted else "no time was left"
     for name in (r.task_name for r in recipes if r not in [s.prepared.recipe for s in stage.shown]):
-        why = faults.get(name, "it was not fetched") or "no time was left"
-        voice.say(f"not tried  {name}: {why}; jumar demo --only {name}")
+        voice.say(f"not tried  {name}: {faults.get(name, 'it was not fetched') or late}; jumar demo --only {name}")
 
 
 def _fetched(live: ProgressDisplay) -> Callable[[PreparedRecipe], None]:

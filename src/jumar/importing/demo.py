@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Protocol
 
+import anyio
 import msgspec
 from msgspec.structs import replace
 
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state.budget import Budget
 from jumar.core.state.stop import StopReason
-from jumar.errors import BadInput
+from jumar.errors import BadInput, find_cause
 from jumar.importing.recipes import PlantedBug, PreparedRecipe
 from jumar.journal.writer import read_journal
-from jumar.runs.lifecycle import Begun, start
+from jumar.kernel import Kernel
+from jumar.process.progress import get_tell
+from jumar.runs.lifecycle import Begun, RunEntry, start_entered
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, try_sandbox
 from jumar.runs.setup.result import Result
+from jumar.runs.setup.run_directory import make_absolute, prepare_runs_folder
 from jumar.task.resolve import Options, apply_options
-from jumar.task.task import load_task
+from jumar.task.task import Task, load_task
 from jumar.workspace.patch import format_diff
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
+
+AT_ONCE = 2
+"""Bugs that are worked on at once: one keeps little more than a core busy."""
 
 BOUNDS = Budget(attempts=10, seconds=150.0)
 """For one bug: what is not found by then is said to be not found."""
@@ -63,22 +74,87 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     by_stop: dict[str, int]
 
 
+class Stage(Protocol):
+    """Shows the bugs that are worked on."""
+
+    def follow(self, prepared: PreparedRecipe) -> AbstractContextManager[Begun]:
+        """Return a context that follows the run on one of them."""
+        ...
+
+    def show(self, done: DemoBug) -> None:
+        """Show the result on one of them."""
+        ...
+
+
 async def work_through(
-    prepared: tuple[PreparedRecipe, ...], runs: Path, environ: Mapping[str, str], begun: Begun, whole_seconds: float
-) -> AsyncIterator[DemoBug]:
-    """Run every task that could be prepared, one after the other, offline, for *whole_seconds*."""
-    ends = time.monotonic() + whole_seconds
-    for one in prepared:
-        left = ends - time.monotonic()
-        if one.folder is None or left < LEAST_SECONDS:
-            continue
-        task = apply_options(load_task(one.folder), Options(model="repair"))
-        seconds = min(left, BOUNDS.seconds or left)
-        task = replace(task, budget=replace(task.budget, attempts=BOUNDS.attempts, seconds=seconds))
-        result = await start(task, runs, environ=environ, begun=begun)
-        yield _shown(one, result)
-        if result.stop is StopReason.INTERRUPTED:
-            return
+    prepared: tuple[PreparedRecipe, ...], runs: Path, environ: Mapping[str, str], stage: Stage, whole_seconds: float
+) -> None:
+    """Run every task that could be prepared, offline, for *whole_seconds*: several at once where there are cores.
+
+    Raises:
+        BadInput: if a run is refused.
+        Infra: if the machine failed.
+    """
+    work = _DemoWork(runs, environ, stage, time.monotonic() + whole_seconds)
+    there = [one for one in prepared if one.folder is not None]
+    try:
+        async with anyio.create_task_group() as group:
+            for one in there:
+                group.start_soon(work.run, one)
+    except BaseExceptionGroup as found:  # a person reads one sentence, not the groups that it came through
+        raise find_cause(found) from found
+
+
+class _DemoWork:
+    """Works on bugs, as many at once as there are cores for, until one run is interrupted."""
+
+    def __init__(self, runs: Path, environ: Mapping[str, str], stage: Stage, ends: float) -> None:
+        self._runs, self._environ, self._stage, self._ends = runs, environ, stage, ends
+        self._turn = anyio.CapacityLimiter(min(AT_ONCE, len(os.sched_getaffinity(0))))
+        self._testing = anyio.Lock()
+        self._tested = self._stopped = False
+        self._entering: set[anyio.CancelScope] = set()
+        """Of runs that are cancelled, where they have no kernel yet that was halted."""
+
+    async def run(self, one: PreparedRecipe) -> None:
+        """Work on *one* when it has its turn, if there is time."""
+        async with self._turn:
+            left = self._ends - time.monotonic()
+            if self._stopped or left < LEAST_SECONDS:
+                return
+            task = apply_options(load_task(one.folder or Path()), Options(model="repair"))
+            seconds = min(left, BOUNDS.seconds or left)
+            task = replace(task, budget=replace(task.budget, attempts=BOUNDS.attempts, seconds=seconds))
+            with self._stage.follow(one) as begun, anyio.CancelScope() as scope:
+                self._entering.add(scope)
+                try:
+                    with anyio.CancelScope() as inner:
+                        result = await self._start(task, begun, inner)
+                finally:
+                    self._entering.discard(scope)
+            if scope.cancelled_caught:
+                return
+            self._stage.show(_shown(one, result))
+            if result.stop is StopReason.INTERRUPTED:
+                self._stopped = True
+                for other in self._entering:
+                    other.cancel()
+
+    async def _start(self, task: Task, begun: Begun, inner: anyio.CancelScope) -> Result:
+        """Run *task* in the scope *inner*. When it has a kernel, only that is stopped: then its end is written."""
+        tell = get_tell(begun)
+        async with self._testing:  # the others wait, and find what was remembered
+            if not self._tested:
+                prepare_runs_folder(self._runs)
+                around = SandboxSurroundings(make_absolute(self._runs), self._environ, (task.root,), tell=tell)
+                await try_sandbox(task.sandbox, around, unattended=task.unattended)
+                self._tested = True
+
+        def enter(kernel: Kernel) -> None:
+            inner.shield = True
+            begun(kernel)
+
+        return await start_entered(task, self._runs, RunEntry(self._environ, tell=tell), enter)
 
 
 def _shown(prepared: PreparedRecipe, result: Result) -> DemoBug:

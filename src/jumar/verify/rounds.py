@@ -87,7 +87,7 @@ def begin_rounds(verifier: TreeRunner) -> None:
 
 
 def expect_rounds(verifier: TreeRunner) -> None:
-    """Where that has begun already, let processes get ready for the sandbox that is known now."""
+    """Let processes get ready for the sandbox that is known now, where zygotes for the rounds have begun already."""
     if verifier.warm is not None:
         verifier.warm.expect(_list_kinds(verifier))
 

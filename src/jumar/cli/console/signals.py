@@ -40,17 +40,18 @@ LEAVING = "stopping: what was started is ended and removed"
 
 
 class SignalWatcher:
-    """Signal handler that halts the running kernel, if any."""
+    """Signal handler that halts the running kernels, if any."""
 
     def __init__(
         self, say: Callable[[str], None] = lambda _text: None, *, quiet: bool = False, patient: bool = False
     ) -> None:
         """*say* shows a line; unless *quiet*, standard error is told where that would come too late.
 
-        Who is *patient* breaks nothing off, however long the event loop takes.
+        Who is *patient* breaks nothing off, however long the event loop takes: with several kernels in the loop, nobody
+        knows whose work that would be.
         """
         self._say, self._quiet, self._patient = say, quiet, patient
-        self._kernel: Kernel | None = None
+        self._kernels: list[Kernel] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scope: anyio.CancelScope | None = None
         self._count = 0
@@ -63,7 +64,7 @@ class SignalWatcher:
 
     def begun(self, kernel: Kernel) -> None:
         """Let a signal halt *kernel* from now on."""
-        self._kernel = kernel
+        self._kernels.append(kernel)
         if self.interrupted:
             kernel.halt(FIRST)
 
@@ -106,14 +107,13 @@ class SignalWatcher:
     def _signalled(self, number: int, _frame: FrameType | None) -> None:
         """Take note of a signal. It may come in the middle of anything, so little is done here."""
         self._count += 1
-        kernel = self._running
-        last = 1 if self._kernel is None else 2  # the second one may come while the end is written down
+        last = 2 if self._kernels else 1  # the second one may come while the end is written down
         if self._loop is None or self._count > last:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
-        self._text = LEAVING if self._kernel is None else STOPPING if self._count == 1 else AT_ONCE
-        if kernel is not None:
+        self._text = LEAVING if not self._kernels else STOPPING if self._count == 1 else AT_ONCE
+        for kernel in self._running:
             kernel.intend(self._why)
         with suppress(RuntimeError):  # the loop is closed: all is over
             self._loop.call_soon_threadsafe(self._heed)
@@ -125,9 +125,10 @@ class SignalWatcher:
         if self._text:
             self._say(self._text)
         self._text = ""
-        if (kernel := self._running) is not None:
+        running = self._running
+        for kernel in running:
             kernel.halt(self._why)
-        elif self._scope is not None:
+        if not running and self._scope is not None:
             self._scope.cancel()
 
     def _overdue(self, _number: int, _frame: FrameType | None) -> None:
@@ -140,15 +141,14 @@ class SignalWatcher:
             clear = "\r\x1b[K" if os.isatty(2) else ""  # a status line stands there
             os.write(2, f"{clear}{self._text}\n".encode())
         self._text = ""
-        free = self._kernel is None or self._kernel.interruptible
+        free = not self._kernels or self._kernels[-1].interruptible
         if free and not self._patient:
             raise Stopped
 
     @property
-    def _running(self) -> Kernel | None:
-        """The kernel, until its run has ended."""
-        kernel = self._kernel
-        return None if kernel is None or kernel.ended else kernel
+    def _running(self) -> list[Kernel]:
+        """The kernels whose runs have not ended."""
+        return [kernel for kernel in self._kernels if not kernel.ended]
 
     @property
     def _why(self) -> Halt:

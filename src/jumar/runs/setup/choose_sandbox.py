@@ -6,6 +6,8 @@ showed. Where it was tried before, in the same circumstances, that result counts
 
 from __future__ import annotations
 
+import secrets
+import shutil
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +30,7 @@ from jumar.sandbox.probes.channels import ProbedSandbox, find_channels
 from jumar.sandbox.probes.circumstances import hash_circumstances
 from jumar.sandbox.request import AUTO, TIERS
 from jumar.sandbox.unconfined import Unconfined
+from jumar.workspace.files.safe_paths import explain_disk_faults
 
 CANDIDATES = ("S3", "S2", "S1")
 """Tiers to try, the strongest first."""
@@ -119,6 +122,22 @@ async def choose_sandbox(wanted: str, around: SandboxSurroundings, *, unattended
     if _rank(best.tier) > _rank(least):
         raise BadInput(_refusal(wanted, best.tier, reasons))
     return best
+
+
+async def try_sandbox(wanted: str, around: SandboxSurroundings, *, unattended: bool) -> None:
+    """Test the sandbox that runs in the folder *around* names will choose: those that begin at once need not then.
+
+    Raises:
+        BadInput: as `choose_sandbox`.
+        Infra: if nothing can be written there.
+    """
+    place = around.place / f".sandbox-{secrets.token_hex(3)}"  # as deep as a run lies, and on the same file system
+    with explain_disk_faults(f"cannot write to {around.place}"):
+        place.mkdir()
+    try:
+        await choose_sandbox(wanted, msgspec.structs.replace(around, place=place), unattended=unattended)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 async def survey_sandboxes(place: Path, environ: Mapping[str, str], anew: bool = True) -> tuple[CandidateFindings, ...]:  # noqa: FBT001, FBT002  anyio.run takes no keywords

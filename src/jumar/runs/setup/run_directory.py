@@ -59,20 +59,31 @@ def shorten_name(name: str) -> str:
 def create_run_directory(runs: Path, task: str, name: str = "") -> Path:
     """Return a new run directory, called *name*, or after its *task* and the time.
 
-    Git is told to leave the runs alone where they lie inside a repository.
-
     Raises:
         BadInput: if it cannot be made, or is there already.
     """
     name = name or f"{time.strftime('%Y%m%d-%H%M%S')}-{shorten_name(task)}-{secrets.token_hex(3)}"
     folder = make_absolute(runs) / name
+    prepare_runs_folder(runs)
     try:
-        if not runs.exists():
-            runs.mkdir(parents=True)
-            with (runs / ".gitignore").open("x") as file:  # no link is followed
-                file.write("*\n")
         folder.mkdir()
         share(folder)
     except OSError as error:
         raise BadInput(f"cannot make {folder}: {error.strerror}; choose another place with --runs") from None
     return folder
+
+
+def prepare_runs_folder(runs: Path) -> None:
+    """Make *runs*, if it is not there, and tell git to leave it alone.
+
+    Raises:
+        BadInput: if it cannot be made.
+    """
+    if runs.exists():
+        return
+    try:
+        runs.mkdir(parents=True)
+        with (runs / ".gitignore").open("x") as file:  # no link is followed
+            file.write("*\n")
+    except OSError as error:
+        raise BadInput(f"cannot make {runs}: {error.strerror}; choose another place with --runs") from None
