@@ -20,6 +20,7 @@ from jumar.child.pytest import pytest_main
 from jumar.cli.main import jumar
 from jumar.models.script import ScriptLine
 from jumar.runs.setup.assembly import load_runner
+from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.node import PACKAGES
 from support.worlds.driver_world import both, call
 from support.worlds.gate_world import edit
@@ -118,7 +119,7 @@ class Counted:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.log, self.script = folder / "log", folder / "bin" / name
-        real = sys.executable if name == "python" else shutil.which(name, path=f"{Path(sys.executable).parent}:{PATH}")
+        real = PLAIN_PYTHON if name == "python" else shutil.which(name, path=f"{Path(sys.executable).parent}:{PATH}")
         assert real is not None
         self.script.parent.mkdir(parents=True)
         log = shlex.quote(str(self.log))
