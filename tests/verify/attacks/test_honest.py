@@ -20,8 +20,8 @@ from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 from support.judging.downloaded_suites import Upstream, upstream
-from support.judging.third_party_suites import CONFIRM, HELD_BACK, Honest, chosen, environment, honest
-from support.processes.sandboxes import ENVIRON
+from support.judging.third_party_suites import CONFIRM, HELD_BACK, Honest, chosen, environment, honest, plainly
+from support.processes.sandboxes import ENVIRON, s3
 
 SAMPLE = 3
 
@@ -29,6 +29,24 @@ SUSPECTED: Mapping[str, tuple[str, ...]] = defaultdict(
     tuple, {"commit0-cachetools": ("2 tests come out alike in one process and in two on the untouched files",)}
 )
 """Warnings that say more of an honest solution than is so: what was red in both ways need not come out alike later."""
+
+
+UNREADABLE = """
+import os
+
+def test_a_file_without_rights_cannot_be_read(tmp_path):
+    file = tmp_path / "file"
+    file.touch(mode=0)
+    assert not os.access(file, os.R_OK)
+"""
+
+
+@pytest.mark.slow
+def test_plain_pytest_has_the_rights_of_a_user_as_our_sandbox_has(tmp_path: Path) -> None:
+    s3()
+    (tmp_path / "test_rights.py").write_text(UNREADABLE, "utf-8")
+
+    assert list(plainly(tmp_path, Suite()).values()) == ["passed"]
 
 
 @pytest.mark.proof
