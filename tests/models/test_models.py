@@ -394,7 +394,7 @@ class TestFaults:
             ({"Retry-After": "3"}, 3, 3),
             ({"Retry-After": "1.5"}, 1.5, 1.5),
             ({"retry-after-ms": "1500"}, 1.5, 1.5),
-            ({"Retry-After": format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)}, 3000, 3600),
+            ({"Retry-After": format_datetime(datetime.now(UTC) + timedelta(hours=9), usegmt=True)}, 3600, 32400),
             ({"Retry-After": format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)}, 0, 0),
         ],
     )
