@@ -19,8 +19,9 @@ from jumar.child.sandbox import probe_channels, probe_main, probe_processes
 from jumar.child.sandbox.probe_main import run_probe_forked
 from jumar.child.supervisor.cgroup import EMPTYING, Cgroup
 from jumar.errors import BadInput
-from jumar.ports import Sandbox
+from jumar.ports import Checked, Sandbox
 from jumar.process.sandbox_probe import ProbeFindings, probe_sandbox
+from jumar.runs.judging.byte_locks import hold_byte
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox, find_weakening
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.probes import catalogue
@@ -29,6 +30,7 @@ from jumar.sandbox.probes.decoys import create_decoys
 from jumar.sandbox.quiet_proc import list_hidden
 from jumar.sandbox.request import TIERS, Reach, Wrapped
 from jumar.sandbox.unconfined import Unconfined
+from support.judging.real_verifier import Court
 from support.processes import other_users as strangers
 
 DOCS = Path(__file__).parents[2] / "docs" / "sandbox.md"
@@ -204,6 +206,24 @@ def test_no_run_leaves_a_word_for_a_later_one(tier: str, place: Path) -> None:
 def test_keys_that_others_make_are_not_seen() -> None:
     """They are counted for each user, and are moved by whoever runs as the same one."""
     assert {"/proc/keys", "/proc/key-users"} <= {path for path, _ in list_hidden()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", ["S3", "S2"])
+def test_locks_that_others_hold_are_not_seen(tier: str, tmp_path: Path) -> None:
+    """Those of open file descriptions, as jumar's own, are listed in every namespace of processes."""
+    court = Court(tmp_path)
+    court.verifier.sandbox = strangers.sandbox(tier)
+    tree = court.tree({"app.py": ""})
+
+    async def look() -> Checked:
+        async with hold_byte(tmp_path / "slots", [0]):
+            assert "OFDLCK" in Path("/proc/locks").read_text("ascii")  # noqa: ASYNC240  one look
+            return await court.verifier.check(tree, "test -e /proc/locks && cat /proc/locks", 20.0)
+
+    found = anyio.run(look)
+
+    assert (found.ok, found.output) == (True, "")
 
 
 @pytest.mark.slow

@@ -13,12 +13,13 @@ from pathlib import Path
 
 SHOWN = frozenset({
     "acpi", "asound", "bus", "cmdline", "config.gz", "consoles", "cpuinfo", "crypto", "devices", "dma",
-    "driver", "execdomains", "fb", "filesystems", "iomem", "ioports", "kallsyms", "kmsg", "locks",
+    "driver", "execdomains", "fb", "filesystems", "iomem", "ioports", "kallsyms", "kmsg",
     "mdstat", "meminfo", "misc", "modules", "mounts", "mtrr", "net", "partitions", "self", "swaps", "sys", "sysvipc",
     "thread-self", "tty", "version",
 })  # fmt: skip
-"""Shown as it is. `net`, `locks` and `sysvipc` are of the process's own namespaces; `kmsg` is refused. Keys are hidden:
-the kernel counts them for each user, and root is the same one in all processes."""
+"""Shown as it is. `net` and `sysvipc` are of the process's own namespaces; `kmsg` is refused. Keys are hidden: the
+kernel counts them for each user, and root is the same one in all processes. So are locks: those of open file
+descriptions, as jumar's own that share out the processors, belong to no process, and are listed in every namespace."""
 
 EMPTY = Path(__file__).parent.parent / "py.typed"
 """A file without content."""
