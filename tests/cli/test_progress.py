@@ -141,7 +141,7 @@ voice.say("the end")
 
 
 def _shown_on_terminal(folder: Path, script: str, wide: int) -> str:
-    """What a terminal of *wide* columns gets from *script*."""
+    """Return what *script* writes to a terminal of *wide* columns."""
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, wide, 0, 0))
     (folder / "slow.py").write_text(script)

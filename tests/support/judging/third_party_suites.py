@@ -160,7 +160,7 @@ def chosen() -> tuple[Upstream, ...]:
 
 
 def plainly(root: Path, suite: Suite) -> dict[str, str]:
-    """What plain pytest, started by hand in *root* with the same environment, says of each id.
+    """Run plain pytest in *root* as by hand, with the same environment; its outcome of each id.
 
     Root starts it without the rights that nobody else has: some tests skip themselves where every file can be read.
     """
