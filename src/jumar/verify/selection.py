@@ -53,6 +53,7 @@ class Selection:
 
     least_ms: int = WORTH_MS
     after: int = AFTER
+    share: float = SHARE
     complete: dict[str, Verdict] = field(default_factory=dict)
     """Tree -> verdict on all its tests, of those that were judged last."""
     asked: int = 0
@@ -90,7 +91,7 @@ async def verify_selected(verifier: TreeRunner, selection: Selection, question: 
     if found is None:
         return None
     chosen = tuple(i for i in verifier.expected if i in question.first or i in found)
-    if _add_durations(before, chosen) > SHARE * _add_durations(before, before.results):
+    if _add_durations(before, chosen) > selection.share * _add_durations(before, before.results):
         return None
     parts = [part for part in (ReportPart(chosen, ""), ReportPart(tuple(question.also))) if part.ids]
     if not parts:
