@@ -14,12 +14,15 @@ import pytest
 
 from jumar.child.two_process import codec, object_tables, test_environment, tests_side
 from jumar.child.two_process.wire import frames, rpc
+from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
 from support.judging.two_process_attacks import BREAKING, REFUSED, SQUARE
 from support.judging.two_process_verifier import green, outcomes, reported
 
 NEWS: list[Any] = [[], [], None]
 SAMPLE = ("forge_early",)
+PATIENT = Suite(timeout_seconds=120.0, test_timeout_seconds=2.0)
+"""For all of them together."""
 
 
 class Limit(BaseException):
@@ -171,7 +174,7 @@ def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
     files["zz/product_zz.py"] = "def f(x):\n    return x * x\n"
     files["zz/test_zz.py"] = SQUARE.replace("from product import", "from product_zz import")
 
-    report = reported(tmp_path, files)
+    report = reported(tmp_path, files, suite=PATIENT)
 
     assert {r.id.partition("/")[0] for r in report.results if r.outcome == "passed"} == {"zz"}
     assert {r.id.partition("/")[0] for r in report.results} == {*REFUSED, "zz"}
