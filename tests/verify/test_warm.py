@@ -130,6 +130,19 @@ def _inheritable(fd):
 """
 
 
+REWRITTEN = """import os
+
+from _pytest.assertion import rewrite
+
+
+def test_left():
+    kept = rewrite._rewrite_test.__globals__["_codes"]
+    with open(os.environ["FACTS"], "a") as file:
+        file.write(f"{len(kept)} ")
+"""
+"""Writes down how many test files were rewritten ahead that this process has not imported."""
+
+
 @pytest.fixture
 def pool() -> Iterator[WarmPool]:
     """Zygotes of one test."""
@@ -272,7 +285,26 @@ def test_a_green_is_accepted_by_forks_of_other_zygotes(tmp_path: Path, pool: War
     assert (done.verdict.green, done.grade) == (True, "A")
     assert done.starts == {WARM: done.executions + 2}  # the code under test is forked as well
     (family,) = [family for family in pool.families if family.plugins]
-    assert [zygote.forks for _, zygote in sorted(family.zygotes.items())] == [1, 2]
+    zygotes = [zygote for _, zygote in sorted(family.zygotes.items())]
+    assert [zygote.forks for zygote in zygotes] == [1, 2]
+    assert [len(zygote.rewritten) for zygote in zygotes] == [1, 0], "else a falsified test would come later"
+
+
+@pytest.mark.slow
+def test_test_files_are_rewritten_ahead_and_known_by_all_that_stands_in_them(tmp_path: Path, pool: WarmPool) -> None:
+    place = tmp_path / "facts.txt"
+    files = {**GOOD, "conftest.py": "", "test_left.py": REWRITTEN, "test_more.py": "def test_more(): assert 1 == 1\n"}
+    edited, wrong = (
+        {**files, "test_more.py": files["test_more.py"].replace("1 == 1", now)} for now in ("2 == 2", "1 == 2")
+    )
+    court = collected(tmp_path, files, msgspec.structs.replace(QUICK, env={"FACTS": str(place)}))
+    starts = WarmStarts(pool)
+
+    red = [judge(court, one, starts).verdict.red_ids for one in (files, edited, wrong)]
+
+    assert starts.counts == {WARM: 3}
+    assert red == [(), (), ("test_more.py::test_more",)]
+    assert place.read_text("utf-8").split() == ["0", "1", "1"]
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined, report_unchanged
 from jumar.verify.merge_reports import ReportPart, find_differences, merge_reports
-from jumar.verify.test_names import IdMapping, read_names
+from jumar.verify.test_names import IdMapping, read_names, read_test_files
 from jumar.verify.two_process import TwoProcessTrial, find_imports
 from jumar.workspace.files.safe_paths import explain_disk_faults
 from jumar.workspace.store.object_store import Store
@@ -65,6 +65,8 @@ class SuiteKnowledge:
     ordered: bool = False
     """True if its tests pass in their own order only."""
     challenge: SuiteChallenge | None = None
+    test_files: Mapping[str, bytes] | None = None
+    """Test files of the untouched tree, by their hashes; None: not read yet."""
     imports: frozenset[str] | None = None
     """Modules that the product of the untouched tree seems to import; None: not looked for yet."""
     tests: str = ""
@@ -213,6 +215,13 @@ class TreeRunner:
             self.experience.imports = find_imports(self.store, self.base, self.sources)
         return sorted(self.experience.imports & self.warm.installed)
 
+    async def _read_test_files(self) -> Mapping[str, bytes]:
+        known = self.experience
+        if known.test_files is None:
+            tree = known.tests or self.base
+            known.test_files = await to_thread.run_sync(read_test_files, self.store, tree, self.runner, self.suite)
+        return known.test_files
+
     async def map_ids(self, room: Path, ids: Sequence[str]) -> IdMapping:
         """Map *ids* to the runner's names in *room*. Files are searched only where an annotation is asked for."""
         if not any(map(is_slug, ids)):
@@ -241,6 +250,8 @@ class TreeRunner:
             BadInput: if the runner cannot work here.
         """
         invocation = await self.prepare(invocation, room)
+        if self.warm is not None and role is not Role.CONFIRMING:
+            self.warm.tests = await self._read_test_files()
         confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
         return await read_records(invocation, replace(confinement, role=role))
 

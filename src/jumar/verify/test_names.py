@@ -1,16 +1,22 @@
-"""Maps expected ids to the runner's names of tests, and back."""
+"""Maps expected ids to the runner's names of tests, and back; reads the files that hold the tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
 
+from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Blame, Outcome, Report, TestResult
 from jumar.languages.test_annotations import HINT, Aliases, collect_aliases
 from jumar.ports import Collected, Runner
 from jumar.process.room import list_paths
+from jumar.workspace.files.trees import EntryKind
+from jumar.workspace.store.object_store import Store
+
+SHARED = "conftest.py"
+"""Name of pytest's files for fixtures, which it rewrites as it does tests."""
 
 
 class IdMapping:
@@ -64,6 +70,14 @@ def read_names(runner: Runner, room: Path, paths: Iterable[str], select: Sequenc
         if not place.is_symlink() and HINT in (source := place.read_bytes()):
             files[path] = source
     return collect_aliases(files, runner) if files else Aliases()
+
+
+def read_test_files(store: Store, tree: str, runner: Runner, suite: Suite) -> Mapping[str, bytes]:
+    """Return the test files in *tree*, by their hashes; none where it is empty."""
+    nodes = store.manifest(tree) if tree else {}
+    shared = [path for path in nodes if PurePosixPath(path).name == SHARED]
+    files = [nodes[path] for path in (*runner.test_files(nodes, suite.select), *shared)]
+    return {node.sha256: store.get(node.sha256) for node in files if node.kind is EntryKind.FILE}
 
 
 def map_collected(found: Collected, names: Aliases) -> Collected:

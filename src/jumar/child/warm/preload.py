@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import loaded_code, pytest_main
-from jumar.child.warm import ready_distributions, ready_pytest
+from jumar.child.warm import ready_distributions, ready_pytest, rewritten_tests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,6 +80,7 @@ def preload(modules: Sequence[str], socket: int, *, plugins: bool) -> tuple[dict
     if plugins and not refused:
         ready_pytest.prepare(pytest_main.PLUGINS)
         ready_distributions.prepare(list_site_folders())
+        rewritten_tests.install()
         loaded_code.remember()
     more = {name.partition(".")[0] for name in set(sys.modules) - own}
     report = {"refused": refused, "modules": len(set(sys.modules) - before), "names": sorted(more)}

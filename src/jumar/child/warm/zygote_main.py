@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import gc
 import json
+import marshal
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.sandbox import locks
-from jumar.child.warm import preload
+from jumar.child.warm import preload, rewritten_tests
 from jumar.child.warm.become import Zygote, reset_signals
 from jumar.child.warm.messages import receive, send
 from jumar.child.warm.spare import stand_by
@@ -81,9 +82,19 @@ def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> 
             rights = array.array("i", [one.handle])
             control.sendmsg([b"%d\n" % one.pid], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
             one.close()
-        if spare.expected != request["next"]:
+        if "tests" in request:
+            _rewrite(fds[0])
+        if "tests" in request or spare.expected != request["next"]:
             spare.close()
             spare = Spare(control, zygote, request["next"])
+
+
+def _rewrite(fd: int) -> None:
+    """Rewrite the test files that lie in *fd*, for all that is forked from now on."""
+    with os.fdopen(fd, "rb") as stream:
+        rewritten_tests.prepare(marshal.loads(stream.read()))  # noqa: S302  from jumar
+    gc.collect()
+    gc.freeze()
 
 
 class Spare:

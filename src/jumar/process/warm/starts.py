@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from jumar.ports import Invocation
-from jumar.process.launch import Confinement, Fork, Launch, Supervisor
+from jumar.process.launch import Confinement, Fork, Launch, Role, Supervisor
 from jumar.process.warm.pool import WarmPool
 from jumar.process.warm.zygote import Expected, Zygote
 from jumar.sandbox.request import Wrapped
@@ -44,6 +44,8 @@ class WarmStarts:
         """Reason -> how many processes were started for it and not forked; `WARM` -> how many were forked."""
         self.installed: set[str] = set()
         """Installed modules that the untouched tree and its tests imported."""
+        self.tests: Mapping[str, bytes] = {}
+        """Test files of the untouched tree, by their hashes: they are rewritten once, for first runs."""
         self.off = ""
         """Reason that nothing is forked any more; empty: it is."""
         self._pool = pool or get_pool()
@@ -74,7 +76,9 @@ class WarmStarts:
 
     def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> Fork | None:
         """Return what forks *invocation*; None: it is started, and the reason is counted."""
-        found = self.off or self._pool.find(invocation, confinement, wrapped)
+        # Of confirmations, a test that was falsified would come later than one that was not.
+        tests = {} if confinement.role is Role.CONFIRMING else self.tests
+        found = self.off or self._pool.find(invocation, confinement, wrapped, tests)
         if isinstance(found, str):
             self.counts[found] += 1
             return None

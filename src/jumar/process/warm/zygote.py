@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import marshal
 import os
 import select
 import shutil
@@ -38,6 +39,12 @@ PAD = "x" * 4096
 
 ARGUMENT = 64
 """Length of the last argument."""
+
+TEST_BYTES = 96 << 10
+"""Size of test files that are rewritten before one fork, each of which waits for that."""
+
+ALL_TEST_BYTES = 4 << 20
+"""Size of all that a zygote rewrites."""
 
 
 class ZygoteReport(msgspec.Struct, frozen=True):
@@ -118,6 +125,9 @@ class Zygote:
         self._ready = self._dead = False
         self._lock = threading.Lock()
         self._said = b""
+        self._plugins, self._size = given.plugins, 0
+        self.rewritten: set[str] = set()
+        """Hashes of the test files that it has rewritten."""
         self._folder = tempfile.mkdtemp(prefix="jumar-zygote-")
         self._until = time.monotonic() + START_SECONDS
         ours, theirs = socket.socketpair()
@@ -223,6 +233,21 @@ class Zygote:
             self._expected = self._other = wanted.renew()
             with contextlib.suppress(OSError):  # it is gone, which is seen when it is asked
                 messages.send(self._control, {"next": msgspec.to_builtins(self._expected)}, ())
+
+    def rewrite(self, tests: Mapping[str, bytes]) -> None:
+        """Have some of the test files (hash -> source) rewritten that it has not got yet, ahead of the next fork."""
+        new: dict[str, bytes] = {}
+        for name in tests.keys() - self.rewritten if self._plugins and not self._dead else ():
+            if sum(map(len, new.values())) < TEST_BYTES and self._size < ALL_TEST_BYTES:
+                new[name] = tests[name]
+                self._size += len(tests[name])
+        if not new:
+            return
+        self.rewritten.update(new)
+        self._expected = self._other = self._expected.renew()  # the end of the spare ends all that has its mark
+        with contextlib.suppress(OSError), hold(marshal.dumps(list(new.values()))) as content:  # as in `expect`
+            message = {"tests": len(new), "next": msgspec.to_builtins(self._expected)}
+            messages.send(self._control, message, [content.fileno()])
 
     def close(self) -> None:
         """End it. What it forked goes on, and ends with its own lifeline."""
