@@ -16,6 +16,24 @@ def f(x): return E('x')
 """,
         SQUARE,
     ),
+    "query_whose_copy_is_true": (
+        r"""
+class Query:
+    def __copy__(s): return True
+    def __deepcopy__(s, memo): return True
+class E:
+    def __eq__(s,o): return Query()
+    __hash__ = None
+def f(x): return E()
+""",
+        r"""
+import copy
+from product import f
+def test_copy(): assert copy.copy(f(2) == 4)
+def test_list(): assert all(copy.deepcopy([f(2) == 4, f(3) == 9]))
+def test_method(): assert (f(2) == 4).__copy__()
+""",
+    ),
     "query_that_is_true": (
         r"""
 class Query:

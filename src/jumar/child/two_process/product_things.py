@@ -66,8 +66,11 @@ class ProductThings:
         return str(self.peer.ask("repr", thing))
 
     def duplicate(self, op: str, thing: Any) -> Any:
-        """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`."""
-        return self.peer.ask(op, thing)
+        """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`. That of a query is one, too."""
+        answer = self.peer.ask(op, thing)
+        if _holds(thing, COMPARED) and not _mark(answer):
+            self.unable(f"a copy of a {type(thing).__name__} that a comparison came to would decide it")
+        return answer
 
     def find_copier(self, thing: Any) -> Any:
         """Return the method by which the class of a thing of the product copies it.
@@ -75,6 +78,7 @@ class ProductThings:
         Raises:
             AttributeError: if it has none.
         """
+        self.decides(thing, "__copy__")
         return self.peer.ask("get", thing, "__copy__")
 
     def readable(self, name: str) -> bool:
