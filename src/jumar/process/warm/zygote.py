@@ -43,6 +43,9 @@ ARGUMENT = 64
 TEST_BYTES = 96 << 10
 """Size of test files that are rewritten before one fork, each of which waits for that."""
 
+LARGEST_TEST = 192 << 10
+"""A larger test file is left to the forks: no request waits so long for its answer."""
+
 ALL_TEST_BYTES = 4 << 20
 """Size of all that a zygote rewrites."""
 
@@ -237,7 +240,8 @@ class Zygote:
     def rewrite(self, tests: Mapping[str, bytes]) -> None:
         """Have some of the test files (hash -> source) rewritten that it has not got yet, ahead of the next fork."""
         new: dict[str, bytes] = {}
-        for name in tests.keys() - self.rewritten if self._plugins and not self._dead else ():
+        missing = tests.keys() - self.rewritten if self._plugins and not self._dead else ()
+        for name in (name for name in missing if len(tests[name]) <= LARGEST_TEST):
             if sum(map(len, new.values())) < TEST_BYTES and self._size < ALL_TEST_BYTES:
                 new[name] = tests[name]
                 self._size += len(tests[name])
