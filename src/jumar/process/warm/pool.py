@@ -5,6 +5,8 @@ What is decided here is about time alone: a process that is forked and one that 
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +18,7 @@ from jumar.child.sandbox import bubble
 from jumar.ports import Invocation
 from jumar.process.launch import Confinement, Role, scrub, wrap_invocation
 from jumar.process.limits import compute_default_ceiling
-from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart, list_room_names, read_stamp
+from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart, read_stamp
 from jumar.sandbox.request import Wrapped
 
 PROGRAMS: Mapping[str, bool] = {
@@ -207,6 +209,15 @@ class WarmPool:
 def _paths(invocation: Invocation) -> Sequence[str]:
     paths = invocation.config.get("paths", ())
     return [path for path in paths if type(path) is str] if isinstance(paths, list | tuple) else ()
+
+
+def list_room_names(room: Path, paths: Sequence[str]) -> set[str]:
+    """Return the top-level modules that the files of *room* define, in any folder that may be on its path."""
+    names: set[str] = set()
+    for folder in {"", "src", *paths}:
+        with contextlib.suppress(OSError):
+            names.update(name.partition(".")[0] for name in os.listdir(room / folder))  # noqa: PTH208
+    return names
 
 
 def _expect(confinement: Confinement, wrapped: Wrapped) -> Expected:

@@ -240,9 +240,9 @@ class Zygote:
     def rewrite(self, tests: Mapping[str, bytes]) -> None:
         """Have some of the test files (hash -> source) rewritten that it has not got yet, ahead of the next fork."""
         new: dict[str, bytes] = {}
-        missing = tests.keys() - self.rewritten if self._plugins and not self._dead else ()
-        for name in (name for name in missing if len(tests[name]) <= LARGEST_TEST):
-            if sum(map(len, new.values())) < TEST_BYTES and self._size < ALL_TEST_BYTES:
+        for name in tests.keys() - self.rewritten if self._plugins and not self._dead else ():
+            fits = len(tests[name]) <= LARGEST_TEST and self._size < ALL_TEST_BYTES
+            if fits and sum(map(len, new.values())) < TEST_BYTES:
                 new[name] = tests[name]
                 self._size += len(tests[name])
         if not new:
@@ -290,12 +290,3 @@ def _read_times(file: str) -> Any:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size
-
-
-def list_room_names(room: Path, paths: Sequence[str]) -> set[str]:
-    """Return the top-level modules that the files of *room* define, in any folder that may be on its path."""
-    names: set[str] = set()
-    for folder in {"", "src", *paths}:
-        with contextlib.suppress(OSError):
-            names.update(name.partition(".")[0] for name in os.listdir(room / folder))  # noqa: PTH208
-    return names
