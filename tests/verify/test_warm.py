@@ -446,6 +446,24 @@ def test_installed_modules_are_learned_and_a_tree_that_hides_one_is_not_forked(t
 
 
 @pytest.mark.slow
+def test_a_module_that_is_imported_after_the_environment_was_changed_is_imported_anew(
+    tmp_path: Path, pool: WarmPool
+) -> None:
+    """It may read there how it is to work, as `setuptools` does whether to tell more."""
+    told = "import os\nos.environ['DISTUTILS_DEBUG'] = 'yes'\nfrom setuptools._distutils.debug import DEBUG\n"
+    test = "import app\n\n\ndef test_told():\n    assert app.DEBUG == 'yes'\n"
+    files = {"app.py": "import packaging.licenses\n" + told, "test_app.py": test}
+    court, starts = collected(tmp_path, files), WarmStarts(pool)
+
+    assert [judge(court, files, starts).verdict.green for _ in range(3)] == [True, True, True]
+
+    assert starts.counts == {WARM: 3}
+    learned = {name for family in pool.families for name in family.modules}
+    assert "packaging.licenses" in learned
+    assert not [name for name in learned if name.startswith("setuptools")]
+
+
+@pytest.mark.slow
 def test_the_process_of_the_code_under_test_begins_with_what_its_untouched_files_import(
     tmp_path: Path, pool: WarmPool
 ) -> None:

@@ -74,7 +74,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
     gc.enable()
     sys.argv[:] = ["pytest", *args]
     send(["hello", describe_versions(pytest.__version__, room)])
-    status, before = 3, set(sys.modules)
+    status, imports = 3, ImportWatch() if config.get("learn") else None
     try:
         status = int(pytest.main(args, plugins=plugins))
     except BaseException as error:  # noqa: BLE001  # whatever the code under test let fly, it is a record
@@ -82,8 +82,8 @@ def main(joined: Callable[..., object] | None = None) -> None:
     flush_output()
     for plugin in plugins:
         getattr(plugin, "close", int)()
-    if config.get("learn"):
-        send(["imported", list_installed(before)])
+    if imports:
+        send(["imported", imports.list_installed()])
     send(["end", status])
     # Not sys.exit: what was left in atexit must not have the last word.
     os._exit(status)
@@ -96,16 +96,38 @@ def flush_output() -> None:
             stream.flush()
 
 
-def list_installed(before: set[str]) -> list[str]:
-    """Return the modules that were imported since *before* as they are installed; those that pytest rewrote are not."""
-    found = []
-    for name in set(sys.modules) - before:
-        with contextlib.suppress(Exception):
-            spec = vars(sys.modules[name])["__spec__"]
-            installed = not {"site-packages", "dist-packages"}.isdisjoint(Path(spec.origin).parts)
-            if installed and type(spec.loader).__module__.startswith(("importlib.", "_frozen")):
-                found.append(name)
-    return found
+class ImportWatch:
+    """Notes which installed modules are imported from here on, as long as the environment is as it was.
+
+    A module may read the environment when it is imported. What the code of a room has set there before, a process that
+    imports the module ahead of it does not have.
+    """
+
+    def __init__(self) -> None:
+        self._before = set(sys.modules)
+        self._found: list[str] | None = None
+        sys.addaudithook(self._see)
+
+    def list_installed(self) -> list[str]:
+        """Return the modules as they are installed; those that pytest rewrote are not."""
+        return self._read() if self._found is None else self._found
+
+    def _see(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event not in ("os.putenv", "os.unsetenv") or self._found is not None:
+            return
+        if not os.fsencode(arguments[0]).startswith(b"PYTEST"):  # pytest says which test runs
+            self._found = self._read()
+
+    def _read(self) -> list[str]:
+        found = []
+        for name in set(sys.modules) - self._before:
+            with contextlib.suppress(Exception):
+                spec = vars(sys.modules[name])["__spec__"]
+                installed = not {"site-packages", "dist-packages"}.isdisjoint(Path(spec.origin).parts)
+                whole = not getattr(spec, "_initializing", False)  # else it may be what sets the environment
+                if installed and whole and type(spec.loader).__module__.startswith(("importlib.", "_frozen")):
+                    found.append(name)
+        return found
 
 
 def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
