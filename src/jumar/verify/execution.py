@@ -215,11 +215,10 @@ class TreeRunner:
             self.experience.imports = find_imports(self.store, self.base, self.sources)
         return sorted(self.experience.imports & self.warm.installed)
 
-    async def _read_test_files(self) -> Mapping[str, bytes]:
+    def _read_test_files(self) -> Mapping[str, bytes]:
         known = self.experience
         if known.test_files is None:
-            tree = known.tests or self.base
-            known.test_files = await to_thread.run_sync(read_test_files, self.store, tree, self.runner, self.suite)
+            known.test_files = read_test_files(self.store, known.tests or self.base, self.runner, self.suite)
         return known.test_files
 
     async def map_ids(self, room: Path, ids: Sequence[str]) -> IdMapping:
@@ -250,8 +249,8 @@ class TreeRunner:
             BadInput: if the runner cannot work here.
         """
         invocation = await self.prepare(invocation, room)
-        if self.warm is not None and role is not Role.CONFIRMING:
-            self.warm.tests = await self._read_test_files()
+        if self.warm is not None:
+            self.warm.read_tests = self._read_test_files
         confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
         return await read_records(invocation, replace(confinement, role=role))
 

@@ -7,6 +7,7 @@ of before. Here the whole source is the key. Only files of the untouched tree ar
 from __future__ import annotations
 
 import _imp
+import contextlib
 import importlib
 import os
 import warnings
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from types import CodeType
 
 PLACE = "_rewrite_test"
@@ -36,19 +36,16 @@ def install() -> None:
         setattr(module, PLACE, rewrite_test)
 
 
-def prepare(sources: Iterable[bytes]) -> None:
-    """Rewrite test files. One that pytest or the compiler warns of, or cannot rewrite, is left to the forks."""
-    for source in sources if _usual else ():
-        file = os.memfd_create("test")  # a temporary folder is one that later processes would keep
-        try:
-            os.write(file, source)
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                _codes[source] = _usual[0](Path(f"/proc/self/fd/{file}"), None)
-        except Exception:  # noqa: BLE001, S112  whatever is wrong with it is told where it is imported
-            continue
-        finally:
-            os.close(file)
+def prepare(source: bytes) -> None:
+    """Rewrite a test file. One that pytest or the compiler warns of, or cannot rewrite, is left to the forks."""
+    if not _usual:
+        return
+    file = os.memfd_create("test")  # a temporary folder is one that later processes would keep
+    # Whatever is wrong with it is told where it is imported.
+    with os.fdopen(file, "wb", buffering=0) as stream, contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stream.write(source)
+        _codes[source] = _usual[0](Path(f"/proc/self/fd/{file}"), None)
 
 
 def rewrite_test(path: Path, config: Any) -> tuple[object, CodeType]:

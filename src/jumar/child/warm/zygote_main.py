@@ -11,6 +11,7 @@ import gc
 import json
 import marshal
 import os
+import select
 import shutil
 import signal
 import socket
@@ -66,10 +67,19 @@ def _collect(*_: object) -> None:
 def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> None:
     """Hand each request to a spare process, and make the next one while it works.
 
-    One that was not expected gets a process of its own, and the spare is kept for what is.
+    One that was not expected gets a process of its own, and the spare is kept for what is. Between requests, test files
+    are rewritten: one that comes meanwhile waits for one file at most.
     """
-    spare = Spare(control, zygote, expected)
+    spare, tests = Spare(control, zygote, expected), list[bytes]()
     while True:
+        if tests and not select.select([control], [], [], 0)[0]:
+            rewritten_tests.prepare(tests.pop())
+            if not tests:
+                gc.collect()
+                gc.freeze()
+                spare.end()
+                spare = Spare(control, zygote, spare.expected)
+            continue
         request, fds = receive(control)
         if not request:
             os._exit(0)
@@ -83,18 +93,11 @@ def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> 
             control.sendmsg([b"%d\n" % one.pid], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
             one.close()
         if "tests" in request:
-            _rewrite(fds[0])
-        if "tests" in request or spare.expected != request["next"]:
+            with os.fdopen(fds[0], "rb") as stream:
+                tests += marshal.loads(stream.read())  # noqa: S302  from jumar
+        if spare.expected != request.get("next", spare.expected):
             spare.close()
             spare = Spare(control, zygote, request["next"])
-
-
-def _rewrite(fd: int) -> None:
-    """Rewrite the test files that lie in *fd*, for all that is forked from now on."""
-    with os.fdopen(fd, "rb") as stream:
-        rewritten_tests.prepare(marshal.loads(stream.read()))  # noqa: S302  from jumar
-    gc.collect()
-    gc.freeze()
 
 
 class Spare:
@@ -123,3 +126,9 @@ class Spare:
         if self.handle >= 0:
             os.close(self.handle)
             self.handle = -1
+
+    def end(self) -> None:
+        """Let it go, and wait for its end: it kills all that has its mark then, which the next one has too."""
+        self.socket.close()
+        select.select([self.handle], [], [])
+        self.close()

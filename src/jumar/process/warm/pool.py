@@ -149,13 +149,8 @@ class WarmPool:
             zygote = family.start(another=another)
         await zygote.settle()
 
-    def find(
-        self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped, tests: Mapping[str, bytes]
-    ) -> tuple[Zygote, Expected] | str:
-        """Return the zygote for *invocation* and what is asked of it, or why the process has to be started.
-
-        It gets the test files *tests* ready first (hash -> source).
-        """
+    def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> tuple[Zygote, Expected] | str:
+        """Return the zygote for *invocation* and what is asked of it, or why the process has to be started."""
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return family
@@ -168,7 +163,6 @@ class WarmPool:
         shadow = f"the tree has a module of its own called {min(hidden)}" if hidden else ""
         if reason := zygote.report.refused or shadow or _look_at_sandbox(invocation, wrapped):
             return reason
-        zygote.rewrite(tests)
         family.expected = zygote.claim(_expect(confinement, wrapped))
         return zygote, family.expected
 

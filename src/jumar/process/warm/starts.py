@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from jumar.ports import Invocation
@@ -44,8 +44,8 @@ class WarmStarts:
         """Reason -> how many processes were started for it and not forked; `WARM` -> how many were forked."""
         self.installed: set[str] = set()
         """Installed modules that the untouched tree and its tests imported."""
-        self.tests: Mapping[str, bytes] = {}
-        """Test files of the untouched tree, by their hashes: they are rewritten once, for first runs."""
+        self.read_tests: Callable[[], Mapping[str, bytes]] = dict
+        """Returns the test files of the untouched tree, by their hashes: they are rewritten once, for first runs."""
         self.off = ""
         """Reason that nothing is forked any more; empty: it is."""
         self._pool = pool or get_pool()
@@ -76,13 +76,13 @@ class WarmStarts:
 
     def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> Fork | None:
         """Return what forks *invocation*; None: it is started, and the reason is counted."""
-        # Of confirmations, a test that was falsified would come later than one that was not.
-        tests = {} if confinement.role is Role.CONFIRMING else self.tests
-        found = self.off or self._pool.find(invocation, confinement, wrapped, tests)
+        found = self.off or self._pool.find(invocation, confinement, wrapped)
         if isinstance(found, str):
             self.counts[found] += 1
             return None
-        return _Request(*found, self.counts)
+        # In a confirmation, a test that was falsified would come later than one that was not.
+        confirms = confinement.role is Role.CONFIRMING
+        return _Request(*found, self.counts, dict if confirms else self.read_tests)
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
         """Hear what a process imported, or is going to."""
@@ -98,8 +98,10 @@ class WarmStarts:
 class _Request:
     """A request that a zygote is asked; see `jumar.process.launch.Fork`."""
 
-    def __init__(self, zygote: Zygote, expected: Expected, counts: Counter[str]) -> None:
-        self._zygote, self._expected, self._counts = zygote, expected, counts
+    def __init__(
+        self, zygote: Zygote, expected: Expected, counts: Counter[str], read_tests: Callable[[], Mapping[str, bytes]]
+    ) -> None:
+        self._zygote, self._expected, self._counts, self._read_tests = zygote, expected, counts, read_tests
 
     @property
     def nonce(self) -> str:
@@ -110,4 +112,6 @@ class _Request:
         """Let it carry out *launch*; None: that cannot be, and one is started."""
         forked = self._zygote.fork(self._expected, launch)
         self._counts[WARM if forked else "the zygote was gone"] += 1
+        if forked:
+            self._zygote.rewrite(self._read_tests())  # while that one runs
         return forked

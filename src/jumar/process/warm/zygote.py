@@ -40,11 +40,8 @@ PAD = "x" * 4096
 ARGUMENT = 64
 """Length of the last argument."""
 
-TEST_BYTES = 96 << 10
-"""Size of test files that are rewritten before one fork, each of which waits for that."""
-
-LARGEST_TEST = 192 << 10
-"""A larger test file is left to the forks: no request waits so long for its answer."""
+LARGEST_TEST = 96 << 10
+"""A larger test file is left to the forks: a request may have to wait until one is rewritten."""
 
 ALL_TEST_BYTES = 4 << 20
 """Size of all that a zygote rewrites."""
@@ -234,24 +231,21 @@ class Zygote:
         """Have a process made ready for *wanted*."""
         if not (self._dead or wanted.is_like(self._expected)):
             self._expected = self._other = wanted.renew()
-            with contextlib.suppress(OSError):  # it is gone, which is seen when it is asked
+            with contextlib.suppress(OSError), self._lock:  # it is gone, which is seen when it is asked
                 messages.send(self._control, {"next": msgspec.to_builtins(self._expected)}, ())
 
     def rewrite(self, tests: Mapping[str, bytes]) -> None:
-        """Have some of the test files (hash -> source) rewritten that it has not got yet, ahead of the next fork."""
+        """Have the test files (hash -> source) rewritten that it has not got yet, for all that is forked later."""
         new: dict[str, bytes] = {}
         for name in tests.keys() - self.rewritten if self._plugins and not self._dead else ():
-            fits = len(tests[name]) <= LARGEST_TEST and self._size < ALL_TEST_BYTES
-            if fits and sum(map(len, new.values())) < TEST_BYTES:
+            if len(tests[name]) <= LARGEST_TEST and self._size + len(tests[name]) <= ALL_TEST_BYTES:
                 new[name] = tests[name]
                 self._size += len(tests[name])
-        if not new:
-            return
         self.rewritten.update(new)
-        self._expected = self._other = self._expected.renew()  # the end of the spare ends all that has its mark
-        with contextlib.suppress(OSError), hold(marshal.dumps(list(new.values()))) as content:  # as in `expect`
-            message = {"tests": len(new), "next": msgspec.to_builtins(self._expected)}
-            messages.send(self._control, message, [content.fileno()])
+        if new:
+            # It is gone if that fails, which is seen when it is asked.
+            with contextlib.suppress(OSError), hold(marshal.dumps(list(new.values()))) as content, self._lock:
+                messages.send(self._control, {"tests": len(new)}, [content.fileno()])
 
     def close(self) -> None:
         """End it. What it forked goes on, and ends with its own lifeline."""
