@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.pytest.code_identity import get_address
 from jumar.child.warm import ready_distributions
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def prepare(classes: Sequence[type]) -> None:
 def _remember(holder: Any) -> None:
     tables = [vars(holder)] if isinstance(holder, ModuleType) else [vars(one) for one in holder.__mro__]
     names = [name for name in dir(holder) if not all(is_plain(table[name]) for table in tables if name in table)]
-    _names[id(holder)] = (holder, sum(map(len, tables)), names)
+    _names[get_address(holder)] = (holder, sum(map(len, tables)), names)
 
 
 def list_fixture_names(thing: Any) -> list[str]:
@@ -65,7 +66,7 @@ def list_fixture_names(thing: Any) -> list[str]:
     pytest asks the class of an object for them, never the object.
     """
     holder = thing if isinstance(thing, ModuleType) else type(thing)
-    known, size, names = _names.get(id(holder), (None, 0, []))
+    known, size, names = _names.get(get_address(holder), (None, 0, []))
     if known is not holder:
         return builtins.dir(thing)
     tables = [vars(holder)] if holder is thing else [vars(one) for one in holder.__mro__]
