@@ -399,7 +399,9 @@ class FailingFork:
 
     def fork(self, launch: launch.Launch) -> subprocess.Popen[bytes]:
         script = f"""import os; os.write({launch.status}, b'{{"how": "exit", "code": 70}}')"""
-        return subprocess.Popen([sys.executable, "-I", "-c", script], pass_fds=[launch.status])
+        process = subprocess.Popen([sys.executable, "-I", "-c", script], pass_fds=[launch.status])
+        process.wait()
+        return process
 
 
 class FailingWarmStart:

@@ -91,7 +91,8 @@ class Child:
         self._last = min(self._last, time.monotonic() + WORKING_SECONDS)
         while not self._over:
             await self._wait()
-        await to_thread.run_sync(self._reaper.wait)
+        if not (self._forked and self._status):  # one that has reported is on its way out, and the zygote's to bury
+            await to_thread.run_sync(self._reaper.wait)
         self._pipes.close()
 
     def end(self) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from jumar.child.supervisor import cgroup
@@ -39,12 +40,18 @@ def compute_default_ceiling() -> ResourceLimits:
     )
 
 
+@cache
+def _find_group_folders() -> list[str]:
+    """Return the control groups that this process is in, looked for once: their bounds are read each time."""
+    return cgroup.find_group_folders()
+
+
 def _memory() -> Iterator[int]:
     """Yield every bound on our memory: the machine's, and those of the control groups that we are in."""
     with suppress(OSError, ValueError):
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError):
-        for folder in map(Path, cgroup.find_group_folders()):
+        for folder in map(Path, _find_group_folders()):
             for group in (folder, *folder.parents):
                 for name in cgroup.MEMORY:
                     # An unbounded one says "max", or a number beyond all memory.

@@ -18,7 +18,7 @@ import sys
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from jumar.child.pytest.code_identity import FRAMEWORK, get_module_name, unwrap_function
+from jumar.child.pytest.code_identity import FRAMEWORK, get_address, get_module_name, unwrap_function
 from jumar.child.pytest.loaded_code import GONE, Change, LoadedCode
 
 if TYPE_CHECKING:
@@ -71,12 +71,12 @@ class AskedNames:
         if isinstance(owner, FunctionType):
             return True
         if isinstance(owner, type):
-            return is_special(name) or name in self._names or id(owner) in self._classes
+            return is_special(name) or name in self._names or get_address(owner) in self._classes
         if change.before is GONE:  # what hides a built-in is never for show
             return True
-        if f"__{name}__" in self._loaded.by_owner[id(owner)].before:  # a hook, with what it was beside it
+        if f"__{name}__" in self._loaded.by_owner[get_address(owner)].before:  # a hook, with what it was beside it
             return False
-        return name in self._names or ((id(owner), name) in self._reached and name not in _list_state(owner))
+        return name in self._names or ((get_address(owner), name) in self._reached and name not in _list_state(owner))
 
     def imports(self, module: str) -> bool:
         """Return whether the tests import *module* or what lies in it."""
@@ -86,17 +86,17 @@ class AskedNames:
         """Follow what the tests name into what it uses, within its own package."""
         todo: list[tuple[str, object]] = []
         for name in self._modules.difference(FRAMEWORK):
-            table = self._loaded.by_owner.get(id(sys.modules.get(name)))
+            table = self._loaded.by_owner.get(get_address(sys.modules.get(name)))
             todo += [(name, table.before[one]) for one in self._names.intersection(table.before)] if table else []
         seen: set[int] = set()
         while todo:
             home, value = todo.pop()
-            function, table = unwrap_function(value), self._loaded.by_owner.get(id(value))
-            if id(value) in seen or _get_package(function or value) != home.partition(".")[0]:
+            function, table = unwrap_function(value), self._loaded.by_owner.get(get_address(value))
+            if get_address(value) in seen or _get_package(function or value) != home.partition(".")[0]:
                 continue
-            seen.add(id(value))
+            seen.add(get_address(value))
             if isinstance(value, type) and table:
-                self._classes.add(id(value))
+                self._classes.add(get_address(value))
                 todo += [(home, one) for one in table.before.values()]
             elif function is not None:
                 todo += [(home, one) for one in self._used_by(function)]
@@ -104,14 +104,14 @@ class AskedNames:
     def _used_by(self, function: FunctionType) -> Iterator[object]:
         """Yield the code that *function* finds by name in its module, in another or among the built-ins."""
         home = next((t for t in self._loaded.by_owner.values() if t.live is function.__globals__), None)
-        builtins: Any = self._loaded.by_owner[id(sys.modules["builtins"])]
+        builtins: Any = self._loaded.by_owner[get_address(sys.modules["builtins"])]
         for name in _list_operands(function.__code__, LOADS):
             table = home if home and name in home.before else builtins
             value = table.before.get(name)
-            self._reached.add((id(table.owner), name))
+            self._reached.add((get_address(table.owner), name))
             yield value
-            if isinstance(value, ModuleType) and id(value) in self._loaded.by_owner:
-                self._reached.update((id(value), attribute) for attribute in function.__code__.co_names)
+            if isinstance(value, ModuleType) and get_address(value) in self._loaded.by_owner:
+                self._reached.update((get_address(value), attribute) for attribute in function.__code__.co_names)
 
 
 def is_special(name: str) -> bool:

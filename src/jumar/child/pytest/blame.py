@@ -49,6 +49,8 @@ class BlameFinder:
         self._room = os.path.realpath(room) + os.sep
         self._tests: list[str] = []
         self._known: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
+        """Folder -> where it really lies."""
 
     def knows(self, path: str) -> None:
         """Take *path*, relative to the room, for a file of tests, whatever its name."""
@@ -125,7 +127,12 @@ class BlameFinder:
     def _looked_up(self, path: str) -> str:
         if not os.path.isabs(path):  # noqa: PTH117  names such as <string> and frozen stand here too
             return ""
-        real = os.path.realpath(path)
+        folder, name = os.path.split(path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        real = os.path.join(self._folders[folder], name)  # noqa: PTH118  some hundred files at each start
+        if name in ("", os.curdir, os.pardir) or os.path.islink(real):  # noqa: PTH114  as above
+            real = os.path.realpath(real)
         inside = real.startswith(self._room) and "site-packages" not in Path(real[len(self._room) :]).parts
         return real[len(self._room) :] if inside else ""
 

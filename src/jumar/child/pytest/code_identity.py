@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jumar.child.start import FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 # Of our own, whatever becomes of the others.
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names
@@ -33,6 +33,12 @@ PARTS = (
 
 FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest")
 """Packages that decide what became of a test."""
+
+get_address: Callable[[object], int] = vars(object)["__hash__"]
+"""A number of an object that no other one has at the same time, whatever its class says of its hash.
+
+In place of `id`, which raises an audit event: where a hook listens, each call costs ten times as much.
+"""
 
 _CLASS_NAMES = vars(type)["__dict__"].__get__
 _BASES = vars(type)["__bases__"].__get__

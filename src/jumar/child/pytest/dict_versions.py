@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -19,6 +20,8 @@ except ImportError:  # an interpreter without it
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_READ = attrgetter("value")
 
 OFFSET = 3 * 8
 """Bytes before the number: the reference count, the type and the number of entries."""
@@ -44,7 +47,7 @@ class DictVersions:
 
     def read(self) -> list[int] | None:
         """Return the versions, which are the same as long as nothing is written; None where there are none."""
-        return [number.value for number in self._numbers] if HAVE else None
+        return list(map(_READ, self._numbers)) if HAVE else None
 
 
 def _has_versions() -> bool:

@@ -16,7 +16,7 @@ from operator import attrgetter, is_, is_not, ne
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jumar.child.pytest.code_identity import get_module_name, is_code, unwrap_function
+from jumar.child.pytest.code_identity import get_address, get_module_name, is_code, unwrap_function
 from jumar.child.pytest.dict_versions import DictVersions
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class LoadedCode:
     def go_on(self, inside: Callable[[str], bool]) -> LoadedCode:
         """Take what was loaded since the zygote took this; from now on *inside* says what lies in the room."""
         self._inside = inside
-        if any(id(one) not in self.by_owner for one in _list_modules()):
+        if any(get_address(one) not in self.by_owner for one in _list_modules()):
             self.take_modules(lambda _: True)
         return self
 
@@ -90,9 +90,9 @@ class LoadedCode:
         """Take everything as it is now, and what was loaded since; return what had changed."""
         changes = list(self.find_changes())
         for change in changes:
-            self._earlier[id(change.owner), change.name] = change.before
-            if table := self.by_owner.get(id(change.owner)):
-                self.by_owner[id(change.owner)] = table._replace(before=table.live.copy())  # type: ignore[attr-defined]
+            self._earlier[get_address(change.owner), change.name] = change.before
+            if table := self.by_owner.get(get_address(change.owner)):
+                self.by_owner[get_address(change.owner)] = table._replace(before=table.live.copy())  # type: ignore[attr-defined]
         self._set_parts.clear()
         if changes:
             self._contents = list(map(_get_content, self._cells))
@@ -101,11 +101,11 @@ class LoadedCode:
 
     def take_modules(self, wanted: Callable[[str], bool]) -> None:
         """Take modules that were loaded since, with their classes, if their file, or an empty name, is *wanted*."""
-        new = [one for one in _list_modules() if id(one) not in self.by_owner]
+        new = [one for one in _list_modules() if get_address(one) not in self.by_owner]
         modules = [one for one in new if wanted(find_file(one))]
-        fresh, owners, classes = set(map(id, modules)), self.by_owner, _list_classes()
+        fresh, owners, classes = set(map(get_address, modules)), self.by_owner, _list_classes()
         others = [one for key, one in classes.items() if key not in owners]
-        homes = [(one, id(sys.modules.get(get_module_name(one)))) for one in others]
+        homes = [(one, get_address(sys.modules.get(get_module_name(one)))) for one in others]
         self._add([*modules, *(one for one, home in homes if home in owners or home in fresh)])
 
     def _add(self, owners: Iterable[Any]) -> None:
@@ -113,7 +113,7 @@ class LoadedCode:
         functions = _list_functions(tables)
         self._take([(one, one.__kwdefaults__) for one in functions if one.__kwdefaults__])
         if self._set_parts:  # what was set before it is known is how it came
-            known = set(map(id, self._functions))
+            known = set(map(get_address, self._functions))
             for key in [key for key in self._set_parts if key[0] not in known]:
                 del self._set_parts[key]
         held = [(one, cell) for one in functions for cell in one.__closure__ or () if is_code(_get_content(cell))]
@@ -126,9 +126,9 @@ class LoadedCode:
         """Take the tables of some owners."""
         versions = self._versions.add([live for _, live in owned])  # before the copies: what is written later is seen
         tables = [Table(one, live, live.copy()) for one, live in owned]
-        self._keys += [id(one) for one, _ in owned]
+        self._keys += [get_address(one) for one, _ in owned]
         self._seen += versions or [None] * len(tables)
-        self.by_owner.update((id(table.owner), table) for table in tables)
+        self.by_owner.update((get_address(table.owner), table) for table in tables)
         return tables
 
     def find_changes(self) -> Iterator[Change]:
@@ -137,10 +137,10 @@ class LoadedCode:
         for n in list(compress(count(), map(ne, versions, self._seen))) if versions else range(len(self._keys)):
             changes = self._compare(self._keys[n])
             self._seen[n] = None if changes or not versions else versions[n]
-            yield from (c for c in changes if self._earlier.get((id(c.owner), c.name), c) is not c.now)
-        known = set(map(id, self._functions)) if self._set_parts else ()
+            yield from (c for c in changes if self._earlier.get((get_address(c.owner), c.name), c) is not c.now)
+        known = set(map(get_address, self._functions)) if self._set_parts else ()
         for function, name, old in list(self._set_parts.values()):
-            if id(function) in known and _PARTS_OF_FUNCTION[name](function) is not old:
+            if get_address(function) in known and _PARTS_OF_FUNCTION[name](function) is not old:
                 yield Change(function, "its inside", old, function)
         contents = list(map(_get_content, self._cells))
         for n in compress(count(), map(is_not, contents, self._contents)):
@@ -193,8 +193,8 @@ def watch_functions() -> dict[tuple[int, str], tuple[FunctionType, str, object]]
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "object.__setattr__" or event == "object.__delattr__":  # noqa: PLR1714  asked with every event
             function, name = arguments[:2]
-            if type(function) is FunctionType and name in parts and (id(function), name) not in found:
-                found[id(function), name] = (function, name, parts[name](function))
+            if type(function) is FunctionType and name in parts and (get_address(function), name) not in found:
+                found[get_address(function), name] = (function, name, parts[name](function))
 
     sys.addaudithook(hook)
     return found
@@ -244,11 +244,11 @@ def _list_modules() -> list[ModuleType]:
 def _list_classes() -> dict[int, type]:
     """Return all classes by their identity: a metaclass may say what it likes of equality."""
     seen: dict[int, type] = {}
-    level: dict[int, Any] = {id(object): object}
+    level: dict[int, Any] = {get_address(object): object}
     while level:
         seen.update(level)
         heirs = list(chain.from_iterable(map(_SUBCLASSES, level.values())))
-        level = {key: heir for key, heir in zip(map(id, heirs), heirs) if key not in seen}
+        level = {key: heir for key, heir in zip(map(get_address, heirs), heirs) if key not in seen}
     return seen
 
 
@@ -256,13 +256,13 @@ def _list_functions(tables: Iterable[Table]) -> list[FunctionType]:
     """Return the Python functions in *tables*, and those that they hold."""
     every = [value for _, _, names in tables for value in names.values()]
     values = list(compress(every, map(HOLDERS.__contains__, map(type, every))))
-    found: dict[int, FunctionType] = {id(value): value for value in values if type(value) is FunctionType}
+    found: dict[int, FunctionType] = {get_address(value): value for value in values if type(value) is FunctionType}
     held: list[object] = [value for value in values if type(value) is not FunctionType]
     more = list(found.values())
     while more or held:
         held += [_get_content(cell) for one in more for cell in one.__closure__ or ()]
         below = [function for function in map(unwrap_function, held) if function is not None]
-        new = {id(function): function for function in below if id(function) not in found}
+        new = {get_address(function): function for function in below if get_address(function) not in found}
         found.update(new)
         more, held = list(new.values()), []
     return list(found.values())

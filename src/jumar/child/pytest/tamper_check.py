@@ -70,10 +70,16 @@ class TamperCheck:
         self._arm()
 
     def _arm(self) -> None:
-        self._modules = {name: one for name, one in sys.modules.items() if id(one) in self._code.by_owner}
+        self._modules = {
+            name: one for name, one in sys.modules.items() if identity.get_address(one) in self._code.by_owner
+        }
         self._asking: AskedNames | None = None
         deciding = [self._modules.get(name) or self._get_class(name) for name in DECIDING]
-        self._deciding = [self._code.by_owner[id(one)] for one in deciding if id(one) in self._code.by_owner]
+        self._deciding = [
+            self._code.by_owner[identity.get_address(one)]
+            for one in deciding
+            if identity.get_address(one) in self._code.by_owner
+        ]
 
     def _look_at_deciding(self, *, lenient: bool = False) -> None:
         for table in self._deciding:

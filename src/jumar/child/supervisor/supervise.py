@@ -260,6 +260,7 @@ def supervise(order_fd: int, status_fd: int, means: Supervision) -> None:
         os.set_inheritable(fd, False)  # noqa: FBT003  # its only argument
     with contextlib.suppress(OSError):
         os.write(status_fd, encode_status(run_order(order, means)))
+        os.close(status_fd)  # jumar goes on at once; to take the memory of a fork away takes the kernel a while
     os._exit(0)
 
 

@@ -10,10 +10,13 @@ import builtins
 import importlib
 import inspect
 import sys
+from itertools import chain
+from operator import is_
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.pytest.code_identity import get_address
 from jumar.child.warm import ready_distributions
 
 if TYPE_CHECKING:
@@ -27,8 +30,8 @@ MARKS = ("__wrapped__", "_pytestfixturefunction")
 """Attributes of a function that may be, or hide, a fixture."""
 
 _ready: list[Any] = []
-_names: dict[int, tuple[object, int, list[str]]] = {}
-"""Identity of a module or a class -> it, how many names it had, and those among them that may be fixtures."""
+_names: dict[int, tuple[object, list[object], list[str]]] = {}
+"""Address of a module or a class -> it, all that it and its bases held, and the names that may be fixtures."""
 
 
 def prepare(classes: Sequence[type]) -> None:
@@ -43,20 +46,31 @@ def prepare(classes: Sequence[type]) -> None:
     config = module.get_config()
     _ready[:] = [config]
     importlib.import_module("_pytest.fixtures").dir = list_fixture_names  # type: ignore[attr-defined]
-    for plugin in (*config.pluginmanager.get_plugins(), *list(sys.modules.values())):
-        if isinstance(plugin, ModuleType) and plugin.__name__.startswith("_pytest."):
-            _remember(plugin)
-            for kind in list(vars(plugin).values()):
-                if type(kind) is type and kind.__module__ == plugin.__name__:
+    for module in list(sys.modules.values()):
+        if isinstance(module, ModuleType) and _may_be_plugin(module):
+            _remember(module)
+            for kind in list(vars(module).values()):
+                if isinstance(kind, type) and kind.__module__ == module.__name__:
                     _remember(kind)
     for kind in classes:
         _remember(kind)
 
 
+def _may_be_plugin(module: ModuleType) -> bool:
+    return module.__name__.startswith("_pytest.") or any(name.startswith("pytest_") for name in vars(module))
+
+
 def _remember(holder: Any) -> None:
-    tables = [vars(holder)] if isinstance(holder, ModuleType) else [vars(one) for one in holder.__mro__]
+    if vars(type(holder)).get("__dir__", type.__dir__) not in (type.__dir__, ModuleType.__dir__):
+        return  # what it shows is its own affair
+    tables = _list_tables(holder)
+    held = list(chain.from_iterable(table.values() for table in tables))
     names = [name for name in dir(holder) if not all(is_plain(table[name]) for table in tables if name in table)]
-    _names[id(holder)] = (holder, sum(map(len, tables)), names)
+    _names[get_address(holder)] = (holder, held, names)
+
+
+def _list_tables(holder: Any) -> list[Any]:
+    return [vars(holder)] if isinstance(holder, ModuleType) else [vars(one) for one in holder.__mro__]
 
 
 def list_fixture_names(thing: Any) -> list[str]:
@@ -65,11 +79,13 @@ def list_fixture_names(thing: Any) -> list[str]:
     pytest asks the class of an object for them, never the object.
     """
     holder = thing if isinstance(thing, ModuleType) else type(thing)
-    known, size, names = _names.get(id(holder), (None, 0, []))
+    known, held, names = _names.get(get_address(holder), (None, [], []))
     if known is not holder:
         return builtins.dir(thing)
-    tables = [vars(holder)] if holder is thing else [vars(one) for one in holder.__mro__]
-    return names if sum(map(len, tables)) == size else builtins.dir(thing)
+    tables = _list_tables(holder)
+    same = sum(map(len, tables)) == len(held)
+    same = same and all(map(is_, held, chain.from_iterable(table.values() for table in tables)))
+    return names if same else builtins.dir(thing)
 
 
 def is_plain(value: Any) -> bool:

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,18 +100,18 @@ class ForkedSupervisor:
 
     def __init__(self, pid: int, handle: int) -> None:
         self.pid, self._handle = pid, handle
+        self._close = weakref.finalize(self, os.close, handle)
 
     def wait(self) -> object:
         """Wait until it is gone."""
-        if self._handle >= 0:
+        if self._close.alive:
             select.select([self._handle], [], [])
-            os.close(self._handle)
-            self._handle = -1
+            self._close()
         return None
 
     def kill(self) -> None:
         """Kill it; one that is gone already is no fault."""
-        if self._handle >= 0:
+        if self._close.alive:
             with contextlib.suppress(OSError):
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
