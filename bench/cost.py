@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import anyio
 
-from frame import Figure, median_of, ratio_of
+from frame import Figure, count_rounds, median_of, ratio_of
 from jumar.core.state.settings import Suite
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
@@ -152,7 +152,7 @@ async def measured(subject: Subject, rounds: int) -> dict[str, list[Taken]]:
     """All rounds of each way, in turns."""
     ways = subject.ways()
     taken: dict[str, list[Taken]] = {name: [] for name in ways}
-    for turn in range(rounds + 1):
+    for turn in count_rounds(rounds, 1):
         for name, way in ways.items():
             took = await timed(way)
             if turn:  # the first round warms the caches of the disk, and teaches the acceptance the suite

@@ -13,11 +13,18 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from statistics import median, quantiles
 
 import msgspec
+
+FEWEST = 3
+"""Rounds of a measurement, at least."""
+
+patience = {"seconds": inf}
+"""A measurement that has taken longer ends after the fewest rounds."""
 
 Way = Callable[[], object]
 """Something to be measured: by its wall time, or by the float that it returns."""
@@ -47,7 +54,7 @@ def interleave(ways: Mapping[str, Way], rounds: int, warm: int = 1) -> dict[str,
     Name -> seconds of each round, or what the way returned.
     """
     taken: dict[str, list[float]] = {name: [] for name in ways}
-    for turn in range(warm + rounds):
+    for turn in count_rounds(rounds, warm):
         for name, way in ways.items():
             began = time.perf_counter()
             found = way()
@@ -55,6 +62,15 @@ def interleave(ways: Mapping[str, Way], rounds: int, warm: int = 1) -> dict[str,
             if turn >= warm:
                 taken[name].append(found if isinstance(found, float) else seconds)
     return taken
+
+
+def count_rounds(rounds: int, warm: int) -> Iterator[int]:
+    """Count so many *rounds* after the *warm* ones, or fewer where they take longer than there is patience for."""
+    began = time.perf_counter()
+    for turn in range(warm + rounds):
+        if turn >= warm + FEWEST and time.perf_counter() - began > patience["seconds"]:
+            return
+        yield turn
 
 
 def command(argv: Sequence[str], env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Way:

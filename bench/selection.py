@@ -123,11 +123,11 @@ def measure_library(name: str, subject: Subject, rounds: int) -> Iterator[Figure
             "all": partial(anyio.run, subject.judge_all, tree),
             "part": partial(anyio.run, subject.judge_part, tree, first),
         }
-        for way, seconds in interleave(ways, max(1, rounds // len(edits))).items():
+        for way, seconds in interleave(ways, max(1, rounds // len(edits)), warm=0).items():
             every[way] += seconds
     yield median_of(f"{name}: all, started", every["all"], "s")
     yield median_of(f"{name}: a part, forked", every["part"], "s")
     yield ratio_of(f"{name}: all and started against a part and forked", every["all"], every["part"], better="more")
     ways = {"plain": partial(anyio.run, subject.judge_all, subject.base), "map": partial(anyio.run, subject.record)}
-    taken = interleave(ways, max(1, rounds // EDITS))
+    taken = interleave(ways, max(1, rounds // EDITS), warm=0)
     yield ratio_of(f"{name}: with a map of lines against without", taken["map"], taken["plain"])

@@ -21,7 +21,7 @@ from pathlib import Path
 import anyio
 
 from cost import Subject, tiny
-from frame import Figure, median_of, ratio_of
+from frame import Figure, count_rounds, median_of, ratio_of
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
 from jumar.process.warm.pool import WarmPool
@@ -88,7 +88,7 @@ class Measured:
 
     async def measure(self, rounds: int) -> None:
         """Take turns; the first two rounds are for caches, and for the zygotes to learn what is imported."""
-        for turn in range(rounds + 2):
+        for turn in count_rounds(rounds, 2):
             for name, way in self.ways().items():
                 started = time.perf_counter()
                 await way()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import anyio
 
-from frame import Figure, Skipped, median_of, ratio_of
+from frame import Figure, Skipped, count_rounds, median_of, ratio_of
 from jumar.core.state.settings import Suite
 from jumar.ports import Sandbox
 from jumar.runners.vitest import VitestRunner
@@ -125,7 +125,7 @@ async def measure_ways(subject: Subject, rounds: int) -> dict[str, list[float]]:
     """Seconds of each way, in turns."""
     took: dict[str, list[float]] = {FRESH: [], KEPT: [], AT_ONCE: []}
     await subject.prepare()
-    for _ in range(rounds):
+    for _ in count_rounds(rounds, 0):
         await anyio.sleep(PAUSE)
         took[FRESH].append(await subject.judge(subject.fresh))
         await anyio.sleep(PAUSE)

@@ -384,6 +384,20 @@ def test_the_first_processes_of_a_kind_are_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_folders_of_a_project_make_no_zygote_of_its_own(tmp_path: Path, pool: WarmPool) -> None:
+    """The one that has got ready for another project serves one whose PYTHONPATH is its own."""
+    seen = "import os\nfrom kept import NAME\ndef test_it(): assert NAME == os.environ['PYTHONPATH'] == 'FOLDER'\n"
+    starts = WarmStarts(pool)
+
+    for folder in ("lib", "other"):
+        files = {f"{folder}/kept.py": f"NAME = {folder!r}\n", "test_it.py": seen.replace("FOLDER", folder)}
+        court = collected(tmp_path / folder, files, msgspec.structs.replace(QUICK, env={"PYTHONPATH": folder}))
+        assert judge(court, files, starts).verdict.green_ids == {"test_it.py::test_it"}
+
+    assert (starts.counts, len(pool.families)) == ({WARM: 2}, 1)
+
+
+@pytest.mark.slow
 def test_runs_that_wait_for_the_same_zygote_are_all_served(tmp_path: Path, pool: WarmPool) -> None:
     court, starts, done = collected(tmp_path, GOOD), WarmStarts(pool), list[Verification]()
     court.verifier.warm = starts

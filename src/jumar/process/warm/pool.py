@@ -51,8 +51,8 @@ FAILURES = 2
 KEPT = 8
 """Most zygotes that are kept at a time; the one that was used the longest time ago goes."""
 
-ROOMLY = ("HOME", "TMPDIR")
-"""Variables that differ from room to room."""
+ROOMLY = ("HOME", "TMPDIR", "PYTHONPATH")
+"""Variables that differ from room to room, or name what lies in one: an isolated interpreter reads no PYTHONPATH."""
 
 
 @dataclass(slots=True, eq=False)
