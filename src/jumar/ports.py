@@ -77,10 +77,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     probe: tuple[str, ...] = ()
     """A quick command that succeeds where a sandbox shows the toolchain; empty: there is none."""
     prepare: tuple[str, ...] = ()
-    library: tuple[str, ...] = ()
     cache: Path | None = None
-    """A command of the toolchain's own, if it has one, that fills a cache which sandboxed processes only read; parts of
-    the toolchain's library that the project needs, which are given to it; and that cache."""
+    """A command of the toolchain's own, if it has one, that fills a cache which sandboxed processes only read."""
 
 
 class Runner(Protocol):

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from jumar.core.quoting import make_one_line
 from jumar.errors import BadInput
@@ -120,27 +120,20 @@ def is_prepared(around: Surroundings) -> bool:
     """Return whether the toolchain of *around* needs nothing built before sandboxed processes use it."""
     if not around.prepare or around.cache is None:
         return True
-    there = _read_prepared(around)
-    return there is not None and there.issuperset(around.library)
-
-
-def _read_prepared(around: Surroundings) -> set[str] | None:
-    """Return the parts of the library that the toolchain has built into its cache a short while ago; None: nothing."""
     try:
-        mark = cast("Path", around.cache) / PREPARED
+        mark = around.cache / PREPARED
         fresh = 0 <= time.time() - mark.lstat().st_mtime < PREPARED_SECONDS
-        program, *parts = mark.read_text("utf-8").splitlines()
-        there = fresh and program == around.prepare[0] and any(p.is_dir() for p in mark.parent.iterdir())
+        return (
+            fresh and mark.read_text("utf-8") == around.prepare[0] and any(p.is_dir() for p in around.cache.iterdir())
+        )
     except (OSError, ValueError):
-        return None
-    return {*parts} if there else None
+        return False
 
 
 def prepare_cache(around: Surroundings) -> None:
-    """Fill the cache of the toolchain of *around* with what is not there; whoever comes meanwhile waits.
+    """Fill the cache of the toolchain of *around*, at most once a day on a machine; whoever comes meanwhile waits.
 
-    Each part of the library is built at most once a day on a machine. Only the toolchain's own code is, outside of any
-    task, so the cache holds nothing of a candidate's. A cache
+    Only the toolchain's own code is built, outside of any task, so the cache holds nothing of a candidate's. A cache
     that cannot be written is left alone: builds go on without it, at the price of building the same again each time.
     """
     if is_prepared(around) or around.cache is None:
@@ -152,14 +145,12 @@ def prepare_cache(around: Surroundings) -> None:
             fcntl.flock(file, fcntl.LOCK_EX)
             if is_prepared(around):
                 return
-            before = _read_prepared(around) or set()
-            new = sorted({*around.library} - before)
             file.truncate(0)
             subprocess.run(  # noqa: S603  the toolchain of the person, without a shell
-                [*around.prepare, *new], cwd=folder, env={**around.env, "HOME": folder}, stdin=subprocess.DEVNULL,
+                around.prepare, cwd=folder, env={**around.env, "HOME": folder}, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PREPARE_SECONDS, check=False,
             )  # fmt: skip
-            file.write("\n".join((around.prepare[0], *sorted({*before, *new}))))
+            file.write(around.prepare[0])
 
 
 def explain_unusable(program: Path, question: str, why: str) -> str:

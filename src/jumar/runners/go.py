@@ -13,7 +13,6 @@ from jumar.child import start
 from jumar.child.go import go_main
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended, Report
-from jumar.languages.go_imports import find_library_packages
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.process import records as decode
 from jumar.process import toolchain
@@ -65,9 +64,8 @@ class GoRunner:
         readable = (root, *toolchain.find_outside_links(root), *toolchain.find_compilers(path), *_caches(env))
         go, cache = str(root / "bin" / "go"), Path(env["GOCACHE"]) if "GOCACHE" in env else None
         return Surroundings(
-            env=env, readable=readable, probe=(go, "list", "fmt"), prepare=(go, "build"),
-            library=find_library_packages(origin, root / "src"), cache=cache,
-        )  # fmt: skip
+            env=env, readable=readable, probe=(go, "list", "fmt"), prepare=(go, "build", "std"), cache=cache
+        )
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
         """Return the invocation that lists the tests of all packages that have test files below *room*."""
