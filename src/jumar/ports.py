@@ -26,6 +26,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     config: Mapping[str, object] = {}
     """Handed to the child as JSON on its standard input, which then ends; *env* is added to its environment."""
     env: Mapping[str, str] = {}
+    builds: tuple[str, ...] = ()
+    """Packages of the toolchain's own that it needs built (`Surroundings.prepare`)."""
 
 
 class Sandbox(Protocol):
@@ -78,7 +80,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """A quick command that succeeds where a sandbox shows the toolchain; empty: there is none."""
     prepare: tuple[str, ...] = ()
     cache: Path | None = None
-    """A command of the toolchain's own, if it has one, that fills a cache which sandboxed processes only read."""
+    """A command of the toolchain's own, if it has one, that builds packages into a cache which others only read."""
 
 
 class Runner(Protocol):

@@ -344,6 +344,49 @@ def test_what_go_needs_is_where_the_person_has_it(tmp_path: Path) -> None:
     assert "apt install golang-go" in around.missing or there
 
 
+def test_what_a_tree_needs_of_the_standard_library_is_read_from_its_files(tmp_path: Path) -> None:
+    (tmp_path / "go.mod").write_text(MODULE)
+    (tmp_path / "a.go").write_text(
+        '// Package a.\npackage a\n\nimport "strings"\n\nimport (\n\t_ "net/http"\n\tj "encoding/json"\n\n'
+        '\t"example.com/m/b"\n\t"all"\n\t"-toolexec=x"\n\t"../up"\n)\nvar text = "sort"\n'
+    )
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "b_test.go").write_text("package b\n\nimport (")
+    (tmp_path / "b" / "link.go").symlink_to("/dev/zero")
+    always = {"fmt", "os", "reflect", "testing", "testing/internal/testdeps"}
+
+    needed = RUNNER.collection(SUITE, tmp_path).builds
+
+    assert set(needed) == {*always, "encoding/json", "net/http", "strings"}
+    assert RUNNER.verification(SUITE, tmp_path, ["b/b_test.go::TestIt"]).builds == needed
+    (tmp_path / "b" / "b.go").write_text('package b\n\nimport "example.com/more"\n')
+    assert RUNNER.collection(SUITE, tmp_path).builds == ("std",), "nobody knows what a module from elsewhere imports"
+
+
+def test_a_package_that_a_candidate_imports_anew_is_built_before_it_is_judged(tmp_path: Path) -> None:
+    program = tmp_path / "go" / "bin" / "go"
+    for folder in (program.parent, tmp_path / "go" / "src" / "runtime"):
+        folder.mkdir(parents=True)
+    program.write_text('#!/bin/sh\nmkdir -p "$GOCACHE/00"\necho "$*" >> "$GOCACHE/asked"\n')
+    program.chmod(0o755)
+    cache = tmp_path / "cache"
+    root = {"GOROOT": str(tmp_path / "go"), "GOCACHE": str(cache)}
+    court = court_of(tmp_path, {"PATH": f"{program.parent}:/usr/bin:/bin", **root})
+    files = {"go.mod": MODULE, "a_test.go": f"package a\n\n{IMPORT}\n{EMPTY}"}
+    court.verifier.expected = ("a_test.go::TestIt",)
+
+    for code in ("package a\n", 'package a\n\nimport _ "container/ring"\n'):
+        court.judge(court.tree({**files, "a.go": code}), {})
+
+    asked = (cache / "asked").read_text("utf-8").splitlines()
+    built = "list -e -export --"
+    assert [line for line in asked if line.startswith("list")] == [
+        f"{built} fmt os reflect testing testing/internal/testdeps", f"{built} container/ring"
+    ]  # fmt: skip
+    assert asked[0].startswith("list")
+    assert asked[-1].startswith("test "), "it was judged with the same cache"
+
+
 @pytest.mark.slow
 def test_real_go_tasks_are_red_at_first_and_green_when_solved(
     tmp_path: Path, data: Path, environ: Mapping[str, str]

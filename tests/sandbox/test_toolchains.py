@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -168,35 +169,53 @@ def test_go_behind_a_shim_in_a_home_folder_works_in_s3(tmp_path: Path) -> None:
     assert check_toolchain(court.verifier.around, environ) == ""
 
 
-def test_the_library_of_a_toolchain_is_built_once_a_day_and_only_where_it_can_be(tmp_path: Path) -> None:
+def test_packages_of_a_toolchain_are_built_once_a_day_and_only_where_they_can_be(tmp_path: Path) -> None:
     root, cache = fake_go(tmp_path / "go"), tmp_path / "cache"
     script(root / "bin" / "go", 'mkdir -p "$GOCACHE/00" && echo "$*" >> "$GOCACHE/built"')
     known = around(GoRunner(), tmp_path, root / "bin", GOROOT=str(root), GOCACHE=str(cache), GOFLAGS="-race")
+    command = "list -e -export -- "
 
-    for _ in range(2):
-        toolchain.prepare_cache(known)
-    assert (cache / "built").read_text("utf-8") == "build std\n"
+    for packages in (("fmt", "os"), ("fmt", "os"), ("os",), ("fmt", "net", "os")):
+        toolchain.prepare_cache(known, packages)
+        assert toolchain.is_prepared(known, packages)
+    assert (cache / "built").read_text("utf-8") == f"{command}fmt os\n{command}net\n"
+    assert not toolchain.is_prepared(known, ("fmt", "time"))
 
     os.utime(cache / toolchain.PREPARED, (1.0, 1.0))
-    toolchain.prepare_cache(known)
-    assert (cache / "built").read_text("utf-8") == "build std\nbuild std\n", "a day later it is looked over again"
+    toolchain.prepare_cache(known, ("os",))
+    assert (cache / "built").read_text("utf-8").endswith(f"{command}os\n"), "a day later it is looked over again"
+    assert not toolchain.is_prepared(known, ("fmt",))
 
     precious = tmp_path / "precious"
     (cache / toolchain.PREPARED).unlink()
     (cache / toolchain.PREPARED).symlink_to(precious)
-    toolchain.prepare_cache(known)
+    toolchain.prepare_cache(known, ("os",))
     assert not precious.exists(), "a link in its place is not followed"
-    assert not toolchain.is_prepared(known)
+    assert not toolchain.is_prepared(known, ("os",))
+
+
+def test_a_package_that_is_added_does_not_make_the_others_younger(tmp_path: Path) -> None:
+    root, cache = fake_go(tmp_path / "go"), tmp_path / "cache"
+    script(root / "bin" / "go", 'mkdir -p "$GOCACHE/00"')
+    known = around(GoRunner(), tmp_path, root / "bin", GOROOT=str(root), GOCACHE=str(cache))
+    toolchain.prepare_cache(known, ("fmt",))
+    hours_ago = time.time() - toolchain.PREPARED_SECONDS / 2
+    os.utime(cache / toolchain.PREPARED, (hours_ago, hours_ago))
+
+    toolchain.prepare_cache(known, ("fmt", "os"))
+
+    assert abs((cache / toolchain.PREPARED).stat().st_mtime - hours_ago) < 1
+    assert toolchain.is_prepared(known, ("fmt", "os"))
 
 
 def test_an_emptied_cache_is_filled_again(tmp_path: Path) -> None:
     root, cache = fake_go(tmp_path / "go"), tmp_path / "cache"
     script(root / "bin" / "go", 'mkdir -p "$GOCACHE/00"')
     known = around(GoRunner(), tmp_path, root / "bin", GOROOT=str(root), GOCACHE=str(cache))
-    toolchain.prepare_cache(known)
+    toolchain.prepare_cache(known, ("fmt",))
 
     shutil.rmtree(cache / "00")
 
-    assert not toolchain.is_prepared(known)
-    toolchain.prepare_cache(known)
-    assert toolchain.is_prepared(known)
+    assert not toolchain.is_prepared(known, ("fmt",))
+    toolchain.prepare_cache(known, ("fmt",))
+    assert toolchain.is_prepared(known, ("fmt",))

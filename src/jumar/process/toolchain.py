@@ -116,41 +116,49 @@ def resolve_python(python: Path, origin: Path) -> Path:
     return Path(asked.said)
 
 
-def is_prepared(around: Surroundings) -> bool:
-    """Return whether the toolchain of *around* needs nothing built before sandboxed processes use it."""
-    if not around.prepare or around.cache is None:
-        return True
-    try:
-        mark = around.cache / PREPARED
-        fresh = 0 <= time.time() - mark.lstat().st_mtime < PREPARED_SECONDS
-        return (
-            fresh and mark.read_text("utf-8") == around.prepare[0] and any(p.is_dir() for p in around.cache.iterdir())
-        )
-    except (OSError, ValueError):
-        return False
+def is_prepared(around: Surroundings, packages: Sequence[str]) -> bool:
+    """Return whether sandboxed processes find *packages* of the toolchain of *around* built, if it builds any."""
+    return not around.prepare or around.cache is None or _built(around, around.cache).issuperset(packages)
 
 
-def prepare_cache(around: Surroundings) -> None:
-    """Fill the cache of the toolchain of *around*, at most once a day on a machine; whoever comes meanwhile waits.
+def prepare_cache(around: Surroundings, packages: Sequence[str]) -> None:
+    """Build *packages* into the cache of the toolchain of *around*, each at most once a day; who comes meanwhile waits.
 
     Only the toolchain's own code is built, outside of any task, so the cache holds nothing of a candidate's. A cache
     that cannot be written is left alone: builds go on without it, at the price of building the same again each time.
     """
-    if is_prepared(around) or around.cache is None:
+    if is_prepared(around, packages) or around.cache is None:
         return
     with suppress(OSError, subprocess.TimeoutExpired), tempfile.TemporaryDirectory() as folder:
         around.cache.mkdir(parents=True, exist_ok=True)
         mark = os.open(around.cache / PREPARED, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         with os.fdopen(mark, "r+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            if is_prepared(around):
+            built = _built(around, around.cache)
+            if not (missing := [name for name in packages if name not in built]):
                 return
+            since = os.fstat(mark).st_mtime if built else time.time()
             file.truncate(0)
+            # What the mark says is never an argument: a process without a sandbox could have written it.
             subprocess.run(  # noqa: S603  the toolchain of the person, without a shell
-                around.prepare, cwd=folder, env={**around.env, "HOME": folder}, stdin=subprocess.DEVNULL,
+                (*around.prepare, *missing), cwd=folder, env={**around.env, "HOME": folder}, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PREPARE_SECONDS, check=False,
             )  # fmt: skip
-            file.write(around.prepare[0])
+            file.write("\n".join((around.prepare[0], *sorted(built), *missing)))
+            file.flush()
+            os.utime(mark, (since, since))  # their day began with the first of them
+
+
+def _built(around: Surroundings, cache: Path) -> set[str]:
+    """Return the packages of the toolchain of *around* that were built into *cache* within a day."""
+    try:
+        mark = cache / PREPARED
+        program, *built = mark.read_text("utf-8").split("\n")
+        fresh = 0 <= time.time() - mark.lstat().st_mtime < PREPARED_SECONDS
+        valid = fresh and program == around.prepare[0] and any(path.is_dir() for path in cache.iterdir())
+        return set(built) if valid else set()
+    except (OSError, ValueError):
+        return set()
 
 
 def explain_unusable(program: Path, question: str, why: str) -> str:

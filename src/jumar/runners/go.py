@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from jumar.child import start
 from jumar.child.go import go_main
 from jumar.core.state.settings import Suite
@@ -17,6 +19,7 @@ from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.process import records as decode
 from jumar.process import toolchain
 from jumar.process.launch import PATH
+from jumar.runners._go_imports import find_standard_imports
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -64,20 +67,26 @@ class GoRunner:
         readable = (root, *toolchain.find_outside_links(root), *toolchain.find_compilers(path), *_caches(env))
         go, cache = str(root / "bin" / "go"), Path(env["GOCACHE"]) if "GOCACHE" in env else None
         return Surroundings(
-            env=env, readable=readable, probe=(go, "list", "fmt"), prepare=(go, "build", "std"), cache=cache
+            env=env,
+            readable=readable,
+            probe=(go, "list", "fmt"),
+            cache=cache,
+            prepare=(go, "list", "-e", "-export", "--"),
         )
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
         """Return the invocation that lists the tests of all packages that have test files below *room*."""
         files = self.test_files((p.relative_to(room).as_posix() for p in sorted(room.rglob("*_test.go"))), suite.select)
         named = [s for s in suite.select if "::" in s]
-        return _invocation(suite, "collect", named, self._homes(room, files))
+        invocation = _invocation(suite, "collect", named, self._homes(room, files))
+        return replace(invocation, builds=find_standard_imports(room))
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:
         """Return the invocation that judges *ids*: their packages, and in each of them those tests alone."""
         folders = dict.fromkeys((room / i.partition("::")[0]).parent for i in ids)
         files = [p.relative_to(room).as_posix() for folder in folders for p in sorted(folder.glob("*_test.go"))]
-        return _invocation(suite, "run", ids, self._homes(room, files))
+        invocation = _invocation(suite, "run", ids, self._homes(room, files))
+        return replace(invocation, builds=find_standard_imports(room))
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """Return the ids in the records of a collection."""

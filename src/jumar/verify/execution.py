@@ -262,9 +262,9 @@ class TreeRunner:
         """
         if self.around.missing:
             raise BadInput(self.around.missing)
-        if not is_prepared(self.around):
+        if not is_prepared(self.around, invocation.builds):
             self.tell(Work.PREPARING, 0, 0)
-            await to_thread.run_sync(prepare_cache, self.around)
+            await to_thread.run_sync(prepare_cache, self.around, invocation.builds)
         await to_thread.run_sync(make_links, room, self.around.links)
         return msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
 
