@@ -348,7 +348,7 @@ def test_what_a_tree_needs_of_the_standard_library_is_read_from_its_files(tmp_pa
     (tmp_path / "go.mod").write_text(MODULE)
     (tmp_path / "a.go").write_text(
         '// Package a.\npackage a\n\nimport "strings"\n\nimport (\n\t_ "net/http"\n\tj "encoding/json"\n\n'
-        '\t"example.com/m/b"\n\t"all"\n\t"-toolexec=x"\n\t"../up"\n)\nvar text = "sort"\n'
+        '\t"example.com/m/b"\n\t"all"\n\t"cmd/compile"\n\t"C"\n\t"-toolexec=x"\n\t"../up"\n)\nvar text = "sort"\n'
     )
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "b_test.go").write_text("package b\n\nimport (")
@@ -357,7 +357,7 @@ def test_what_a_tree_needs_of_the_standard_library_is_read_from_its_files(tmp_pa
 
     needed = RUNNER.collection(SUITE, tmp_path).builds
 
-    assert set(needed) == {*always, "encoding/json", "net/http", "strings"}
+    assert set(needed) == {*always, "encoding/json", "net/http", "runtime/cgo", "strings"}
     assert RUNNER.verification(SUITE, tmp_path, ["b/b_test.go::TestIt"]).builds == needed
     (tmp_path / "b" / "b.go").write_text('package b\n\nimport "example.com/more"\n')
     assert RUNNER.collection(SUITE, tmp_path).builds == ("std",), "nobody knows what a module from elsewhere imports"

@@ -15,8 +15,9 @@ ALWAYS = ("fmt", "os", "reflect", "testing", "testing/internal/testdeps")
 EVERYTHING = "std"
 """Go's name for its whole standard library."""
 
-STANDARD = re.compile(r"(?!(?:all|cmd|main|std|tool|work)$)[a-z0-9_]+(?:/[a-z0-9_]+)*")
-"""Names that a standard package can have; go takes six words for sets of packages (`go help packages`)."""
+STANDARD = re.compile(r"(?!(?:all|cmd|main|std|tool|work)$|cmd/)[a-z0-9_]+(?:/[a-z0-9_]+)*")
+"""Names that a standard package can have; go takes six words for sets of packages (`go help packages`), and what is
+below `cmd` are its programs."""
 
 HEAD_BYTES = 65_536
 """Bytes of a file that are read: imports come first. What is missed is only built again in every room."""
@@ -32,7 +33,8 @@ def find_standard_imports(room: Path) -> tuple[str, ...]:
     outside = {name for name in names if "." in name.partition("/")[0].lstrip(".")}
     if any(not any(f"{name}/".startswith(f"{module}/") for module in own) for name in outside):
         return (EVERYTHING,)
-    return tuple(sorted({*ALWAYS, *filter(STANDARD.fullmatch, names)}))
+    with_c = ("runtime/cgo",) if "C" in names else ()
+    return tuple(sorted({*ALWAYS, *with_c, *filter(STANDARD.fullmatch, names)}))
 
 
 def _head(path: Path) -> str:
