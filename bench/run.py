@@ -29,7 +29,7 @@ LATEST, BASELINE = HERE / "latest.json", HERE / "baseline.json"
 MINUTES, ROUNDS = 15.0, 9
 
 MEASUREMENT_SECONDS = 40.0
-"""Where nobody says how many rounds, a measurement that has taken so long ends after three: all have 15 minutes."""
+"""Time after which a measurement ends with three rounds, unless their number was given: all benches have 15 minutes."""
 
 NOISE = 0.05
 """Least change that counts, as a share of the older value."""

@@ -12,7 +12,7 @@ BENCH = Path(__file__).parent.parent / "bench"
 sys.path.append(str(BENCH))
 
 import run  # noqa: E402  a script beside the package
-from frame import Figure, interleave, median_of, ratio_of  # noqa: E402  as above
+from frame import Figure, interleave, median_of, patience, ratio_of  # noqa: E402  as above
 from run import BASELINE, Machine, Results, format_table, list_benches, list_moves, merge, run_all  # noqa: E402  as above
 
 MACHINE = Machine(cores=2, processor="p", memory_gb=8, kernel="6.1", python="3.11.7", tier="S3", load=0.1)
@@ -34,6 +34,18 @@ def test_ways_take_turns_and_the_first_round_is_not_counted() -> None:
     assert taken == {"a": [3.0, 5.0], "b": [14.0, 16.0]}
     assert ratio_of("r", taken["b"], taken["a"]).value == (14 / 3 + 16 / 5) / 2
     assert median_of("m", [3.0, 1.0, 2.0, 5.0, 4.0], "s") == Figure("m", 3.0, "s", 2.0, 4.0, 5)
+
+
+def test_what_takes_longer_than_there_is_patience_for_ends_after_three_rounds() -> None:
+    ways = {"a": lambda: 1.0}
+    assert len(interleave(ways, rounds=9)["a"]) == 9
+    usual = dict(patience)
+    try:
+        patience["seconds"] = 0.0
+        assert len(interleave(ways, rounds=9)["a"]) == 3
+        assert len(interleave(ways, rounds=2)["a"]) == 2
+    finally:
+        patience.update(usual)
 
 
 def test_only_what_lies_outside_both_spreads_moved() -> None:

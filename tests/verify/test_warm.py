@@ -398,6 +398,31 @@ def test_folders_of_a_project_make_no_zygote_of_its_own(tmp_path: Path, pool: Wa
 
 
 @pytest.mark.slow
+def test_a_fixture_that_takes_the_place_of_a_function_of_a_plug_in_is_found(tmp_path: Path, pool: WarmPool) -> None:
+    """The zygote has looked through the plug-in, which has as many names as before."""
+    name = "extract_backend_and_options"
+    files = {
+        "conftest.py": f"""
+import pytest
+from anyio import pytest_plugin as plugin
+
+@pytest.fixture
+def {name}():
+    return 7
+
+plugin.{name} = {name}
+del {name}
+""",
+        "test_it.py": f"def test_it({name}): assert {name} == 7\n",
+    }
+    court = collected(tmp_path, files, msgspec.structs.replace(QUICK, python=sys.executable))
+    starts = WarmStarts(pool)
+
+    assert [judge(court, files, one).verdict.green_ids for one in (None, starts)] == 2 * [{"test_it.py::test_it"}]
+    assert starts.counts == {WARM: 1}
+
+
+@pytest.mark.slow
 def test_runs_that_wait_for_the_same_zygote_are_all_served(tmp_path: Path, pool: WarmPool) -> None:
     court, starts, done = collected(tmp_path, GOOD), WarmStarts(pool), list[Verification]()
     court.verifier.warm = starts

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from jumar.child import start
 from jumar.child.go import go_main
 from jumar.core.state.settings import Suite
@@ -78,15 +76,13 @@ class GoRunner:
         """Return the invocation that lists the tests of all packages that have test files below *room*."""
         files = self.test_files((p.relative_to(room).as_posix() for p in sorted(room.rglob("*_test.go"))), suite.select)
         named = [s for s in suite.select if "::" in s]
-        invocation = _invocation(suite, "collect", named, self._homes(room, files))
-        return replace(invocation, builds=find_standard_imports(room))
+        return _invocation(suite, "collect", named, self._homes(room, files), room)
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:
         """Return the invocation that judges *ids*: their packages, and in each of them those tests alone."""
         folders = dict.fromkeys((room / i.partition("::")[0]).parent for i in ids)
         files = [p.relative_to(room).as_posix() for folder in folders for p in sorted(folder.glob("*_test.go"))]
-        invocation = _invocation(suite, "run", ids, self._homes(room, files))
-        return replace(invocation, builds=find_standard_imports(room))
+        return _invocation(suite, "run", ids, self._homes(room, files), room)
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """Return the ids in the records of a collection."""
@@ -151,11 +147,12 @@ def _caches(env: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(Path(name) for name in (env.get("GOCACHE", ""), modules) if name)
 
 
-def _invocation(suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str, object]) -> Invocation:
+def _invocation(suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str, object], room: Path) -> Invocation:
     return Invocation(
         argv=(sys.executable, "-I", "-S", "-B", *start.build_command(go_main)),
         config={"mode": mode, "ids": list(ids), "homes": homes, "limit": suite.test_timeout_seconds},
         env=suite.env,
+        builds=find_standard_imports(room),
     )
 
 

@@ -37,7 +37,7 @@ FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest")
 get_address: Callable[[object], int] = vars(object)["__hash__"]
 """A number of an object that no other one has at the same time, whatever its class says of its hash.
 
-In place of `id`, which raises an audit event: where a hook listens, each call costs ten times as much.
+In place of `id`, which raises an audit event: where a hook listens, each call costs five times as much.
 """
 
 _CLASS_NAMES = vars(type)["__dict__"].__get__
