@@ -1,7 +1,7 @@
 """A /proc without counters of the whole machine: what one run moved there, a later one could read.
 
-Everything in it is empty but processes, settings, what never changes, and levels that fall back. What programs are
-known to read has its usual form, with every counter at zero.
+Everything in it is empty but processes, settings and what never changes. What programs are known to read has its usual
+form, with every counter at zero.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 SHOWN = frozenset({
@@ -20,6 +21,10 @@ SHOWN = frozenset({
 """Shown as it is. `net` and `sysvipc` are of the process's own namespaces; `kmsg` is refused. Keys are hidden: the
 kernel counts them for each user, and root is the same one in all processes. So are locks: those of open file
 descriptions, as jumar's own that share out the processors, belong to no process, and are listed in every namespace."""
+
+MIXED = ("/proc/sys/fs", "/proc/sys/fs/quota", "/proc/sys/kernel/pty")
+"""Folders of settings with levels and counters of the whole machine (open files, inodes, names) among them: those that
+nobody may write."""
 
 EMPTY = Path(__file__).parent.parent / "py.typed"
 """A file without content."""
@@ -33,6 +38,14 @@ def list_hidden() -> Iterator[tuple[str, bool]]:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if not entry.name.isdigit() and entry.name not in SHOWN:
                 yield entry.path, entry.is_dir(follow_symlinks=False)
+    yield from ((path, False) for path in _list_levels())
+
+
+@cache  # the kernel makes them when it starts
+def _list_levels() -> tuple[str, ...]:
+    found = (entry for folder in MIXED if Path(folder).is_dir() for entry in os.scandir(folder))
+    levels = (entry.path for entry in found if entry.is_file() and not entry.stat().st_mode & 0o222)
+    return tuple(sorted(levels))
 
 
 def write_constant_files() -> Mapping[str, bytes]:
