@@ -49,7 +49,7 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
         )
         prompt = (self.prompt,) if self.prompt is not None else ()
         return Reach(
-            readable=(*dict.fromkeys(path for path in found if self._harmless(path)), *prompt),
+            readable=(*self._keep_harmless(dict.fromkeys(found)), *prompt),
             own=(*named, *prompt, *self._chosen()),
             writable=(self.run / "workspace",),
             sockets=(self.door,) if self.door is not None else (),
@@ -90,13 +90,16 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
                 if folder.name == "bin" and folder.parent != self.home:
                     yield from find_parts(folder.parent)
 
-    def _harmless(self, path: Path) -> bool:
-        """Return whether *path* leads neither to the run nor to all that the person has."""
+    def _keep_harmless(self, paths: Iterable[Path]) -> Iterator[Path]:
+        """Yield those of *paths* that are there, and lead neither to the run nor to all that the person has."""
         run, home = self.run.resolve(), self.home.resolve() if self.home else None
-        for seen in {path, path.resolve()}:
-            if run.is_relative_to(seen) or seen.is_relative_to(run) or (home and home.is_relative_to(seen)):
-                return False
-        return path.exists()
+        for path in paths:
+            leads = (
+                run.is_relative_to(seen) or seen.is_relative_to(run) or (home and home.is_relative_to(seen))
+                for seen in (path, path.resolve())
+            )
+            if not any(leads) and path.exists():
+                yield path
 
 
 def _links(program: Path) -> Iterable[Path]:
