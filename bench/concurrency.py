@@ -13,16 +13,13 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from frame import Figure, median_of
+from model_server import Action, serve
 
 LATENCY_SECONDS = 0.2
 ROLLOUTS = 64
@@ -37,59 +34,13 @@ PLAIN_RUNS = 5
 PYTHON = Path(__file__).resolve().parent.parent / ".venv" / "bare" / "bin" / "python"
 
 
-def choose_action(calls: int) -> dict[str, Any]:
+def choose_action(calls: int) -> Action:
     """Return the action of the model that was asked *calls* times before."""
     if calls in (1, 3):
         return {"name": "write_file", "arguments": {"path": "gcd.py", "text": WRONG.format(calls)}}
     if calls == CALLS - 1:
         return {"name": "final", "arguments": {"message": "done"}}
     return {"name": "read_file", "arguments": {"path": "gcd.py"}}
-
-
-class Server(ThreadingHTTPServer):
-    """Answers every request after the latency."""
-
-    request_queue_size = 256
-    calls = 0
-
-
-class Handler(BaseHTTPRequestHandler):
-    """One connection."""
-
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
-        """Log nothing."""
-
-    def do_POST(self) -> None:
-        """Answer with the action that is due."""
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        time.sleep(LATENCY_SECONDS)  # it is what the server stands for
-        action = choose_action(sum(message["role"] == "assistant" for message in asked["messages"]))
-        function = {"name": action["name"], "arguments": json.dumps(action["arguments"])}
-        call = {"id": "call", "type": "function", "function": function}
-        message = {"role": "assistant", "content": None, "tool_calls": [call]}
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-        body = {"id": "c", "object": "chat.completion", "created": 0, "model": asked["model"], "choices": [choice]}
-        data = json.dumps({**body, "usage": {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}}).encode()
-        self.server.calls += 1  # type: ignore[attr-defined]  # it is ours
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-
-@contextmanager
-def serve() -> Iterator[Server]:
-    """Serve the model on loopback."""
-    server = Server(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def measure_children(argv: list[str], cwd: Path) -> tuple[float, float]:
@@ -110,7 +61,7 @@ def measure(_rounds: int) -> Iterator[Figure]:
     """Yield how many times the bound the rollouts took, and what else it came to; one round takes most of a minute."""
     python = str(PYTHON if PYTHON.is_file() else sys.executable)
     cores = len(os.sched_getaffinity(0))
-    with tempfile.TemporaryDirectory() as name, serve() as server:
+    with tempfile.TemporaryDirectory() as name, serve(choose_action, LATENCY_SECONDS) as server:
         task = Path(name) / "task"
         task.mkdir()
         (task / "gcd.py").write_text(WRONG.format(0))
@@ -118,8 +69,7 @@ def measure(_rounds: int) -> Iterator[Figure]:
         plain = measure_plain(python, task)
         argv = [
             sys.executable, "-m", "jumar.cli.main", "batch", str(task), "--rollouts", str(ROLLOUTS),
-            "--concurrency", str(ROLLOUTS), "--model", "openai:simulated",
-            "--base-url", f"http://127.0.0.1:{server.server_port}/v1", "--agent", "driver", "--test-policy", "on_write",
+            "--concurrency", str(ROLLOUTS), *server.options, "--agent", "driver", "--test-policy", "on_write",
             "--gate", "off", "--confirm", "0", "--no-verdict-cache", "--python", python,
             "--campaign", str(Path(name) / "campaign"), "-q",
         ]  # fmt: skip
