@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -16,6 +16,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
 from jumar.process.progress import Tell, ignore_progress
+from jumar.process.room import LaidFiles
 from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accept_green
@@ -51,10 +52,8 @@ class Dice:
     async def weakened(self) -> str:
         return self.weaker
 
-    async def run_fresh(
-        self, _tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None
-    ) -> Report:
-        assert not files
+    async def run_fresh(self, _tree: str, ids: Sequence[str], laid: LaidFiles, seed: int | None) -> Report:
+        assert laid == LaidFiles()
         self.seeds.append(seed)
         return self.report(ids, seed)
 

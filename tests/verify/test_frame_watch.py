@@ -8,6 +8,7 @@ from textwrap import dedent
 import anyio
 import pytest
 
+from jumar.process.room import LaidFiles
 from support.judging.real_verifier import Court
 
 LOOKING = {
@@ -75,7 +76,7 @@ def looked(tmp_path: Path, product: str) -> str:
     ids = court.collect(tree)
 
     async def run() -> str:
-        report = await court.verifier.run_fresh(tree, ids, files={}, seed=None)
+        report = await court.verifier.run_fresh(tree, ids, LaidFiles(), None)
         assert [str(r.outcome) for r in report.results] == ["passed", "passed"]
         return report.looked
 

@@ -60,6 +60,8 @@ async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> Grad
             told.append(f"{some}: they are graded C at best")
     if looked := accepted.rest.looked:
         told.append(f"the code under test looks where tests keep what they expect ({looked}): C at best")
+    if verifier.experience.reading and accepted.rest.ids:
+        told.append("tests read their own files, so the code under test could read there what they expect: C at best")
     if held_out and not agreed:
         told.append(UNPROVED_HELD_OUT)
     return GradedGreen(grades, (*told, *_name_weakest(grades, red, names)), agreed)
@@ -83,10 +85,10 @@ def _gather(accepted: AcceptedGreen) -> Evidence:
     family = {i: i.partition("[")[0] for i in rest.ids if i not in accepted.apart and i not in rest.accepted}
     pairs = sum(step.challenge for step in rest.done) // 2
     verifier = whole.verifier
-    # In an order that never changes, answers go by the number of the call; in frames stands what is expected; and a
-    # round that can leave a word for the next one tells it what was falsified.
+    # In an order that never changes, answers go by the number of the call; in frames and files stands what is expected;
+    # and a round that can leave a word for the next one tells it what was falsified.
     shared = is_pytest(verifier) and has_channels_between_rounds(verifier.sandbox)
-    foreseen = verifier.experience.ordered or rest.looked or shared
+    foreseen = verifier.experience.ordered or verifier.experience.reading or rest.looked or shared
     return Evidence(
         runner=Grade(verifier.runner.grade),
         apart=accepted.apart,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round
 from jumar.core.state.verdict import Outcome, Report, TestResult, reconcile
+from jumar.process.room import LaidFiles
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ async def _run_base(green: GreenCandidate) -> Report:
     known = green.verifier.experience
     if known.base_report is None:
         tree = lay_held_out(green.verifier, green.verifier.base)
-        known.base_report = await green.verifier.run_fresh(tree, green.ids, files={}, seed=None)
+        known.base_report = await green.verifier.run_fresh(tree, green.ids, LaidFiles(), None)
         green.executions += 1
     return known.base_report
 

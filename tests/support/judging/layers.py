@@ -17,6 +17,7 @@ from jumar.core.state.verdict import Ended, Outcome, Report
 from jumar.languages.gitignore_globs import compile_patterns
 from jumar.ports import Record, Sandbox
 from jumar.process import records as decode
+from jumar.process.room import LaidFiles
 from jumar.runners.pytest import PytestRunner
 from jumar.runs.setup.assembly import (
     RunPlace,
@@ -186,7 +187,7 @@ class Ladder:
         verifier = self._verifier(case, layers, confirm)
         tree = self.candidate(project, case, layers)
         if not layers.reconciliation:
-            report = await verifier.run_fresh(tree, case.expected, files={}, seed=None)
+            report = await verifier.run_fresh(tree, case.expected, LaidFiles(), None)
             failed = [r.id for r in report.results if r.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)]
             why = "; ".join((*report.anomalies, *failed, *report.broken))
             return Ruling(not why and report.ended is not Ended.UNSTARTED, why=why)

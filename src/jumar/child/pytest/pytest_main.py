@@ -21,7 +21,7 @@ from jumar.child.channel import join
 from jumar.child.pytest import line_recorders, test_timeout
 from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.frame_watch import FrameWatch
-from jumar.child.pytest.hide_test_name import HideTestName
+from jumar.child.pytest.hide_tests import HideTestName, TestSources
 from jumar.child.pytest.line_tracer import Tracer
 from jumar.child.pytest.reporter import Reporter
 from jumar.child.pytest.tamper_check import TamperCheck
@@ -136,6 +136,8 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
+    sources = {path: text.encode("latin-1") for path, text in config.pop("sources", {}).items()}
+    plugins.append(TestSources(str(room), sources))
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
         plugins.append(FrameWatch(blame.foreign, blame.supports, send))
         plugins += build_guards(room, blame, send, config["ids"])
@@ -173,7 +175,7 @@ class CollectionRoot:
         yield
 
 
-PLUGINS = (Reporter, Tracer, FrameWatch, HideTestName, TamperCheck, CollectionRoot)
+PLUGINS = (Reporter, Tracer, TestSources, FrameWatch, HideTestName, TamperCheck, CollectionRoot)
 """Classes of our plug-ins."""
 
 

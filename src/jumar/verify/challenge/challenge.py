@@ -21,6 +21,7 @@ from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge.assert_helpers import HelperIndex
 from jumar.verify.challenge.assertions import AssertionFalsifier
 from jumar.verify.challenge.constants import NameBindings, Witnesses, find_constants
+from jumar.verify.challenge.decoys import make_decoy
 from jumar.verify.challenge.eligibility import (
     FalsifiableTest,
     Uses,
@@ -45,6 +46,7 @@ class SuiteChallenge:
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
     _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
     _stricter: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
+    _decoys: dict[str, bytes] = field(repr=False, default_factory=dict)
 
     def falsified(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
         """Return every test file, by path, in which exactly the tests *chosen* are false.
@@ -65,6 +67,14 @@ class SuiteChallenge:
             edits[path].append(self._sources[path].appended(HELPER))
         rewritten = {path: source.rewritten(edits[path]) for path, source in self._sources.items()}
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
+
+    def decoys(self, rng: Random) -> Mapping[str, bytes]:
+        """Return for each test file, by path, a text that tells nothing of it; once made, it stays the same."""
+        for path, source in self._sources.items() if not self._decoys else ():
+            ways = [way.edits(rng) for name in self._ways if name.startswith(f"{path}::") for way in self._ways[name]]
+            if made := make_decoy(source, ways, rng):
+                self._decoys[path] = made
+        return self._decoys
 
 
 def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None = None) -> SuiteChallenge:

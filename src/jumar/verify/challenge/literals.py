@@ -187,7 +187,7 @@ def _texts(text: str, value: str | bytes, random: Random) -> Iterator[str]:
         if found and text[quotes[0] :] == quotes[1]:
             yield from (text[: quotes[0]] + letter + quotes[1] for letter in random.sample(LETTERS, 5))
         return
-    places = _places(text)
+    places = find_own_characters(text)
     marks = [[i] for i in places if text[i] in MARKS]
     words = _runs([i for i in places if text[i].isalnum()]) or ([random.choice(marks)] if marks else [])
     for _ in range(TRIES if words else 0):
@@ -228,7 +228,7 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKD", text).casefold()
 
 
-def _places(text: str) -> list[int]:
+def find_own_characters(text: str) -> list[int]:
     """Return the characters in the one or more string literals of *text* that stand for themselves."""
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
     places: list[int] = []

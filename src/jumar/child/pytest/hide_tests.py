@@ -1,0 +1,96 @@
+"""Hides from code under test which test runs, and in a challenge what the test files say; not that tests run.
+
+PYTEST_CURRENT_TEST names no real id. Where the task's own test files read that variable it keeps its value: some name
+files after it. Code that abuses it is warned of elsewhere.
+Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import _imp
+import contextlib
+import importlib
+import importlib.machinery
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pytest
+
+NAME = "PYTEST_CURRENT_TEST"
+
+SOMEONE = "tests.py::test"
+"""Placeholder for a test id. It has the form of one, for code that parses it."""
+
+
+class HideTestName:
+    """Plug-in that hides or keeps the test id.
+
+    *supports* says whether a file below *room* belongs to the task's tests.
+    """
+
+    def __init__(self, room: str, supports: Callable[[str], bool]) -> None:
+        self._room = room
+        self._supports = supports
+        self._named = True
+        runner: Any = importlib.import_module("_pytest.runner")
+        tell = getattr(runner, "_update_current_test_var", None)
+        if tell is None:
+            return
+
+        def told(item: pytest.Item, when: str | None) -> None:
+            if when and not self._named:
+                os.environ[NAME] = f"{SOMEONE} ({when})"
+            else:
+                tell(item, when)
+
+        runner._update_current_test_var = told  # noqa: SLF001  there is no other way in between
+
+    def pytest_collection_finish(self) -> None:
+        """Look whether a test file or conftest reads the variable; all of them are imported by now."""
+        files = {str(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())}
+        ours = [file for file in files if file.startswith(self._room) and file.endswith(".py")]
+        self._named = any(_mentions(file) for file in ours if self._supports(file))
+
+
+def _mentions(file: str) -> bool:
+    with contextlib.suppress(OSError):
+        return NAME.encode() in Path(file).read_bytes()
+    return False
+
+
+class TestSources:
+    """Plug-in that loads test files of other content than what lies in the room: *sources*, path there -> bytes.
+
+    Each is handed out once, to the first who loads the file. That is pytest; if the code under test was quicker, pytest
+    loads the decoy, in which all tests are false.
+    """
+
+    def __init__(self, room: str, sources: Mapping[str, bytes]) -> None:
+        self._sources = {os.path.join(room, path): data for path, data in sources.items()}  # noqa: PTH118  as asked for
+        rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
+        loader: Any = importlib.machinery.SourceFileLoader
+        if sources:
+            self._rewrite, self._read = rewrite._rewrite_test, loader.get_data  # noqa: SLF001  pytest has no other way
+            rewrite._rewrite_test = self._load  # noqa: SLF001
+            loader.get_data = lambda asked, path: self._sources.pop(str(path), None) or self._read(asked, path)
+
+    def _load(self, path: Path, config: Any) -> Any:
+        """Do as pytest's function, which reads, rewrites and compiles the file at *path*."""
+        source = self._sources.pop(str(path), None)
+        if source is None:
+            return self._rewrite(path, config)
+        handle = os.memfd_create("test")
+        with os.fdopen(handle, "wb", buffering=0) as stream:
+            stream.write(source)
+            _, code = self._rewrite(Path(f"/proc/self/fd/{handle}"), config)
+        _imp._fix_co_filename(code, str(path))  # type: ignore[attr-defined]  # noqa: SLF001  as importlib does
+        return path.stat(), code
+
+    def pytest_collection_finish(self) -> None:
+        """Forget what nobody has loaded."""
+        self._sources.clear()

@@ -1,0 +1,77 @@
+"""Makes decoys of test files: what lies on the disk in a challenge, where the process has loaded another text.
+
+Code under test may open any file of its room, in more ways than anybody lists. So nothing true is there: each constant
+of a test file is another one of its kind, in every file of a challenge, whatever its coins say.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+from collections.abc import Iterable, Iterator
+from random import Random
+
+from jumar.verify.challenge.literals import find_own_characters
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, SourceEdit, parse_source
+
+DIGITS = "123456789"
+"""Without nought, which may not come first."""
+
+BASES = {"0x": string.hexdigits, "0o": string.octdigits, "0b": "01"}
+"""How a number may begin that is not decimal, and its digits."""
+
+
+def make_decoy(source: ParsedSource, ways: Iterable[Edits], random: Random) -> bytes | None:
+    """Return *source* with other constants, on the same lines; None: that cannot be written down.
+
+    They are drawn without regard to the old ones, so that nothing can be guessed from them. Of the *ways* to falsify
+    its tests, which change exceptions as well, come in as many as fit beside that.
+    """
+    taken: list[SourceEdit] = []
+    for edits in (*((edit,) for edit in _scramble(source, random)), *ways):
+        if not any(a.start < b.end and b.start < a.end for a in edits for b in taken):
+            taken += edits
+    try:
+        made = source.rewritten(taken)
+        parse_source(made.decode(source.encoding))
+    except (SyntaxError, ValueError):
+        return None
+    return made
+
+
+def _scramble(source: ParsedSource, random: Random) -> Iterator[SourceEdit]:
+    for node in _list_constants(source.tree):
+        text = source.segment(node)
+        if isinstance(node.value, bool):
+            yield source.replaced(node, str(random.random() < 0.5))  # noqa: PLR2004  a fair coin
+        elif isinstance(node.value, str | bytes):
+            yield source.replaced(node, _scramble_text(text, random))
+        elif isinstance(node.value, int | float | complex):
+            yield source.replaced(node, _scramble_number(text, random))
+
+
+def _list_constants(node: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the constants in *node*, but for pieces of formatted texts, which have no place of their own."""
+    if isinstance(node, ast.Constant):
+        yield node
+    elif not isinstance(node, ast.JoinedStr):
+        for child in ast.iter_child_nodes(node):
+            yield from _list_constants(child)
+
+
+def _scramble_number(text: str, random: Random) -> str:
+    start, digits = text[:2].lower(), BASES.get(text[:2].lower())
+    if digits:
+        return start + re.sub("[0-9a-fA-F]", lambda _: random.choice(digits), text[2:])
+    number, exponent, rest = re.fullmatch(r"([\d_.]*)([eE][-+]?)?(.*)", text).groups("")  # type: ignore[union-attr]
+    return re.sub(r"\d", lambda _: random.choice(DIGITS), number) + exponent + rest
+
+
+def _scramble_text(text: str, random: Random) -> str:
+    new = list(text)
+    for place in find_own_characters(text):
+        if text[place].isalnum():
+            kinds = {text[place].isdigit(): DIGITS, text[place].isupper(): string.ascii_uppercase}
+            new[place] = random.choice(kinds.get(True, string.ascii_lowercase))
+    return "".join(new)
