@@ -92,6 +92,7 @@ class ObjectTables:
         """
         number = self._find_theirs(value)
         if number is not None:
+            self._side.hand_back(number)
             return ["y", number]
         form = self._side.form(value, depth)
         if form is not None:
