@@ -121,6 +121,40 @@ def test_all(): assert all(f(x) == y for x, y in [(2, 4), (3, 9)])
 def test_imported(): assert isclose(f(2), 4)
 """,
     ),
+    "function_that_became_a_class": (
+        r"""
+class factors:
+    def __init__(s, n): pass
+    def __contains__(s, n): return True
+class Maker:
+    primes = factors
+""",
+        r"""
+from product import Maker, factors
+def test_function(): assert 3 in factors(12)
+def test_method(): assert all(n in Maker().primes(30) for n in (2, 3, 5))
+""",
+    ),
+    "path_in_another_form": (
+        r"""
+def f(x): return "file://" + x.replace("data.txt", "other.txt")
+def g(x): return "file://" + x.replace("data.txt", "othe%72.txt")
+def h(x): return x.replace("data.txt", "oth?r.txt")
+def i(x): return "path_in_another_form/o*.txt"
+""",
+        r"""
+import glob
+from pathlib import Path
+from urllib.request import urlopen
+from product import f, g, h, i
+HERE = Path(__file__).parent
+DATA, OTHER = str(HERE / "data.txt"), (HERE / "other.txt").read_text()
+def test_address(): assert urlopen(f(DATA)).read().decode() == OTHER
+def test_quoted(): assert urlopen(g(DATA)).read().decode() == OTHER
+def test_pattern(): assert [Path(p).read_text() for p in glob.glob(h(DATA))] == [OTHER]
+def test_relative(): assert [Path(p).read_text() for p in glob.glob(i(DATA))] == [OTHER]
+""",
+    ),
     "query_that_is_true": (
         r"""
 class Query:

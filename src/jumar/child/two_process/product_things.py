@@ -42,19 +42,23 @@ class ProductThings:
     def __init__(self) -> None:
         self._queries: dict[int, str] = {}
         """Numbers of the queries that this test has made and not handed back, each with the name of its class."""
+        self._shared_queries: dict[int, str] = {}
+        """The same of queries that a fixture of several tests has made: each of them may use them."""
 
     def find_unasked(self) -> str:
         """Return the class of a query that a test has made and the product was never asked about, and forget all.
 
         There is a use for it without that: to be there, to be another object than `False`, to have a text.
         """
-        unasked = next(iter(self._queries.values()), "")
+        unasked = next(iter((*self._queries.values(), *self._shared_queries.values())), "")
         self._queries.clear()
         return unasked
 
     def hand_back(self, number: int) -> None:
         """Note that the product hears of its thing *number*."""
-        self._queries.pop(number, None)
+        if self._queries or self._shared_queries:
+            self._queries.pop(number, None)
+            self._shared_queries.pop(number, None)
 
     def unable(self, why: str) -> NoReturn:
         """Give the test up."""
@@ -71,7 +75,10 @@ class ProductThings:
         self.decides(thing, name)
         if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
             self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
-        return self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
+        found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
+        if type(found) is proxies.ProxyClass and not name.lstrip("_")[:1].isupper():
+            type.__setattr__(found, "_jumar_function", True)
+        return found
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
         """Set the attribute *name* of a thing of the product."""
@@ -111,13 +118,14 @@ class ProductThings:
 
     def _ask_aside(self, op: str, thing: Any, *arguments: Any) -> Any:
         """Ask *thing* for what says nothing of its truth: a query is not handed back by that."""
-        number = proxies.get_number(thing) if self._queries else 0
-        kept = self._queries.get(number)
+        kinds = [held for held in (self._queries, self._shared_queries) if held]
+        number = proxies.get_number(thing) if kinds else 0
+        kept = [(held, held[number]) for held in kinds if number in held]
         try:
             return self.peer.ask(op, thing, *arguments)
         finally:
-            if kept is not None:
-                self._queries[number] = kept
+            for held, name in kept:
+                held[number] = name
 
     def choose_names(self, module: Any, names: list[Any], asking: dict[str, Any]) -> list[Any]:
         """Return those of *names* that an `import *` of *module* brings to the file whose names are *asking*.
@@ -172,7 +180,8 @@ class ProductThings:
         """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
 
         A container that the test itself made from a class of the product can be no stand-in for what it expected:
-        there, `in` is a method under test like any other.
+        there, `in` is a method under test like any other. What has the name of a function is none of these classes: its
+        result is what is expected.
         """
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"
@@ -190,8 +199,9 @@ class ProductThings:
         marked = isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
         if marked:
             object.__setattr__(answer, COMPARED, True)
-            if not self.capabilities.lasting:
-                self._queries[proxies.get_number(answer)] = type(answer).__name__
+            held = self._shared_queries if self.capabilities.lasting else self._queries
+            if self.running:  # else it is a constant of a file, such as a parameter of tests
+                held[proxies.get_number(answer)] = type(answer).__name__
         return marked
 
     def decides(self, thing: Any, name: str) -> None:
