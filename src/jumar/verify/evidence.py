@@ -59,7 +59,9 @@ async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> Grad
             some = f"{len(gone)} tests come out alike in one process and in two on the untouched files, and not here"
             told.append(f"{some}: they are graded C at best")
     if looked := accepted.rest.looked:
-        told.append(f"the code under test looks where tests keep what they expect ({looked}): C at best")
+        told.append(
+            f"the code under test looks, or may unseen, where tests keep what they expect ({looked}): C at best"
+        )
     if held_out and not agreed:
         told.append(UNPROVED_HELD_OUT)
     return GradedGreen(grades, (*told, *_name_weakest(grades, red, names)), agreed)

@@ -21,7 +21,7 @@ LONGEST = 4096
 """Characters of the longest path."""
 
 WILD = re.compile(r"[*?\[]")
-"""What makes a pattern of a path."""
+"""Characters that make a pattern of a path."""
 
 
 class RoomPaths:
