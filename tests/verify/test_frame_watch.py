@@ -50,6 +50,77 @@ LOOKING = {
             logging.getLogger().error("f", stack_info=True)
         """,
 }
+EARLY = "\n\ndef f():\n    return SEEN\n"
+LOOKING.update({
+    "a file by bytes": "def f():\n    return open(b'test_app.py').read()\n",
+    "a file by a class of its own": """\
+        class Name(str):
+            pass
+
+
+        def f():
+            return open(Name("test_app.py")).read()
+        """,
+    "a file by a link": """\
+        import os
+
+
+        def f():
+            if not os.path.exists("x.txt"):
+                os.symlink("test_app.py", "x.txt")
+            return open("x.txt").read()
+        """,
+    "a file by another name": """\
+        import os
+
+
+        def f():
+            os.rename("test_app.py", "x.txt")
+            with open("x.txt") as file:
+                file.read()
+            os.rename("x.txt", "test_app.py")
+        """,
+    "a file at import": "SEEN = open('test_app.py').read()\n" + EARLY,
+    "a frame at import": "import sys\n\nSEEN = sys._getframe(1)\n" + EARLY,
+    "frames at import": "import inspect\n\nSEEN = inspect.stack()\n" + EARLY,
+    "a frame that asks for a name": """\
+        import sys
+
+
+        def __getattr__(name):
+            sys._getframe(1)
+            return print
+        """,
+    "a fork": """\
+        import os
+
+
+        def f():
+            if not (child := os.fork()):
+                os._exit(0)
+            os.waitpid(child, 0)
+        """,
+    "a program": "import subprocess\n\n\ndef f():\n    subprocess.run(['true'], check=True)\n",
+    "a program behind the scenes": """\
+        import multiprocessing as several
+
+
+        def f():
+            child = several.get_context("spawn").Process(target=print)
+            child.start()
+            child.join()
+        """,
+    "another interpreter": """\
+        try:
+            import _interpreters as several
+        except ImportError:
+            import _xxsubinterpreters as several
+
+
+        def f():
+            several.destroy(several.create())
+        """,
+})  # fmt: skip
 HONEST = {
     "logs": "import logging\n\n\ndef f():\n    logging.getLogger().error('said by %s', f)\n",
     "logs an exception": """\
@@ -62,9 +133,45 @@ HONEST = {
             except ValueError:
                 logging.getLogger().exception("caught")
         """,
+    "opens files of its own": """\
+        import pathlib
+        import tempfile
+
+        OWN = pathlib.Path(__file__).read_text()
+
+
+        def f():
+            with tempfile.TemporaryFile() as file:
+                file.write(OWN.encode())
+        """,
+    "asks for names of its callers at import": """\
+        import collections
+        import dataclasses
+        import enum
+        import functools
+        import inspect
+        import typing
+
+        T = typing.TypeVar("T")
+        Pair = typing.NamedTuple("Pair", [("a", int)])
+        Kind = enum.Enum("Kind", "ONE TWO")
+        Made = dataclasses.make_dataclass("Made", ["x"])
+
+
+        @functools.lru_cache
+        def f():
+            return 1
+
+
+        def g(x=1):
+            return x
+
+
+        inspect.signature(g), g.__code__, g.__defaults__
+        """,
     "computes": "import collections\n\nP = collections.namedtuple('P', 'a b')\n\n\ndef f():\n    return P(1, 2)\n",
 }
-SAMPLE = ("its caller", "by a traceback", "in the text of a log")
+SAMPLE = ("its caller", "by a traceback", "in the text of a log", "a file at import", "a file by a link", "a fork")
 """Tried each time; all of them are a proof."""
 
 TESTS = "from app import f\n\n\ndef test_f():\n    f()\n\n\ndef test_again():\n    f()\n"

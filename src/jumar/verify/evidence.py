@@ -59,7 +59,8 @@ async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> Grad
             some = f"{len(gone)} tests come out alike in one process and in two on the untouched files, and not here"
             told.append(f"{some}: they are graded C at best")
     if looked := accepted.rest.looked:
-        told.append(f"the code under test looks where tests keep what they expect ({looked}): C at best")
+        said = f"the code under test looks, or may unseen, where tests keep what they expect ({looked}): C at best"
+        told.append(said)
     if verifier.experience.reading and accepted.rest.ids:
         told.append("tests read their own files, so the code under test could read there what they expect: C at best")
     if held_out and not agreed:

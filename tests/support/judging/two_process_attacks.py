@@ -34,6 +34,127 @@ def test_list(): assert all(copy.deepcopy([f(2) == 4, f(3) == 9]))
 def test_method(): assert (f(2) == 4).__copy__()
 """,
     ),
+    "query_whose_combination_is_true": (
+        r"""
+class Query:
+    def __and__(s, o): return True
+    __rand__ = __or__ = __ror__ = __and__
+    def __invert__(s): return True
+class E:
+    def __eq__(s,o): return Query()
+    __ne__ = __eq__
+    __hash__ = None
+def f(x): return E()
+""",
+        r"""
+from product import f
+def test_both(): assert (f(2) == 4) & (f(3) == 9)
+def test_with_a_truth():
+    right = True
+    for x, y in [(2, 4), (3, 9)]:
+        right &= f(x) == y
+    assert right
+def test_either(): assert False | (f(2) == 4)
+def test_inverted(): assert ~(f(2) != 4)
+""",
+    ),
+    "query_that_nobody_asks": (
+        r"""
+class Query:
+    def __repr__(s): return "True"
+    def __hash__(s): return 1
+class E:
+    def __eq__(s,o): return Query()
+    __hash__ = None
+def f(x): return E()
+""",
+        r"""
+from product import f
+def test_printed(capsys):
+    print(f(2) == 4)
+    assert capsys.readouterr().out == "True\n"
+def test_text(): assert f"{[f(2) == 4]}" == "[True]"
+def test_hash(): assert hash(f(2) == 4) == hash(True)
+def test_identity(): assert (f(2) == 4) is not False
+def test_count(): assert [f(x) == y for x, y in [(2, 4), (3, 9)]].count(False) == 0
+""",
+    ),
+    "assertion_that_failed": (
+        r"""
+def guard(*error): return True
+def f(x): return 0
+""",
+        r"""
+from contextlib import ExitStack
+from product import f, guard
+def test_pushed():
+    with ExitStack() as stack:
+        stack.push(guard)
+        assert f(2) == 4
+def test_called():
+    class Guard:
+        def __enter__(self): return self
+        def __exit__(self, kind, error, trace): return guard(error)
+    with Guard():
+        assert f(2) == 4
+def test_caught():
+    try:
+        assert f(2) == 4
+    except AssertionError:
+        if not guard():
+            raise
+""",
+    ),
+    "names_that_hide_others": (
+        r"""
+import sys
+def f(x): return 0
+def abs(x): return 0
+def all(x): return True
+def isclose(*given, **margins): return True
+""",
+        r"""
+from math import isclose
+from product import *
+def test_builtin(): assert abs(f(2) - 4) < 1
+def test_all(): assert all(f(x) == y for x, y in [(2, 4), (3, 9)])
+def test_imported(): assert isclose(f(2), 4)
+""",
+    ),
+    "function_that_became_a_class": (
+        r"""
+class factors:
+    def __init__(s, n): pass
+    def __contains__(s, n): return True
+class Maker:
+    primes = factors
+""",
+        r"""
+from product import Maker, factors
+def test_function(): assert 3 in factors(12)
+def test_method(): assert all(n in Maker().primes(30) for n in (2, 3, 5))
+""",
+    ),
+    "path_in_another_form": (
+        r"""
+def f(x): return "file://" + x.replace("data.txt", "other.txt")
+def g(x): return "file://" + x.replace("data.txt", "othe%72.txt")
+def h(x): return x.replace("data.txt", "oth?r.txt")
+def i(x): return "path_in_another_form/o*.txt"
+""",
+        r"""
+import glob
+from pathlib import Path
+from urllib.request import urlopen
+from product import f, g, h, i
+HERE = Path(__file__).parent
+DATA, OTHER = str(HERE / "data.txt"), (HERE / "other.txt").read_text()
+def test_address(): assert urlopen(f(DATA)).read().decode() == OTHER
+def test_quoted(): assert urlopen(g(DATA)).read().decode() == OTHER
+def test_pattern(): assert [Path(p).read_text() for p in glob.glob(h(DATA))] == [OTHER]
+def test_relative(): assert [Path(p).read_text() for p in glob.glob(i(DATA))] == [OTHER]
+""",
+    ),
     "query_that_is_true": (
         r"""
 class Query:

@@ -171,6 +171,7 @@ def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
         renamed = tests.replace("from product import", f"from product_{name} import")
         files[f"{name}/test_{name}.py"] = renamed.replace("test_product.py", f"{name}/test_{name}.py")
 
+    files |= {f"path_in_another_form/{name}.txt": name for name in ("data", "other")}
     files["zz/product_zz.py"] = "def f(x):\n    return x * x\n"
     files["zz/test_zz.py"] = SQUARE.replace("from product import", "from product_zz import")
 

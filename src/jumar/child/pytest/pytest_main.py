@@ -43,7 +43,8 @@ QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
 
 WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_collection", "pytest_make_collect_report",
             "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_pyfunc_call",
-            "pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_sessionfinish")  # fmt: skip
+            "pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_fixture_setup",
+            "pytest_sessionfinish")  # fmt: skip
 """The hooks of our plug-ins that come before all others; those that are generators are around them."""
 
 

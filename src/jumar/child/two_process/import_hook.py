@@ -6,6 +6,7 @@ Loaded by path inside the tested interpreter; standard library only, Python 3.8 
 from __future__ import annotations
 
 import collections.abc
+import dis
 import importlib.machinery
 import importlib.util
 import os
@@ -15,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+STARRED = ("IMPORT_STAR", "CALL_INTRINSIC_1")
+"""Instructions of `from module import *`, of Python up to 3.11 and from 3.12 on."""
 
 
 class ModuleFacade(types.ModuleType):
@@ -29,7 +33,9 @@ class ModuleFacade(types.ModuleType):
         if peer is None or (name[:2] == "__" and name not in ("__all__", "__version__", "__author__")):
             raise AttributeError(name)
         if name == "__all__":
-            return peer.ask("names", self)
+            frame, names = sys._getframe(1), peer.ask("names", self)  # noqa: SLF001  nothing else tells who asks
+            starred = dis.opname[frame.f_code.co_code[frame.f_lasti]] in STARRED
+            return peer.side.choose_names(self, names, frame.f_globals) if starred else names
         return peer.side.attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:

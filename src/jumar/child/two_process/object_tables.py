@@ -92,6 +92,7 @@ class ObjectTables:
         """
         number = self._find_theirs(value)
         if number is not None:
+            self._side.hand_back(number)
             return ["y", number]
         form = self._side.form(value, depth)
         if form is not None:
@@ -216,7 +217,8 @@ class ObjectTables:
 
     def facts(self, number: int, *, extends: bool) -> dict[str, Any]:
         """Return the attributes that a proxy class holds about itself."""
-        return {"_jumar_peer": self.peer, proxies.NUMBER: number, "_jumar_extends": extends, "_jumar_checks": False}
+        facts = {"_jumar_peer": self.peer, proxies.NUMBER: number, "_jumar_extends": extends}
+        return {**facts, "_jumar_checks": False, "_jumar_function": False}
 
     def extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
         """Return a class of this side that extends mirrored ones.

@@ -133,7 +133,7 @@ class ProductSide(TestsThings):
     def allow(self, *_: Any) -> None:
         """Do nothing: the tests may ask for everything, every value may leave, and nothing is known beforehand."""
 
-    hand_out = take_back = admit = admit_error = check_fields = broken = said = answered = allow
+    hand_out = hand_back = take_back = admit = admit_error = check_fields = broken = said = answered = allow
     list_choices = list_members = own_class = allow
 
     def has_fields(self, value: Any) -> bool:  # noqa: ARG002  the tests' things have them

@@ -5,12 +5,16 @@ Loaded by path inside the tested interpreter; standard library only, Python 3.8 
 
 from __future__ import annotations
 
+import builtins
 import datetime as dt
 import sys
-from typing import Any, NoReturn
+import types
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from jumar.child.two_process import codec, proxies, shared_containers
-from jumar.child.two_process.capabilities import Capabilities
+
+if TYPE_CHECKING:
+    from jumar.child.two_process.capabilities import Capabilities
 
 VALUES = (BaseException, *codec.LASTING, *shared_containers.CHANGING)
 """Types whose instances are true or false by their content."""
@@ -20,6 +24,9 @@ COMBINING = frozenset(f"__{name}__" for name in ("and", "invert", "or", "rand", 
 
 NEUTRAL = frozenset(f"__{name}__" for name in ("call", "hash", "repr", "str", "doc", "name"))
 """Methods and attributes of a query that say nothing of its truth."""
+
+ASKING = COMBINING | {"__call__"}
+"""Methods for which a query is there."""
 
 COMPARED = "_jumar_compared"
 """Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
@@ -32,8 +39,33 @@ class ProductThings:
     capabilities: Capabilities
     running: bool
 
+    def __init__(self) -> None:
+        self._queries: dict[int, str] = {}
+        """Numbers of the queries that this test has made and not handed back, each with the name of its class."""
+        self._shared_queries: dict[int, str] = {}
+        """The same of queries that a fixture of several tests has made: each of them may use them."""
+
+    def find_unasked(self) -> str:
+        """Return the class of a query that a test has made and the product was never asked about, and forget all.
+
+        There is a use for it without that: to be there, to be another object than `False`, to have a text.
+        """
+        unasked = next(iter((*self._queries.values(), *self._shared_queries.values())), "")
+        self._queries.clear()
+        return unasked
+
+    def hand_back(self, number: int) -> None:
+        """Note that the product hears of its thing *number*."""
+        if self._queries or self._shared_queries:
+            self._queries.pop(number, None)
+            self._shared_queries.pop(number, None)
+
     def unable(self, why: str) -> NoReturn:
         """Give the test up."""
+        raise NotImplementedError(why)
+
+    def hide(self, file: str, why: str) -> None:
+        """Doubt the tests of *file*."""
         raise NotImplementedError(why)
 
     def attribute(self, thing: Any, name: str) -> Any:
@@ -43,7 +75,10 @@ class ProductThings:
         self.decides(thing, name)
         if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
             self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
-        return self.peer.ask("get", thing, name)
+        found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
+        if type(found) is proxies.ProxyClass and not name.lstrip("_")[:1].isupper():
+            type.__setattr__(found, "_jumar_function", True)
+        return found
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
         """Set the attribute *name* of a thing of the product."""
@@ -63,12 +98,12 @@ class ProductThings:
 
     def describe(self, thing: Any) -> str:
         """Return the text of a thing of the product."""
-        return str(self.peer.ask("repr", thing))
+        return str(self._ask_aside("repr", thing))
 
     def duplicate(self, op: str, thing: Any) -> Any:
         """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`. That of a query is one, too."""
-        answer = self.peer.ask(op, thing)
-        if _holds(thing, COMPARED) and not _mark(answer):
+        answer = self._ask_aside(op, thing)
+        if _holds(thing, COMPARED) and not self._mark(answer):
             self.unable(f"a copy of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
 
@@ -80,6 +115,36 @@ class ProductThings:
         """
         self.decides(thing, "__copy__")
         return self.peer.ask("get", thing, "__copy__")
+
+    def _ask_aside(self, op: str, thing: Any, *arguments: Any) -> Any:
+        """Ask *thing* for what says nothing of its truth: a query is not handed back by that."""
+        kinds = [held for held in (self._queries, self._shared_queries) if held]
+        number = proxies.get_number(thing) if kinds else 0
+        kept = [(held, held[number]) for held in kinds if number in held]
+        try:
+            return self.peer.ask(op, thing, *arguments)
+        finally:
+            for held, name in kept:
+                held[number] = name
+
+    def choose_names(self, module: Any, names: list[Any], asking: dict[str, Any]) -> list[Any]:
+        """Return those of *names* that an `import *` of *module* brings to the file whose names are *asking*.
+
+        A library's module that is there already stays what it is. Where another name, or one of Python's own, would
+        come to mean something of the product's, that may be what the tests compute with.
+        """
+        names = [name for name in names if type(name) is str]
+        known = vars(builtins).keys() | asking.keys()
+        hidden = known & set(names)
+        same = {name for name in hidden if self._is_same_module(asking.get(name), getattr(module, name, None))}
+        if hidden - same:
+            self.hide(str(asking.get("__file__")), f"an import of all names hides {min(hidden - same)}")
+        return [name for name in names if name not in same]
+
+    @staticmethod
+    def _is_same_module(here: Any, there: Any) -> bool:
+        named = isinstance(there, types.ModuleType) and isinstance(here, types.ModuleType)
+        return named and proxies.is_library(here.__name__) and here.__name__ == there.__name__
 
     def readable(self, name: str) -> bool:
         """Return whether the tests' process asks for an attribute of that name.
@@ -104,16 +169,19 @@ class ProductThings:
         base: Any = next((base for base in codec.LASTING if isinstance(thing, base) and hasattr(base, name)), None)
         if base and not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             return getattr(base, name)(thing, *args, **keywords)
-        answer = self.peer.ask("method", thing, owner, name, args, keywords)
-        if name in COMBINING and any(_holds(part, COMPARED) for part in (thing, *args)):
-            _mark(answer)
+        ask = self.peer.ask if name in ASKING else self._ask_aside
+        answer = ask("method", thing, owner, name, args, keywords)
+        combined = name in COMBINING and any(_holds(part, COMPARED) for part in (thing, *args))
+        if combined and answer is not NotImplemented and not self._mark(answer):
+            self.unable(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
 
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
 
         A container that the test itself made from a class of the product can be no stand-in for what it expected:
-        there, `in` is a method under test like any other.
+        there, `in` is a method under test like any other. What has the name of a function is none of these classes: its
+        result is what is expected.
         """
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"
@@ -122,9 +190,19 @@ class ProductThings:
         kind = thing if isinstance(thing, type) else type(thing)
         if not isinstance(thing, type) and name != "__contains__":
             answer = self.invoke(thing, owner, name, others, {})
-            if _mark(answer):
+            if self._mark(answer):
                 return answer
         return self.unable(f"{kind.__name__}.{name} would decide a comparison")
+
+    def _mark(self, answer: Any) -> bool:
+        """Mark *answer* as what a comparison came to, if it is an object of the product and no value."""
+        marked = isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
+        if marked:
+            object.__setattr__(answer, COMPARED, True)
+            held = self._shared_queries if self.capabilities.lasting else self._queries
+            if self.running:  # else it is a constant of a file, such as a parameter of tests
+                held[proxies.get_number(answer)] = type(answer).__name__
+        return marked
 
     def decides(self, thing: Any, name: str) -> None:
         """Refuse to use what a comparison of the product came to as if it were true or false."""
@@ -150,11 +228,3 @@ def _holds(thing: Any, fact: str) -> bool:
         return bool(object.__getattribute__(thing, fact))
     except AttributeError:
         return False
-
-
-def _mark(answer: Any) -> bool:
-    """Mark *answer* as what a comparison came to, if it is an object of the product and no value."""
-    marked = isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
-    if marked:
-        object.__setattr__(answer, COMPARED, True)
-    return marked

@@ -67,7 +67,7 @@ class ProxyClass(type):
         """Make an instance over there."""
         made: Any = find_peer(cls).ask("call", cls, args, keywords)
         own: Any = cls
-        if type(made) is own:
+        if type(made) is own and not type.__getattribute__(cls, "_jumar_function"):
             object.__setattr__(made, "_jumar_made", True)
         return made
 

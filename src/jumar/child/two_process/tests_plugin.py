@@ -20,7 +20,7 @@ from jumar.child.two_process.test_environment import ProductEnvironment
 from jumar.child.two_process.wire import frames, rpc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     import pytest
 
@@ -65,10 +65,12 @@ class DoubtPlugin:
     def pytest_collection(self, session: pytest.Session) -> Wrapper:
         """Record which tests are the product's to call. Then all is loaded, and the process is confined."""
         yield
-        self._items = {item.nodeid for item in session.items if self._foreign(item)}
+        calls = "the product calls functions of this test"
+        self._doubts = {item.nodeid: calls for item in session.items if self._foreign(item)}
+        self._doubts.update(self._find_hidden(session.items))
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
         modules = (import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType))
-        items = (getattr(item, "path", None) or item.fspath for item in session.items)
+        items = map(_get_file, session.items)
         for lacking in self._confine([*(held.get("__file__") for held in modules), *items]):
             self._send(["unconfined", lacking])
         self._guard.running = self._side.running = True
@@ -97,9 +99,11 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Look at it afterwards; a test that the product could leave out is none."""
-        yield from self._watched("the product calls functions of this test" if item.nodeid in self._items else "")
+        yield from self._watched(self._doubts.get(item.nodeid, ""))
 
-    pytest_runtest_teardown = pytest_runtest_setup
+    def pytest_runtest_teardown(self) -> Wrapper:
+        """Check it once more, and that the test has asked the product about each query that it made."""
+        yield from self._watched("", last=True)
 
     def pytest_sessionfinish(self) -> Wrapper:
         """Do without a report for people that a plug-in wants to write into the room: every test was told by now."""
@@ -113,8 +117,10 @@ class DoubtPlugin:
         if self._side.faults > self._blamed:
             self._send(["stopped", self._side.why[:1000]])
 
-    def _watched(self, doubt: str) -> Wrapper:
+    def _watched(self, doubt: str, *, last: bool = False) -> Wrapper:
         outcome = yield
+        if last and (query := self._side.find_unasked()):
+            doubt = f"a comparison came to a {query}, and the product was not asked about that"
         if doubt:
             self._side.fault(doubt)
         doubted = self._side.faults > self._blamed
@@ -122,12 +128,25 @@ class DoubtPlugin:
         if doubted and not outcome.excinfo:
             outcome.force_exception(AssertionError(f"not evident in two processes: {self._side.why}"[:1000]))
 
+    def _find_hidden(self, items: Sequence[pytest.Item]) -> Iterator[tuple[str, str]]:
+        """Yield the tests for which a name of the product hides another one: of that file, or of all that may use it.
+
+        A file without tests may be used by any.
+        """
+        for file, why in self._side.hidden.items():
+            own = [item.nodeid for item in items if str(_get_file(item)) == file]
+            yield from ((name, why) for name in own or [item.nodeid for item in items])
+
     def _foreign(self, item: pytest.Item) -> bool:
         """Return whether a function of a test, or of a fixture that it takes, is not the tests' own."""
         functions = [getattr(item, "obj", None)]
         for found in getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values():
             functions += [fixture.func for fixture in found]
         return any(not all(isinstance(f, types.FunctionType) for f in _chain(function)) for function in functions)
+
+
+def _get_file(item: pytest.Item) -> Any:
+    return getattr(item, "path", None) or item.fspath
 
 
 def _chain(function: Any) -> Iterator[Any]:

@@ -59,8 +59,10 @@ class TestsSide(ProductThings):
     __test__ = False
 
     def __init__(self, world: ProductEnvironment, fatal: tuple[type, ...]) -> None:
+        super().__init__()
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
+        self._failing = (AssertionError, outcomes.Failed)
         self.limits, self.interrupts = (signal.SIGALRM,), tuple(k for k in fatal if k is not frames.ConnectionLost)
         """Limits of the time of a test: signals, and exceptions after which the conversation is taken up again."""
         self.unanswered = (ProductLost, *self._excusing, *fatal)
@@ -70,6 +72,8 @@ class TestsSide(ProductThings):
         self.faults = 0
         self.why = ""  # the last fault
         self.facades: dict[int, Any] = {}
+        self.hidden: dict[str, str] = {}
+        """Files of the tests in which a name of the product hides another one, each with what is hidden."""
         self.world = world
         self.capabilities = Capabilities(world.room)
         self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
@@ -81,6 +85,12 @@ class TestsSide(ProductThings):
         """Record that what runs now is no evidence for a pass, and *why*."""
         self.faults += 1
         self.why = why
+
+    def hide(self, file: str, why: str) -> None:
+        """Doubt the tests of *file*; the one that runs, if all files are loaded."""
+        if self.running:
+            self.fault(why)
+        self.hidden[file] = why
 
     def unable(self, why: str) -> NoReturn:
         """Give the test up: it cannot run like this."""
@@ -123,9 +133,15 @@ class TestsSide(ProductThings):
         (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
 
     def answered(self) -> None:
-        """Warn of what the product warned of: with its answer, as a filter can make an exception of a warning."""
+        """Warn of what the product warned of: with its answer, as a filter can make an exception of a warning.
+
+        No answer may excuse an assertion that has just failed, as that of a function on an `ExitStack` does.
+        """
         while self._warned:
             warnings.warn_explicit(*self._warned.pop(0), "product", 1)
+        error = sys.exc_info()[1]
+        if isinstance(error, self._failing) and proxies.NUMBER not in vars(error):
+            self.fault("the product is asked while an assertion of the tests has failed, and may say that it has not")
 
     def state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
