@@ -19,7 +19,7 @@ DIGITS = "123456789"
 """Without nought, which may not come first."""
 
 BASES = {"0x": string.hexdigits, "0o": string.octdigits, "0b": "01"}
-"""How a number may begin that is not decimal, and its digits."""
+"""Beginnings of numbers that are not decimal, and their digits."""
 
 
 def make_decoy(source: ParsedSource, ways: Iterable[Edits], random: Random) -> bytes | None:
