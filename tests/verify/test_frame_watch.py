@@ -110,6 +110,40 @@ LOOKING.update({
             child.start()
             child.join()
         """,
+    "its caller, while it silences who knows its files": """\
+        import sys
+
+
+        def f():
+            finder = next(kind for kind in object.__subclasses__() if kind.__name__ == "BlameFinder")
+            kept, finder._inside = finder._inside, lambda self, path: ""
+            sys._getframe(1)
+            finder._inside = kept
+        """,
+    "its caller, by code made of texts": """\
+        import sys
+
+        spaces = {"sys": sys}
+        exec(compile("def g():\\n    return sys._getframe(3)", "<one>", "exec"), spaces)
+        exec(compile("def h():\\n    return g()", "<other>", "exec"), spaces)
+
+
+        def f():
+            return spaces["h"]()
+        """,
+    "its caller, under names of the library": """\
+        import enum
+        import sys
+        import typing
+
+        spaces = {"sys": sys}
+        exec(compile("def g():\\n    return sys._getframe(3)", typing.__file__, "exec"), spaces)
+        exec(compile("def h():\\n    return g()", enum.__file__, "exec"), spaces)
+
+
+        def f():
+            return spaces["h"]()
+        """,
     "another interpreter": """\
         try:
             import _interpreters as several
@@ -168,6 +202,19 @@ HONEST = {
 
 
         inspect.signature(g), g.__code__, g.__defaults__
+        """,
+    "loads modules and texts": """\
+        import fractions
+        import pathlib
+
+
+        def f():
+            import colorsys, wave
+            pathlib.Path("late.py").write_text("A = 1")
+            import late
+            exec("x = 1")
+            exec(compile("y = 2", "app.py", "exec"))
+            exec(compile("y = 2", str(pathlib.Path("page.html").absolute()), "exec"))
         """,
     "computes": "import collections\n\nP = collections.namedtuple('P', 'a b')\n\n\ndef f():\n    return P(1, 2)\n",
 }

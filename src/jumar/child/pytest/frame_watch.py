@@ -9,6 +9,7 @@ a hook cannot be taken away again, but it is there in one process and one interp
 from __future__ import annotations
 
 import builtins
+import importlib.machinery
 import linecache
 import os
 import resource
@@ -48,12 +49,15 @@ OFF, LOADING, RUNNING = range(3)
 
 
 class FrameWatch:
-    """Plug-in around the hook. *foreign* and *supports* say whose a file is; the room is the working directory."""
+    """Plug-in around the hook. *supports* says which files are the tests'; the room is the working directory."""
 
-    def __init__(self, foreign: Foreign, supports: Foreign, send: Send) -> None:
+    def __init__(self, supports: Callable[[str], bool], send: Send) -> None:
         self._time, self._tell = [OFF], _build_teller(send)
-        is_test_file = _build_test_files(os.getcwd(), supports)  # noqa: PTH109  compared as text
-        sys.addaudithook(_build_hook(self._time, _build_askers(foreign), is_test_file, self._tell))
+        room = os.getcwd()  # noqa: PTH109  compared as text
+        tests = frozenset(_list_tests(room, supports))
+        foreign = _build_foreign(room, tests)
+        concerns = _build_filter(_build_test_files(tests), foreign)
+        sys.addaudithook(_build_hook(self._time, _build_askers(foreign), concerns, self._tell))
         self._children = _count_children()
 
     def pytest_load_initial_conftests(self) -> Iterator[None]:
@@ -93,31 +97,25 @@ def _build_teller(send: Send) -> Callable[[str], None]:
 
 
 def _build_hook(
-    time: list[int], asked: tuple[Asks, Asks], is_test_file: Callable[[Any], bool], tell: Callable[[str], None]
+    time: list[int], asked: tuple[Asks, Asks], concerns: Callable[[str, Any], bool], tell: Callable[[str], None]
 ) -> Callable[[str, tuple[Any, ...]], None]:
     """Build the audit hook; *asked* say who asks for a frame, and for a file."""
-    frames, routes, elsewhere = FRAMES, ROUTES, ELSEWHERE
-    get_frame = sys._getframe  # noqa: SLF001  there is no other way to see who asks
+    elsewhere, get_frame = ELSEWHERE, sys._getframe  # noqa: SLF001  there is no other way to see who asks
     asks_for_frame, asks_for_file = asked
+    loader: Any = importlib.machinery.SourceFileLoader.source_to_code
+    loads = loader.__code__
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        now, asks = time[0], asks_for_frame
-        if not now:
+        now = time[0]
+        if not now or not concerns(event, arguments):
             return
-        if event == "open":
-            if not is_test_file(arguments[0]):
-                return
-            asks = asks_for_file
-        elif event == "object.__getattr__":
-            if arguments[1] not in frames:
-                return
-        elif event.startswith(elsewhere):
+        if event.startswith(elsewhere):
             tell(event)
             return
-        elif not event.startswith(routes):
-            return
         time[0] = 0  # to ask for a frame is an event, too
-        by_product = asks(get_frame(1), now, arguments)
+        frame = get_frame(1)
+        asks = asks_for_file if event == "open" else asks_for_frame
+        by_product = frame.f_code is not loads and asks(frame, now, arguments)
         time[0] = now
         if by_product:
             tell(event)
@@ -125,15 +123,40 @@ def _build_hook(
     return hook
 
 
-def _build_test_files(room: str, supports: Foreign) -> Callable[[Any], bool]:
-    """Build what says whether a path, whatever it is called, leads to a test file of *room* or to a folder of some."""
-    files: set[tuple[int, int]] = set()
-    stat = os.stat
+def _build_filter(is_test_file: Callable[[Any], bool], is_inside: Foreign) -> Callable[[str, Any], bool]:
+    """Build what says which events may be a look, or a disguise: code in the name of a file outside of the room."""
+    frames, beginnings = FRAMES, (*ROUTES, *ELSEWHERE)
+
+    def concerns(event: str, arguments: Any) -> bool:
+        if event == "open":
+            return is_test_file(arguments[0])
+        if event == "object.__getattr__":
+            return arguments[1] in frames
+        if event == "compile":
+            return type(arguments[1]) is str and arguments[1].startswith("/") and not is_inside(arguments[1])
+        return event.startswith(beginnings)
+
+    return concerns
+
+
+def _list_tests(room: str, supports: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the paths of the tests' Python files in *room*."""
     for folder, _, names in os.walk(room):
-        paths = [os.path.join(folder, name) for name in names if name.endswith(".py")]  # noqa: PTH118  many of them
-        own = [path for path in paths if supports(path)]
-        for found in map(stat, (*own, *([folder] if own else []))):
-            files.add((found.st_dev, found.st_ino))
+        paths = (os.path.join(folder, name) for name in names if name.endswith(".py"))  # noqa: PTH118  many of them
+        yield from filter(supports, paths)
+
+
+def _build_foreign(room: str, tests: frozenset[str]) -> Foreign:
+    """Build what says whether a file is code under test: all in *room* that is none of *tests*."""
+    inside = (room + os.sep, os.path.realpath(room) + os.sep)
+    return lambda file: file.startswith(inside) and file not in tests
+
+
+def _build_test_files(tests: frozenset[str]) -> Callable[[Any], bool]:
+    """Build what says whether a path, whatever it is called, leads to one of *tests* or to a folder of some."""
+    stat = os.stat
+    found = map(stat, {*tests, *map(os.path.dirname, tests)})
+    files = frozenset((one.st_dev, one.st_ino) for one in found)
 
     def is_test_file(path: Any) -> bool:
         if not isinstance(path, (str, bytes)):
@@ -153,6 +176,8 @@ def _build_askers(foreign: Foreign) -> tuple[Asks, Asks]:
 
     def asks_for_frame(frame: Any, now: int, arguments: tuple[Any, ...]) -> bool:
         """Itself, or through functions of one module that hand the frame out. *arguments* are the event's."""
+        while frame.f_back is not None and not frame.f_code.co_filename.startswith("/"):
+            frame = frame.f_back  # made of a text: whoever runs it asks
         module, name = frame.f_code.co_filename, frame.f_globals.get("__name__")
         if now != running:
             own = arguments and type(arguments[0]) is function and arguments[0].__globals__.get("__file__")

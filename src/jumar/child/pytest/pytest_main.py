@@ -140,7 +140,7 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     sources = {path: text.encode("latin-1") for path, text in config.pop("sources", {}).items()}
     plugins.append(TestSources(str(room), sources))
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
-        plugins.append(FrameWatch(blame.foreign, blame.supports, send))
+        plugins.append(FrameWatch(blame.supports, send))
         plugins += build_guards(room, blame, send, config["ids"])
     return plugins
 
