@@ -41,7 +41,9 @@ TESTS = dedent('''\
     ''')
 SHARED = 'WORDS = ["desserts", "stressed"]\n\n\ndef test_words():\n    assert WORDS[0] == "desserts"\n'
 APP = dedent("""\
+    import importlib.machinery
     import pathlib
+    from concurrent.futures import ThreadPoolExecutor
 
 
     def reverse(text):
@@ -52,7 +54,15 @@ APP = dedent("""\
         return [path for path in pathlib.Path(".").rglob("*") if path.is_file() and secret in path.read_bytes()]
 
 
+    def ask_loader(path):
+        load = importlib.machinery.SourceFileLoader("words", path).get_data
+        with ThreadPoolExecutor(1) as threads:
+            return load(path) + threads.submit(load, path).result()
+
+
     assert find_readable(b"dess" + b"erts") == []
+    for test in pathlib.Path(".").rglob("test_*.py"):
+        assert b"dess" + b"erts" not in ask_loader(str(test.resolve()))
     """)
 
 

@@ -13,6 +13,7 @@ import importlib
 import importlib.machinery
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,22 +67,32 @@ def _mentions(file: str) -> bool:
 class TestSources:
     """Plug-in that loads test files of other content than what lies in the room: *sources*, path there -> bytes.
 
-    Each is handed out once, to the first who loads the file. That is pytest; if the code under test was quicker, pytest
-    loads the decoy, in which all tests are false.
+    Each is handed out once, and never where code under test, which *foreign* tells by its file, is among the callers:
+    it gets the decoy.
     """
 
-    def __init__(self, room: str, sources: Mapping[str, bytes]) -> None:
+    def __init__(self, room: str, sources: Mapping[str, bytes], foreign: Callable[[str], bool]) -> None:
         self._sources = {os.path.join(room, path): data for path, data in sources.items()}  # noqa: PTH118  as asked for
+        self._foreign, self._thread = foreign, threading.get_ident()
         rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
         loader: Any = importlib.machinery.SourceFileLoader
         if sources:
             self._rewrite, self._read = rewrite._rewrite_test, loader.get_data  # noqa: SLF001  pytest has no other way
             rewrite._rewrite_test = self._load  # noqa: SLF001
-            loader.get_data = lambda asked, path: self._sources.pop(str(path), None) or self._read(asked, path)
+            loader.get_data = lambda asked, path: self._take(str(path)) or self._read(asked, path)
+
+    def _take(self, path: str) -> bytes | None:
+        """Return the right content of the file at *path*; None: it has no decoy, or is not for whoever asks."""
+        if path not in self._sources or threading.get_ident() != self._thread:  # who asks stands in its own thread
+            return None
+        frame: Any = sys._getframe(1)  # noqa: SLF001  there is no other way to see who asks
+        while frame is not None and not self._foreign(frame.f_code.co_filename):
+            frame = frame.f_back
+        return self._sources.pop(path) if frame is None else None
 
     def _load(self, path: Path, config: Any) -> Any:
         """Do as pytest's function, which reads, rewrites and compiles the file at *path*."""
-        source = self._sources.pop(str(path), None)
+        source = self._take(str(path))
         if source is None:
             return self._rewrite(path, config)
         handle = os.memfd_create("test")

@@ -138,7 +138,7 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
     sources = {path: text.encode("latin-1") for path, text in config.pop("sources", {}).items()}
-    plugins.append(TestSources(str(room), sources))
+    plugins.append(TestSources(str(room), sources, blame.foreign))
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
         plugins.append(FrameWatch(blame.supports, send))
         plugins += build_guards(room, blame, send, config["ids"])
