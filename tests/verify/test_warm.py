@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,18 @@ def test_a_fork_sees_what_a_started_process_sees(tmp_path: Path, pool: WarmPool)
     assert first == second
     assert len({one["random"] for one in chance}) == 3
     assert chance[0]["hash"] != chance[1]["hash"] == chance[2]["hash"]
+
+
+@pytest.mark.slow
+def test_no_module_tells_a_fork_when_its_zygote_began(tmp_path: Path, pool: WarmPool) -> None:
+    """By that it would know how long the runs before it took, and a run could leave a word by taking its time."""
+    test = "import logging\n\n\ndef test_begins_now(): assert logging._startTime > {}\n"
+    court, starts = collected(tmp_path, {**GOOD, "test_times.py": test.format(0)}), WarmStarts(pool)
+
+    for _ in range(2):
+        assert judge(court, {**GOOD, "test_times.py": test.format(time.time())}, starts).verdict.green
+
+    assert starts.counts == {WARM: 2}
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from jumar.child.analysis import warnings_main
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main, probe_main
 from jumar.child.two_process import product_main, tests_plugin
-from jumar.child.warm import ready_pytest
+from jumar.child.warm import captured, ready_pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,8 @@ def become(order: dict[str, Any], zygote: Zygote) -> None:
         os.environ.clear()
         os.environ.update(env)
         sys.argv[:], sys.orig_argv[:] = argv[-1:], argv
-        zygote.correct_paths()
+        places = {"room": os.getcwd(), "home": os.environ["HOME"], "tmpdir": os.environ["TMPDIR"]}  # noqa: PTH109
+        captured.correct(zygote.captured, places)
         for one in zygote.unseeded:
             one.seed()
         numpy = sys.modules.get("numpy.random")
@@ -75,23 +76,14 @@ def become(order: dict[str, Any], zygote: Zygote) -> None:
 class Zygote:
     """Facts about the process that is forked: where its command line lies, and which generators chance has seeded."""
 
-    def __init__(self, unseeded: Sequence[random.Random], captured: Sequence[tuple[dict[str, Any], str, Any]]) -> None:
-        self.unseeded, self._captured = unseeded, captured
-        self._folder = os.path.dirname(os.environ["HOME"])  # noqa: PTH120
+    def __init__(self, unseeded: Sequence[random.Random], taken: captured.Captured) -> None:
+        self.unseeded, self.captured = unseeded, taken
         self.entrance: bubble.Entrance | None = None
         """Namespaces that were unshared ahead."""
         with open("/proc/self/stat", "rb") as stat:  # noqa: PTH123
             fields = stat.read().rpartition(b")")[2].split()
         # Format: proc_pid_stat(5); counted after the name.
         self._arguments, self._environment = (int(fields[45]), int(fields[46])), (int(fields[47]), int(fields[48]))
-
-    def correct_paths(self) -> None:
-        """Give paths that modules took from where they were imported their value for this process."""
-        places = {"room": os.getcwd(), "home": os.environ["HOME"], "tmpdir": os.environ["TMPDIR"]}  # noqa: PTH109
-        for table, name, value in self._captured:
-            place, _, rest = str(value)[len(self._folder) + 1 :].partition("/")
-            if place in places:
-                table[name] = type(value)(os.path.join(places[place], rest) if rest else places[place])  # noqa: PTH118
 
     def show_block(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Write *argv* and *env* where `/proc` reads them: the mark of this process, too, by which it is found."""

@@ -16,8 +16,6 @@ import sys
 import tempfile
 import threading
 import warnings
-from pathlib import PurePath
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import loaded_code, pytest_main
@@ -158,17 +156,6 @@ def _watched_generators(unseeded: list[random.Random]) -> Iterator[None]:
         yield
     finally:
         random.Random.seed = seed  # type: ignore[method-assign]
-
-
-def find_captured_paths(folder: str) -> list[tuple[dict[str, Any], str, Any]]:
-    """Return the module attributes that are paths below *folder*: what a module took from where it was imported."""
-    return [
-        (vars(module), name, value)
-        for module in list(sys.modules.values())
-        if isinstance(module, ModuleType)
-        for name, value in vars(module).items()
-        if (type(value) is str or isinstance(value, PurePath)) and str(value).startswith(folder)
-    ]
 
 
 def find_leftovers(socket: int) -> str:

@@ -18,7 +18,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.sandbox import locks
-from jumar.child.warm import preload, rewritten_tests
+from jumar.child.warm import captured, preload, rewritten_tests
 from jumar.child.warm.become import Zygote, reset_signals
 from jumar.child.warm.messages import receive, send
 from jumar.child.warm.spare import stand_by
@@ -34,6 +34,7 @@ PRELOAD_SECONDS = 60
 
 def main() -> None:
     """Import what the order names, say what came of it, and serve until jumar is gone."""
+    began = captured.read_clocks()
     with os.fdopen(os.dup(0), "rb") as stream:
         order = json.loads(stream.read())
     control = socket.socket(fileno=order["socket"])
@@ -44,7 +45,8 @@ def main() -> None:
     report, unseeded = preload.preload(order["modules"], control.fileno(), plugins=order["plugins"])
     signal.alarm(0)
     folder = os.path.dirname(os.environ["HOME"])  # noqa: PTH120
-    zygote = Zygote(unseeded, preload.find_captured_paths(folder))
+    zygote = Zygote(unseeded, captured.find_captured(folder, began))
+    began.clear()  # no fork shall know it
     shutil.rmtree(folder, ignore_errors=True)  # made for the imports; jumar may be killed any time
     locks.LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's; jumar decides
