@@ -27,9 +27,9 @@ class Captured(NamedTuple):
     """Attributes of modules."""
 
     paths: list[tuple[dict[str, Any], str, str]]
-    """Those below the zygote's folder: the names of a module, the name, the path from there on."""
+    """Paths below the zygote's folder: the names of a module, the name, the path from there on."""
     times: list[tuple[dict[str, Any], str, Callable[[], Any]]]
-    """Those that a clock said since the zygote began: the names of a module, the name, the clock."""
+    """Times since the zygote began: the names of a module, the name, the clock."""
 
 
 def read_clocks() -> dict[Callable[[], Any], Any]:
