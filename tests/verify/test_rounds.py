@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from textwrap import dedent
 
 import anyio
 import pytest
 
 from jumar.core.gate.challenge_rounds import Round
-from jumar.verify.rounds import GreenCandidate, Seeds, run_round_apart
+from jumar.verify.challenge.challenge import find_challenge
+from jumar.verify.rounds import GreenCandidate, Seeds, confirm_forged, run_round_apart
 from support.judging.real_verifier import Court
 
 PRODUCT = "import os\n\n\ndef leave():\n    os._exit(3)\n\n\ndef add(a, b):\n    return a + b\n"
@@ -56,3 +58,50 @@ def test_what_ran_after_the_process_was_gone_runs_again_without_the_test_that_en
 
     assert {i.partition("::")[2] for i in result.kept} == {"test_first", "test_later[1]", "test_later[2]", "test_last"}
     assert (result.forged, green.executions) == ((), 3)
+
+
+SIZES = {
+    "app.py": """\
+import os
+
+
+def count(folder):  # without a sandbox every process sees all folders
+    return len(os.listdir(folder)) if folder.startswith(os.environ["TMPDIR"]) else 0
+""",
+    "test_app.py": """\
+import os
+import tempfile
+
+import app
+
+
+def test_count():
+    with tempfile.TemporaryDirectory() as folder:
+        open(os.path.join(folder, "a"), "w").close()
+        assert app.count(folder) == 1
+
+
+def test_nothing():
+    assert app.count("nowhere") == 0
+""",
+}
+
+
+@pytest.mark.slow
+def test_a_falsified_test_that_is_right_because_its_files_are_not_seen_forges_nothing(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    court.verifier.sources = "app.py".__eq__
+    tree = court.tree(SIZES)
+    green = GreenCandidate(court.verifier, tree, tree, court.collect(tree), {})
+    challenge = find_challenge({"test_app.py": SIZES["test_app.py"].encode()})
+    court.verifier.experience.challenge = challenge
+    step = Round(frozenset({"test_app.py::test_count"}))
+    wanted = (
+        n for n in range(1000) if b"== 0\n\n\ndef" in challenge.falsified(step.falsified, Random(n))["test_app.py"]
+    )
+    draw = Seeds(1, next(wanted))
+
+    result = anyio.run(run_round_apart, green, step, draw)
+
+    assert result.forged == ("test_app.py::test_count",), "the folder is in the tests' process alone"
+    assert anyio.run(confirm_forged, green, step, draw, result.forged) == ((), ())

@@ -26,6 +26,7 @@ from jumar.verify.rounds import (
     Seeds,
     begin_rounds,
     can_run_apart,
+    confirm_forged,
     draw_seeds,
     estimate_patience,
     is_pytest,
@@ -168,9 +169,11 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         part, draw = replace(green, ids=tuple(i for i in green.ids if i in kept)), draw_seeds(shuffled=True)
         result = await run_round_apart(part, step, draw)
         if result.forged:
-            same = await run_round_apart(part, step, draw)
-            green.executions = part.executions
-            return frozenset(), _forged(green, result.forged, same.forged)
+            forged, again = await confirm_forged(part, step, draw, result.forged)
+            if forged:
+                green.executions = part.executions
+                return frozenset(), _forged(green, forged, again)
+            kept = frozenset(i for i in kept if i.partition("[")[0] not in result.forged)
         green.executions, green.asked = part.executions, part.asked
         if result.why:
             return frozenset(), _Found(warnings=(f"two processes prove nothing here: {result.why}",))

@@ -166,6 +166,22 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
     return ApartResult(kept, tuple(dict.fromkeys(forged)))
 
 
+async def confirm_forged(
+    green: GreenCandidate, step: Round, draw: Seeds, forged: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return those of *forged* that pass unfalsified, too, and those that pass again, falsified by the same files.
+
+    A test that fails in two processes as it is, since the code under test does not see what it wrote, may be right by
+    chance when it is falsified: that forges nothing.
+    """
+    plain = await run_round_apart(green, Round(challenge=False), draw)
+    sound = {i.partition("[")[0] for i in plain.kept}
+    if sound.isdisjoint(forged):
+        return (), ()
+    same = await run_round_apart(green, step, draw)
+    return tuple(sorted(sound.intersection(forged))), tuple(sorted(sound.intersection(same.forged)))
+
+
 def _list_later(report: Report, ids: Sequence[str], step: Round) -> frozenset[str]:
     """Return those of *ids* that ran when the process of the code under test was gone already."""
     if not report.lost:
