@@ -1,6 +1,6 @@
 """Measures a campaign that is judged at each write: warm, and as it would be without forks and shared verdicts.
 
-Run as `make bench ONLY=campaign`, which takes 3 tasks; the whole is `python bench/campaign.py 30`. Each task has 8
+Run as `python bench/campaign.py 30`, or with fewer tasks; it takes long and is no part of `make bench`. Each task has 8
 rollouts of 4 writes under `on_write`, and every write is another one, so that what is shared are the verdicts on the
 untouched trees alone. The model answers at once: what is measured is jumar and the tests.
 """
@@ -21,12 +21,12 @@ from concurrency import PYTHON, TESTS, WRONG
 from frame import Figure, interleave, median_of, ratio_of
 from model_server import Action, serve
 
-TASKS, ROLLOUTS, WRITES = 3, 8, 4
+ROLLOUTS, WRITES = 8, 4
 COLD = ("--no-verdict-cache",)
 
 
-def measure(rounds: int, tasks: int = TASKS) -> Iterator[Figure]:
-    """Yield the seconds of both ways, and their ratio."""
+def compare(tasks: int) -> Iterator[Figure]:
+    """Yield the seconds of both ways on so many *tasks*, and their ratio."""
     texts = count(1)
 
     def choose(calls: int) -> Action:
@@ -45,7 +45,7 @@ def measure(rounds: int, tasks: int = TASKS) -> Iterator[Figure]:
             "warm": lambda: run(folder, next(places), server.options, {}),
             "cold": lambda: run(folder, next(places), (*server.options, *COLD), {"JUMAR_NO_WARM": "1"}),
         }
-        taken = interleave(ways, rounds, warm=0)
+        taken = interleave(ways, 1, warm=0)
     judged = tasks * ROLLOUTS * WRITES
     yield median_of(f"{judged} writes, forks and shared verdicts", taken["warm"], "s")
     yield median_of(f"{judged} writes, all started", taken["cold"], "s")
@@ -74,5 +74,5 @@ def run(folder: Path, campaign: Path, options: list[str] | tuple[str, ...], envi
 
 
 if __name__ == "__main__":
-    for figure in measure(1, int(sys.argv[1])):
+    for figure in compare(int(sys.argv[1])):
         print(f"{figure.name}: {figure.value:.2f} {figure.unit}")

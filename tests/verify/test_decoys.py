@@ -43,7 +43,10 @@ SHARED = 'WORDS = ["desserts", "stressed"]\n\n\ndef test_words():\n    assert WO
 APP = dedent("""\
     import importlib.machinery
     import pathlib
+    import sys
     from concurrent.futures import ThreadPoolExecutor
+
+    from _pytest.assertion import rewrite
 
 
     def reverse(text):
@@ -60,7 +63,15 @@ APP = dedent("""\
             return load(path) + threads.submit(load, path).result()
 
 
+    def list_holders():  # of all that is to be had without a look at a frame, a function or all objects
+        yield getattr(rewrite._rewrite_test, "__self__", None)
+        for finder in sys.meta_path:
+            if hasattr(finder, "config"):
+                yield from finder.config.pluginmanager.get_plugins()
+
+
     assert find_readable(b"dess" + b"erts") == []
+    assert not [one for one in list_holders() if "dess" + "erts" in repr(getattr(one, "__dict__", None))]
     for test in pathlib.Path(".").rglob("test_*.py"):
         assert b"dess" + b"erts" not in ask_loader(str(test.resolve()))
     """)

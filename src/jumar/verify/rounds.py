@@ -115,24 +115,23 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
     In the room lie decoys of the test files. If it is surely them that break a test, as it reads its own file, the room
     has the right ones from then on.
     """
-    knowledge = green.verifier.experience
-    result, cause = await _run_round(green, step, draw)
-    if result.unsteady and not knowledge.reading and _lay(green, step, draw)[1].decoys:
-        again, _ = await _run_round(green, step, draw)
-        if set(again.unsteady) == set(result.unsteady):  # flaky code gets no retry
-            knowledge.reading = True
-            shown = await _run_round(green, step, draw)
-            knowledge.reading = not shown[0].unsteady
-            return shown if knowledge.reading else (result, cause)
-    return result, cause
+    ids, laid = _lay(green, step, draw)
 
+    async def run(files: LaidFiles) -> tuple[RoundResult, Cause]:
+        report = await green.verifier.run_fresh(green.tree, ids, files, draw.order)
+        green.executions += 1
+        green.looked = report.looked or green.looked
+        cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
+        return check_round(report, step, green.ids, green.accepted), cause
 
-async def _run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
-    report = await green.verifier.run_fresh(green.tree, *_lay(green, step, draw), draw.order)
-    green.executions += 1
-    green.looked = report.looked or green.looked
-    cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
-    return check_round(report, step, green.ids, green.accepted), cause
+    found = await run(laid)
+    if found[0].unsteady and laid.decoys:
+        again, _ = await run(laid)
+        if set(again.unsteady) == set(found[0].unsteady):  # flaky code gets no retry
+            shown = await run(laid._replace(decoys={}))
+            green.verifier.experience.reading = not shown[0].unsteady
+            return found if shown[0].unsteady else shown
+    return found
 
 
 def can_run_apart(verifier: TreeRunner) -> bool:
@@ -232,7 +231,7 @@ def _lay(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str]
     if challenge is None or draw == Seeds():
         return green.ids, LaidFiles()
     files = challenge.falsified(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
-    decoys = {} if knowledge.reading else challenge.decoys(random.SystemRandom())
+    decoys = {} if knowledge.reading else challenge.decoys(random.Random(secrets.randbits(64)))  # noqa: S311  as above
     functions = tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids))
     return functions if step.challenge else green.ids, LaidFiles(files, decoys)
 

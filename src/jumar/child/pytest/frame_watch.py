@@ -49,13 +49,10 @@ OFF, LOADING, RUNNING = range(3)
 
 
 class FrameWatch:
-    """Plug-in around the hook. *supports* says which files are the tests'; the room is the working directory."""
+    """Plug-in around the hook. *tests* are the tests' files; *foreign* says whose another one is."""
 
-    def __init__(self, supports: Callable[[str], bool], send: Send) -> None:
+    def __init__(self, tests: frozenset[str], foreign: Foreign, send: Send) -> None:
         self._time, self._tell = [OFF], _build_teller(send)
-        room = os.getcwd()  # noqa: PTH109  compared as text
-        tests = frozenset(_list_tests(room, supports))
-        foreign = _build_foreign(room, tests)
         concerns = _build_filter(_build_test_files(tests), foreign)
         sys.addaudithook(_build_hook(self._time, _build_askers(foreign), concerns, self._tell))
         self._children = _count_children()
@@ -139,14 +136,14 @@ def _build_filter(is_test_file: Callable[[Any], bool], is_inside: Foreign) -> Ca
     return concerns
 
 
-def _list_tests(room: str, supports: Callable[[str], bool]) -> Iterator[str]:
+def list_tests(room: str, supports: Callable[[str], bool]) -> Iterator[str]:
     """Yield the paths of the tests' Python files in *room*."""
     for folder, _, names in os.walk(room):
         paths = (os.path.join(folder, name) for name in names if name.endswith(".py"))  # noqa: PTH118  many of them
         yield from filter(supports, paths)
 
 
-def _build_foreign(room: str, tests: frozenset[str]) -> Foreign:
+def build_foreign(room: str, tests: frozenset[str]) -> Foreign:
     """Build what says whether a file is code under test: all in *room* that is none of *tests*."""
     inside = (room + os.sep, os.path.realpath(room) + os.sep)
     return lambda file: file.startswith(inside) and file not in tests

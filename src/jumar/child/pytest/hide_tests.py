@@ -72,36 +72,61 @@ class TestSources:
     """
 
     def __init__(self, room: str, sources: Mapping[str, bytes], foreign: Callable[[str], bool]) -> None:
-        self._sources = {os.path.join(room, path): data for path, data in sources.items()}  # noqa: PTH118  as asked for
-        self._foreign, self._thread = foreign, threading.get_ident()
-        rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
-        loader: Any = importlib.machinery.SourceFileLoader
-        if sources:
-            self._rewrite, self._read = rewrite._rewrite_test, loader.get_data  # noqa: SLF001  pytest has no other way
-            rewrite._rewrite_test = self._load  # noqa: SLF001
-            loader.get_data = lambda asked, path: self._take(str(path)) or self._read(asked, path)
+        held = {os.path.join(room, path): data for path, data in sources.items()}  # noqa: PTH118  as asked for
 
-    def _take(self, path: str) -> bytes | None:
-        """Return the right content of the file at *path*; None: it has no decoy, or is not for whoever asks."""
-        if path not in self._sources or threading.get_ident() != self._thread:  # who asks stands in its own thread
-            return None
-        frame: Any = sys._getframe(1)  # noqa: SLF001  there is no other way to see who asks
-        while frame is not None and not self._foreign(frame.f_code.co_filename):
-            frame = frame.f_back
-        return self._sources.pop(path) if frame is None else None
+        def forget() -> None:
+            held.clear()
 
-    def _load(self, path: Path, config: Any) -> Any:
-        """Do as pytest's function, which reads, rewrites and compiles the file at *path*."""
-        source = self._take(str(path))
-        if source is None:
-            return self._rewrite(path, config)
-        handle = os.memfd_create("test")
-        with os.fdopen(handle, "wb", buffering=0) as stream:
-            stream.write(source)
-            _, code = self._rewrite(Path(f"/proc/self/fd/{handle}"), config)
-        _imp._fix_co_filename(code, str(path))  # type: ignore[attr-defined]  # noqa: SLF001  as importlib does
-        return path.stat(), code
+        self._forget = forget
+        if held:
+            _load_from(_build_taker(held, foreign))
 
     def pytest_collection_finish(self) -> None:
         """Forget what nobody has loaded."""
-        self._sources.clear()
+        self._forget()
+
+
+# What is held stands in closures alone: to look into one is an event, and `FrameWatch` hears of it. Whoever knows the
+# loader could read an attribute unheard.
+
+
+def _build_taker(held: dict[str, bytes], foreign: Callable[[str], bool]) -> Callable[[str], bytes | None]:
+    """Build what gives the right content of a file; None: it has no decoy, or is not for whoever asks."""
+    thread, get_thread = threading.get_ident(), threading.get_ident
+    get_frame: Callable[[int], Any] = sys._getframe  # noqa: SLF001  there is no other way to see who asks
+
+    def take(path: str) -> bytes | None:
+        if path not in held or get_thread() != thread:  # who asks stands in its own thread
+            return None
+        frame = get_frame(1)
+        while frame is not None and not foreign(frame.f_code.co_filename):
+            frame = frame.f_back
+        return held.pop(path) if frame is None else None
+
+    return take
+
+
+def _load_from(take: Callable[[str], bytes | None]) -> None:
+    """Let pytest, and the importer for files in which pytest rewrites nothing, load what *take* gives for a file."""
+    rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
+    loader: Any = importlib.machinery.SourceFileLoader
+    usual, read = rewrite._rewrite_test, loader.get_data  # noqa: SLF001  pytest has no other way
+
+    def rewrite_test(path: Path, config: Any) -> Any:
+        source = take(str(path))
+        if source is None:
+            return usual(path, config)
+        _, code = rewrite_source(usual, source, config)
+        _imp._fix_co_filename(code, str(path))  # type: ignore[attr-defined]  # noqa: SLF001  as importlib does
+        return path.stat(), code
+
+    rewrite._rewrite_test = rewrite_test  # noqa: SLF001
+    loader.get_data = lambda asked, path: take(str(path)) or read(asked, path)
+
+
+def rewrite_source(rewrite: Callable[[Path, Any], Any], source: bytes, config: Any) -> Any:
+    """Return what pytest's function *rewrite* makes of a file with that *source*; nothing is left on a disk."""
+    handle = os.memfd_create("test")
+    with os.fdopen(handle, "wb", buffering=0) as stream:
+        stream.write(source)
+        return rewrite(Path(f"/proc/self/fd/{handle}"), config)

@@ -20,7 +20,7 @@ from jumar.child import normalise
 from jumar.child.channel import join
 from jumar.child.pytest import line_recorders, test_timeout
 from jumar.child.pytest.blame import BlameFinder
-from jumar.child.pytest.frame_watch import FrameWatch
+from jumar.child.pytest.frame_watch import FrameWatch, build_foreign, list_tests
 from jumar.child.pytest.hide_tests import HideTestName, TestSources
 from jumar.child.pytest.line_tracer import Tracer
 from jumar.child.pytest.reporter import Reporter
@@ -138,9 +138,10 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
     sources = {path: text.encode("latin-1") for path, text in config.pop("sources", {}).items()}
-    plugins.append(TestSources(str(room), sources, blame.foreign))
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
-        plugins.append(FrameWatch(blame.supports, send))
+        tests = frozenset(list_tests(str(room), blame.supports))
+        foreign = build_foreign(str(room), tests)
+        plugins += [TestSources(str(room), sources, foreign), FrameWatch(tests, foreign, send)]
         plugins += build_guards(room, blame, send, config["ids"])
     return plugins
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import _imp
 import contextlib
 import importlib
-import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from jumar.child.pytest.hide_tests import rewrite_source
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -40,12 +41,10 @@ def prepare(source: bytes) -> None:
     """Rewrite a test file. One that pytest or the compiler warns of, or cannot rewrite, is left to the forks."""
     if not _usual:
         return
-    file = os.memfd_create("test")  # a temporary folder is one that later processes would keep
     # Whatever is wrong with it is told where it is imported.
-    with os.fdopen(file, "wb", buffering=0) as stream, contextlib.suppress(Exception), warnings.catch_warnings():
+    with contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("error")
-        stream.write(source)
-        _codes[source] = _usual[0](Path(f"/proc/self/fd/{file}"), None)
+        _codes[source] = rewrite_source(_usual[0], source, None)
 
 
 def rewrite_test(path: Path, config: Any) -> tuple[object, CodeType]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import string
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
 from jumar.verify.challenge.literals import find_own_characters
@@ -28,16 +29,24 @@ def make_decoy(source: ParsedSource, ways: Iterable[Edits], random: Random) -> b
     They are drawn without regard to the old ones, so that nothing can be guessed from them. Of the *ways* to falsify
     its tests, which change exceptions as well, come in as many as fit beside that.
     """
-    taken: list[SourceEdit] = []
-    for edits in (*((edit,) for edit in _scramble(source, random)), *ways):
-        if not any(a.start < b.end and b.start < a.end for a in edits for b in taken):
-            taken += edits
+    taken = sorted(_scramble(source, random))
+    for edits in ways:
+        if not any(_meets(taken, edit) for edit in edits):
+            for edit in edits:
+                insort(taken, edit)
     try:
         made = source.rewritten(taken)
         parse_source(made.decode(source.encoding))
     except (SyntaxError, ValueError):
         return None
     return made
+
+
+def _meets(taken: Sequence[SourceEdit], edit: SourceEdit) -> bool:
+    """Return whether *edit* overlaps one of those *taken*, which are in order and apart from each other."""
+    after = bisect_right(taken, edit)
+    near = taken[max(0, after - 1) : after + 1]
+    return any(other.start < edit.end and edit.start < other.end for other in near)
 
 
 def _scramble(source: ParsedSource, random: Random) -> Iterator[SourceEdit]:
