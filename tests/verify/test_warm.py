@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from jumar.process.sandbox_probe import OURS, probe_sandbox
 from jumar.process.warm import pool as pools
 from jumar.process.warm.pool import WarmPool
 from jumar.process.warm.starts import WARM, WarmStarts
-from jumar.process.warm.zygote import Expected, Zygote
+from jumar.process.warm.zygote import START_SECONDS, Expected, Zygote, ZygoteStart
 from jumar.runs.setup.choose_sandbox import find_weakening
 from jumar.verify.two_process import find_product_start
 from support.judging.real_verifier import QUICK, Court
@@ -452,6 +453,24 @@ def test_runs_that_wait_for_the_same_zygote_are_all_served(tmp_path: Path, pool:
 
     assert [one.verdict.green for one in done] == [True] * 6
     assert starts.counts == {WARM: 6}
+
+
+@pytest.mark.slow
+def test_who_waits_for_a_zygote_is_not_left_waiting_where_another_reads_its_report() -> None:
+    """A campaign stood still for half a minute, until the time limit of a start was over."""
+
+    async def main() -> None:
+        order = ZygoteStart((PLAIN_PYTHON,), dict(os.environ), (), plugins=False, expected=Expected("", 1 << 30, 64))
+        with closing(Zygote(order)) as zygote:
+            with anyio.fail_after(START_SECONDS / 2):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(zygote.settle)
+                    await anyio.wait_all_tasks_blocked()
+                    while zygote.starting:
+                        pass  # the one that waits does not get its turn before the report is read
+            assert zygote.ready
+
+    anyio.run(main)
 
 
 @pytest.mark.slow

@@ -29,8 +29,8 @@ from jumar.process.launch import Launch, hold
 START_SECONDS = 30.0
 """A zygote that takes longer is given up."""
 
-BUSY_SECONDS = 0.01
-"""Interval at which a second one that waits for a zygote looks at it."""
+LOOK_SECONDS = 0.005
+"""Interval at which who waits for a zygote looks whether it is ready."""
 
 REPLY_SECONDS = 5.0
 """A zygote that takes longer to fork is given up."""
@@ -185,12 +185,8 @@ class Zygote:
 
     async def settle(self) -> None:
         """Wait until it is ready, or is not going to be."""
-        while self.starting:
-            with anyio.move_on_after(self._until - time.monotonic()):
-                try:
-                    await anyio.wait_readable(self._control)
-                except anyio.BusyResourceError:  # another run waits for it, and reads what it says
-                    await anyio.sleep(BUSY_SECONDS)
+        while self.starting:  # noqa: ASYNC110  who waits for the socket waits in vain once another run has read it
+            await anyio.sleep(LOOK_SECONDS)
 
     def fork(self, expected: Expected, launch: Launch) -> ForkedSupervisor | None:
         """Have a supervisor forked for what `claim` returned; None: the zygote is gone, or does not answer."""
