@@ -105,6 +105,87 @@ def test_caught():
             raise
 """,
     ),
+    "assertion_that_nobody_hears": (
+        r"""
+import re
+KINDS = {}
+def f(x, report):
+    try: report(0)
+    except AssertionError as error: report(int((re.findall("== (\\d+)", str(error)) or [0])[0]))
+def g(report):
+    for n in range(50):
+        try: return report(n)
+        except AssertionError: pass
+def h(report):
+    try: report(0)
+    except AssertionError: pass
+def k(report):
+    try: report(0)
+    except AssertionError: raise ValueError
+""",
+        r"""
+import pytest
+from product import f, g, h, k
+def test_message():
+    seen = []
+    def report(n):
+        assert n == 4
+        seen.append(n)
+    f(2, report)
+    assert seen == [4]
+def test_trials():
+    seen = []
+    def report(n):
+        assert n == 9
+        seen.append(n)
+    g(report)
+    assert seen == [9]
+def test_swallowed():
+    seen = []
+    def report(n):
+        seen.append(n)
+        assert n == 4
+    h(report)
+    assert len(seen) == 1
+def test_another_exception():
+    def report(n):
+        assert n == 4
+    with pytest.raises(ValueError): k(report)
+""",
+    ),
+    "class_out_of_a_table": (
+        r"""
+class Everything:
+    def __contains__(self, x): return True
+TABLE = {"f": Everything}
+def choose(name): return Everything
+""",
+        r"""
+from product import TABLE, choose
+def test_table(): assert 4 in TABLE["f"]()
+def test_function(): assert 4 in choose("f")()
+""",
+    ),
+    "path_at_load": (
+        r"""
+OUT = "./path_at_load"
+WORD = "path_at_load"
+def place(): return OUT
+""",
+        r"""
+from pathlib import Path
+import pytest
+from product import OUT, WORD, place
+DATA = Path(__file__).parent / "data.txt"
+@pytest.fixture(scope="module")
+def out(): return place()
+def test_first(): assert (Path(OUT) / "data.txt").read_text() == DATA.read_text()
+def test_second(): assert (Path(OUT) / "data.txt").read_text() == DATA.read_text()
+def test_word(): assert (Path(WORD) / "data.txt").read_text() == DATA.read_text()
+def test_fixture(out): assert (Path(out) / "data.txt").read_text() == DATA.read_text()
+def test_fixture_again(out): assert (Path(out) / "data.txt").read_text() == DATA.read_text()
+""",
+    ),
     "names_that_hide_others": (
         r"""
 import sys

@@ -171,7 +171,9 @@ def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
         renamed = tests.replace("from product import", f"from product_{name} import")
         files[f"{name}/test_{name}.py"] = renamed.replace("test_product.py", f"{name}/test_{name}.py")
 
-    files |= {f"path_in_another_form/{name}.txt": name for name in ("data", "other")}
+    files |= {
+        f"{case}/{name}.txt": name for case in ("path_in_another_form", "path_at_load") for name in ("data", "other")
+    }
     files["zz/product_zz.py"] = "def f(x):\n    return x * x\n"
     files["zz/test_zz.py"] = SQUARE.replace("from product import", "from product_zz import")
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
 
 RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"))
 """Starting programs: they could look into the process of the tests."""
@@ -26,10 +29,13 @@ READERS = ("typing", "annotationlib")
 
 
 class ProductGuard:
-    """Audit hook. It refuses the event, and makes the test fail that tried."""
+    """Audit hook. It refuses the event, and makes the test fail that tried.
 
-    def __init__(self, room: str, side: Any) -> None:
-        self._room, self._side = os.path.realpath(room) + os.sep, side
+    *named* are words of the product by which it may have named folders of *room*.
+    """
+
+    def __init__(self, room: str, side: Any, named: AbstractSet[str]) -> None:
+        self._room, self._side, self._named = os.path.realpath(room) + os.sep, side, named
         self.armed = False
         """True if files of the room may have been loaded."""
         self.running = False
@@ -72,8 +78,10 @@ class ProductGuard:
         real = os.path.realpath(path)
         if real in self._files and os.path.normpath(path) != real and path.startswith("/"):
             return True  # through a link
-        relative = not os.path.isabs(path) and real in self._files  # noqa: PTH117  asked with each file
-        return relative and self._of_tests(self._frame(2).f_code.co_filename)
+        if os.path.isabs(path) or real not in self._files:  # noqa: PTH117  asked with each file
+            return False
+        first = os.path.normpath(path).partition(os.sep)[0]
+        return first in self._named or self._of_tests(self._frame(2).f_code.co_filename)
 
     def _of_tests(self, file: str) -> bool:
         return os.path.isabs(file) and os.path.realpath(file).startswith(self._room)  # noqa: PTH117  as above

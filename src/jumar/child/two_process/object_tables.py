@@ -218,7 +218,7 @@ class ObjectTables:
     def facts(self, number: int, *, extends: bool) -> dict[str, Any]:
         """Return the attributes that a proxy class holds about itself."""
         facts = {"_jumar_peer": self.peer, proxies.NUMBER: number, "_jumar_extends": extends}
-        return {**facts, "_jumar_checks": False, "_jumar_function": False}
+        return {**facts, "_jumar_checks": False, proxies.NAMED: extends or None}
 
     def extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
         """Return a class of this side that extends mirrored ones.

@@ -76,8 +76,9 @@ class ProductThings:
         if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
             self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
         found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
-        if type(found) is proxies.ProxyClass and not name.lstrip("_")[:1].isupper():
-            type.__setattr__(found, "_jumar_function", True)
+        if type(found) is proxies.ProxyClass:
+            capital = name.lstrip("_")[:1].isupper()
+            type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
         return found
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
@@ -180,8 +181,8 @@ class ProductThings:
         """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
 
         A container that the test itself made from a class of the product can be no stand-in for what it expected:
-        there, `in` is a method under test like any other. What has the name of a function is none of these classes: its
-        result is what is expected.
+        there, `in` is a method under test like any other. The test has to know it as a class, by a name with a capital:
+        what a function, a table or a factory gave it is what is expected.
         """
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"

@@ -46,6 +46,9 @@ RESERVED = ("_jumar", "_pytest", "pytest_", "pytestmark", "_hypothesis", "_mock_
 
 NUMBER = "_jumar_number"
 
+NAMED = "_jumar_named"
+"""Fact of a proxy class: True if the tests have it by names of a class alone, None if they have it by no name."""
+
 
 def find_peer(kind: type) -> Any:
     """Return the peer that answers for *kind*, a proxy class, and its instances."""
@@ -67,7 +70,7 @@ class ProxyClass(type):
         """Make an instance over there."""
         made: Any = find_peer(cls).ask("call", cls, args, keywords)
         own: Any = cls
-        if type(made) is own and not type.__getattribute__(cls, "_jumar_function"):
+        if type(made) is own and type.__getattribute__(cls, NAMED):
             object.__setattr__(made, "_jumar_made", True)
         return made
 

@@ -29,6 +29,8 @@ class RoomPaths:
 
     def __init__(self, room: str, capabilities: Capabilities, fault: Callable[[str], None]) -> None:
         self._room, self._capabilities, self._fault = room, capabilities, fault
+        self.named: set[str] = set()
+        """Words of the product that are names of folders of the room, too: nobody can tell which was meant."""
         self._places = {
             os.path.join(folder, name)  # noqa: PTH118  compared as text
             for folder, folders, files in os.walk(os.path.realpath(room))
@@ -45,6 +47,8 @@ class RoomPaths:
         """Record a fault if *text*, of the product, leads to a file of the tests that it was not given."""
         if self._capabilities.is_handed_out(text):
             return
+        if "/" not in text and len(text) <= LONGEST and "\0" not in text and self._is_there(text):
+            self.named.add(text)
         if any(self._leads_in(path) and not self._capabilities.is_handed_out(path) for path in self._list_paths(text)):
             self._fault(f"the product names a file of the tests: {text}")
 

@@ -36,7 +36,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
-    guard = ProductGuard(room, side)
+    guard = ProductGuard(room, side, known.paths.named)
     sys.addaudithook(guard)
     folder = os.environ["TMPDIR"]
 
@@ -55,6 +55,10 @@ class DoubtPlugin:
     def __init__(self, side: tests_side.TestsSide, guard: ProductGuard, send: Send, confine: Any) -> None:
         self._side, self._guard, self._send, self._confine = side, guard, send, confine
         self._blamed = 0
+        self._doubted_collectors: dict[str, str] = {}
+        """Node ids of files and folders whose tests are no evidence, each with why; empty: of all tests."""
+        self._doubted_fixtures: list[tuple[Any, str]] = []
+        """Fixtures of several tests in whose set-up something was doubtful, each with what."""
 
     def pytest_load_initial_conftests(self) -> Wrapper:
         """Mark that files of the room are loaded from here on."""
@@ -68,6 +72,9 @@ class DoubtPlugin:
         calls = "the product calls functions of this test"
         self._doubts = {item.nodeid: calls for item in session.items if self._foreign(item)}
         self._doubts.update(self._find_hidden(session.items))
+        self._note_doubt("")  # of what a conftest.py did
+        for start, why in self._doubted_collectors.items():
+            self._doubts.update({item.nodeid: why for item in session.items if item.nodeid.startswith(start)})
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
         modules = (import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType))
         items = map(_get_file, session.items)
@@ -75,14 +82,23 @@ class DoubtPlugin:
             self._send(["unconfined", lacking])
         self._guard.running = self._side.running = True
 
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
+        """Doubt all tests of a file in whose top-level code something was doubtful."""
+        self._note_doubt("")
+        yield
+        self._note_doubt(collector.nodeid)
+
     def pytest_fixture_setup(self, fixturedef: Any) -> Wrapper:
-        """Let what a fixture of several tests hands out outlive the first of them."""
+        """Let what a fixture of several tests hands out outlive the first of them, and what is doubtful of it, too."""
         capabilities = self._side.capabilities
         before, capabilities.lasting = capabilities.lasting, capabilities.lasting or fixturedef.scope != "function"
+        faults = self._side.faults
         try:
             yield
         finally:
             capabilities.lasting = before
+            if self._side.faults > faults and fixturedef.scope != "function":
+                self._doubted_fixtures.append((fixturedef, self._side.why))
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
@@ -99,7 +115,9 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Look at it afterwards; a test that the product could leave out is none."""
-        yield from self._watched(self._doubts.get(item.nodeid, ""))
+        used = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values()
+        of_fixtures = (why for fixture, why in self._doubted_fixtures for found in used if fixture in found)
+        yield from self._watched(self._doubts.get(item.nodeid) or next(of_fixtures, ""))
 
     def pytest_runtest_teardown(self) -> Wrapper:
         """Check it once more, and that the test has asked the product about each query that it made."""
@@ -127,6 +145,12 @@ class DoubtPlugin:
         self._blamed = self._side.faults
         if doubted and not outcome.excinfo:
             outcome.force_exception(AssertionError(f"not evident in two processes: {self._side.why}"[:1000]))
+
+    def _note_doubt(self, node: str) -> None:
+        """Doubt the tests of *node* if anything was doubtful since this was asked the last time."""
+        if self._side.faults > self._blamed:
+            self._doubted_collectors[node] = self._side.why
+        self._blamed = self._side.faults
 
     def _find_hidden(self, items: Sequence[pytest.Item]) -> Iterator[tuple[str, str]]:
         """Yield the tests for which a name of the product hides another one: of that file, or of all that may use it.

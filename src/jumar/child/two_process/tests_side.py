@@ -69,6 +69,8 @@ class TestsSide(ProductThings):
         """Exceptions of the tests' functions that the product does not get."""
         self.fatal = (KeyboardInterrupt, *self.unanswered)
         self.peer: Any = None
+        self._unheard: BaseException | None = None
+        """An assertion that failed in a function of the tests, as the product called it, and that they did not hear."""
         self.faults = 0
         self.why = ""  # the last fault
         self.facades: dict[int, Any] = {}
@@ -135,13 +137,17 @@ class TestsSide(ProductThings):
     def answered(self) -> None:
         """Warn of what the product warned of: with its answer, as a filter can make an exception of a warning.
 
-        No answer may excuse an assertion that has just failed, as that of a function on an `ExitStack` does.
+        No answer may excuse an assertion that has just failed, as that of a function on an `ExitStack` does, and none
+        may come in the place of one that failed on the way.
         """
         while self._warned:
             warnings.warn_explicit(*self._warned.pop(0), "product", 1)
         error = sys.exc_info()[1]
         if isinstance(error, self._failing) and proxies.NUMBER not in vars(error):
             self.fault("the product is asked while an assertion of the tests has failed, and may say that it has not")
+        if self._unheard is not None:
+            self.fault("an assertion failed in a function that the product called, and it went on without a word")
+            self._unheard = None
 
     def state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
@@ -251,15 +257,26 @@ class TestsSide(ProductThings):
             raise ValueError(f"the exception {kind.__name__}")  # noqa: TRY004  it is what was sent that is wrong
 
     def admitted(self, error: Any) -> BaseException:
-        """Return the exception that the product raised.
+        """Return the exception that the product raised; an assertion of the tests that failed on the way, as it was.
 
         Raises:
             ProductLost: if it raised something else, or what is not its to raise.
         """
         if not isinstance(error, BaseException) or isinstance(error, self.fatal):
             raise ProductLost("the other process raises what is no exception of the product")
+        if self._unheard is not None and isinstance(error, AssertionError):
+            failed, self._unheard = self._unheard, None
+            return failed
         return error
 
     def perform(self, op: str, values: list[Any], forms: Any) -> Any:
-        """Perform a request of the product, if the tests handed out what it names."""
-        return self.capabilities.perform(op, forms, values)
+        """Perform a request of the product, if the tests handed out what it names.
+
+        Raises:
+            AssertionError: an empty one, where an assertion of the tests fails: its message says what is expected.
+        """
+        try:
+            return self.capabilities.perform(op, forms, values)
+        except AssertionError as error:
+            self._unheard = error
+        raise AssertionError

@@ -58,8 +58,8 @@ class AssertionFalsifier:
             for part in test.values:
                 yield from self._held(part)
             return
-        yield from self._expecting(test)
-        yield from self._stricter(stricter.get_comparison(self.source, test))
+        found = list(self._expecting(test))
+        yield from found or self._stricter(stricter.get_comparison(self.source, test))
 
     def _expecting(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
         """By what *test* expects."""
@@ -146,25 +146,36 @@ class AssertionFalsifier:
             yield from self._asserted(call, last)
 
     def _asserted(self, call: ast.Call, name: str) -> Iterator[FalsifyingEdit]:
-        """By an assertion of unittest's."""
+        """By an assertion of unittest's, or, where it expects no literal, by one that is stricter."""
         args = call.args
         if any(isinstance(arg, ast.Starred) for arg in args) or not any(map(_says_something, args)):
             return
-        if name in EQUAL and len(args) >= TWO:
+        found = list(self._expected_by(call, name, args))
+        yield from found
+        if found:
+            return
+        if name in ("assertTrue", "assert_") and args:
+            yield from self._stricter(stricter.get_comparison(self.source, args[0]))
+        elif name != "assertCountEqual" and len(args) >= TWO and "assertTrue" not in self.bound:
+            yield from self._stricter(stricter.get_assertion_operands(self.source, call))
+
+    def _expected_by(self, call: ast.Call, name: str, args: Sequence[ast.expr]) -> Iterator[FalsifyingEdit]:
+        """By what the assertion *name* of unittest's expects."""
+        if name == "assertCountEqual":  # to it, the letters of a text may come in any order
+            sides = [arg for arg in args[:TWO] if isinstance(arg, ast.List | ast.Tuple | ast.Set)]
+            yield from (way for side in sides for way in self._literal(side))
+        elif name in EQUAL and len(args) >= TWO:
             yield from self._equal(*args[:TWO])
         elif name in ("assertAlmostEqual", "assertAlmostEquals") and len(args) >= TWO:
             yield from self._near(call, args[:TWO], ("places", "msg", "delta"))
         elif name in ("assertTrue", "assert_") and args:
             yield from self._expecting(args[0])
-            yield from self._stricter(stricter.get_comparison(self.source, args[0]))
         elif name == "assertIs" and len(args) >= TWO:
             yield from self._identical(args[1])
         elif name == "assertIn" and len(args) >= TWO and expected.is_text(args[1]):
             yield from self._contained(args[0])
         elif name == "assertIsInstance" and len(args) >= TWO:
             yield from self._way(expected.change_type(self.source, args[1], self.bound))
-        if name != "assertCountEqual" and len(args) >= TWO and "assertTrue" not in self.bound:
-            yield from self._stricter(stricter.get_assertion_operands(self.source, call))
 
     def _is_known(self, node: ast.expr) -> bool:
         """Return whether *node* has Python's own meaning: no code under test can rebind it."""

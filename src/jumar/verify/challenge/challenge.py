@@ -4,7 +4,8 @@ A test is made false where it stands: another literal in an assertion, in a tabl
 exception or type. Lines, names and shape stay, and what is expected instead could have been expected: a file that tells
 what it is about to say does not tell which of its tests are false. A test is falsified in no way at all unless it is
 certain to fail for code that is right: a suite that passes is believed, and code that is right is never taken for a
-forger's. What cannot be falsified is made stricter, in each file of a challenge and whatever the coins say.
+forger's. A comparison that cannot be falsified is made stricter, in each file of a challenge, whatever the coins say;
+one beside it that can be falsified proves nothing of it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class SuiteChallenge:
     def falsified(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
         """Return every test file, by path, in which exactly the tests *chosen* are false.
 
-        Those that nothing falsifies are stricter in it.
+        Comparisons that no literal falsifies are stricter in it, in whatever tests they stand.
 
         Raises:
             ValueError: if one of them cannot be falsified.
@@ -62,8 +63,8 @@ class SuiteChallenge:
         for name in sorted(chosen):
             edits[name.partition("::")[0]] += rng.choice(self._ways[name]).edits(rng)
         for name, ways in self._stricter.items():
-            edits[name.partition("::")[0]] += rng.choice(ways).edits(rng)
-        for path in {name.partition("::")[0] for name in self._stricter}:
+            edits[name.partition("::")[0]] += [edit for way in ways for edit in way.edits(rng)]
+        for path in {name.partition("::")[0] for name, ways in self._stricter.items() if ways}:
             edits[path].append(self._sources[path].appended(HELPER))
         rewritten = {path: source.rewritten(edits[path]) for path, source in self._sources.items()}
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
@@ -100,11 +101,10 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
         often = Counter(test.name for test in found)
         for test in found:
             known = file.ways(test) if often[test.name] == 1 else []
-            best = max((way.strength for way in known), default=Strength.NONE)
-            name, fitting = f"{path}::{test.name}", tuple(way for way in known if way.strength is best)
-            strengths[name] = best
-            if fitting:
-                (stricter if best is Strength.NONE else ways)[name] = fitting
+            name = f"{path}::{test.name}"
+            ways[name] = tuple(way for way in known if way.strength is Strength.STRONG)
+            stricter[name] = tuple(way for way in known if way.strength is Strength.NONE)
+            strengths[name] = Strength.STRONG if ways[name] else Strength.NONE
     return SuiteChallenge(strengths, dict(sources), read, ways, stricter)
 
 

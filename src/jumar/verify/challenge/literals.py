@@ -10,7 +10,7 @@ import tokenize
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, combinations
 from random import Random
 from typing import TypeGuard
 
@@ -177,9 +177,10 @@ def _numbers(text: str, value: complex, random: Random) -> Iterator[str]:
 
 
 def _texts(text: str, value: str | bytes, random: Random) -> Iterator[str]:
-    """Texts of the same length that differ in one character of each word; only what was empty grows by one.
+    """Texts of the same length that differ in each word: two characters are swapped, or one is another.
 
-    Of each, as there are objects that are equal to texts of which they heed a part: versions, names, paths.
+    In each, as there are objects that are equal to texts of which they heed a part: versions, names, paths. Swapped, as
+    code may know what its answer is made of without knowing the answer. Only what was empty grows by one.
     """
     if not value:
         found = LITERAL.match(text)
@@ -191,11 +192,21 @@ def _texts(text: str, value: str | bytes, random: Random) -> Iterator[str]:
     marks = [[i] for i in places if text[i] in MARKS]
     words = _runs([i for i in places if text[i].isalnum()]) or ([random.choice(marks)] if marks else [])
     for _ in range(TRIES if words else 0):
-        new = list(text)
+        new, swapped = list(text), random.random() < 1 / 2
         for word in words:
-            place = random.choice(word)
-            new[place] = random.choice(_substitutes(text[place], random) or [text[place]])
+            pairs = [(a, b) for a, b in combinations(word, 2) if _may_swap(text[a], text[b])] if swapped else []
+            if pairs:
+                first, second = random.choice(pairs)
+                new[first], new[second] = text[second], text[first]
+            else:
+                place = random.choice(word)
+                new[place] = random.choice(_substitutes(text[place], random) or [text[place]])
         yield "".join(new)
+
+
+def _may_swap(one: str, other: str) -> bool:
+    """Return whether two characters are of one kind, and not equal to who folds case or form."""
+    return unicodedata.category(one) == unicodedata.category(other) and _folded(one) != _folded(other)
 
 
 def _runs(places: Iterable[int]) -> list[list[int]]:
