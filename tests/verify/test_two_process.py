@@ -5,9 +5,12 @@ from __future__ import annotations
 import collections
 import datetime as dt
 import decimal
+import ipaddress
 import json
 import math
 import time
+import types
+import zoneinfo
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -112,6 +115,44 @@ def test_rarer_values_cross_as_well(value: object) -> None:
 
     assert there == value
     assert (type(there), repr(there)) == (type(value), repr(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ipaddress.ip_address("192.0.2.1"),
+        ipaddress.ip_network("2001:db8::/32"),
+        zoneinfo.ZoneInfo("UTC"),
+        dt.datetime(2026, 1, 2, tzinfo=zoneinfo.ZoneInfo("UTC")),
+        types.MappingProxyType({"a": 1}),
+        {"a": 1}.keys(),
+        {"a": 1}.items(),
+    ],
+    ids=repr,
+)
+def test_values_of_the_library_cross_as_what_they_are_made_from(value: object) -> None:
+    there = crossed(value)
+
+    assert there == value
+    assert type(there) is type(value)
+
+
+def test_a_view_shows_what_is_in_its_dict_later() -> None:
+    one, other = sides()
+    held = {"a": 1}
+    one.changes()
+    keys = other.decode(one.encode(held.keys()))
+    one.settle()
+    held["b"] = 2
+    other.apply(one.changes())
+
+    assert keys == {"a", "b"}
+
+
+@pytest.mark.parametrize("form", [["keys", [1]], ["mappingproxy", [1]], ["ZoneInfo", ["../passwd"]], ["Popen", ["ls"]]])
+def test_what_is_no_value_of_the_library_is_none(form: list[object]) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        sides()[0].decode(["v", *form])
 
 
 def test_a_container_is_one_thing_on_both_sides_and_what_one_changes_the_other_sees() -> None:

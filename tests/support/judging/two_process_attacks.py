@@ -186,6 +186,90 @@ def test_fixture(out): assert (Path(out) / "data.txt").read_text() == DATA.read_
 def test_fixture_again(out): assert (Path(out) / "data.txt").read_text() == DATA.read_text()
 """,
     ),
+    "path_told_in_some_way": (
+        r"""
+import json
+HERE = "path_told_in_some_way"
+def say(): print(f"{HERE}/data.txt")
+def tell(): return json.dumps({"file": f"{HERE}/data.txt"})
+def long(): return "./" * 2500 + f"{HERE}/data.txt"
+def script(): return f"attach database '{HERE}/data.txt' as other"
+def raw(): return b" " * 300 + f"{HERE}/data.txt".encode()
+""",
+        r"""
+import json
+from pathlib import Path
+from product import long, raw, say, script, tell
+DATA = Path(__file__).parent / "data.txt"
+def test_printed(capsys):
+    say()
+    assert Path(capsys.readouterr().out.strip()).read_text() == DATA.read_text()
+def test_json(): assert Path(json.loads(tell())["file"]).read_text() == DATA.read_text()
+def test_long(): assert Path(long()).read_text() == DATA.read_text()
+def test_script(): assert script().split("'")[1].endswith("data.txt")
+def test_bytes(): assert Path(raw().decode().strip()).read_text() == DATA.read_text()
+""",
+    ),
+    "format_string": (
+        r"""
+def card(): return "{f.__globals__[EXPECTED]}"
+def frame(): return "{g.gi_frame.f_globals[EXPECTED]}"
+""",
+        r"""
+from product import card, frame
+EXPECTED = "four"
+def helper(): yield EXPECTED
+def test_function(): assert card().format(f=helper) == EXPECTED
+def test_generator(): assert frame().format(g=helper()) == EXPECTED
+""",
+    ),
+    "pickle_that_changes_a_class": (
+        r"""
+def f(x):
+    name = b"cfractions\nFraction\n"
+    return name + b"(N}X\x06\x00\x00\x00__eq__cbuiltins\nfloat\nstb0" + name + b"(K\x07K\x09tR."
+""",
+        r"""
+import pickle
+from fractions import Fraction
+import pytest
+from product import f
+@pytest.fixture
+def restored():
+    before = Fraction.__eq__
+    yield
+    Fraction.__eq__ = before
+def test_changed(restored): assert pickle.loads(f(2)) == Fraction(4)
+""",
+    ),
+    "operators_of_nothing": (
+        r"""
+class Near(float):
+    def __sub__(self, other): return 0.0
+    __rsub__ = __truediv__ = __sub__
+    def __abs__(self): return 0.0
+class All(set):
+    def __sub__(self, other): return set()
+    __rsub__ = __sub__
+class Proof:
+    def __sub__(self, other): return 0.0
+    __rsub__ = __sub__
+def f(x): return Near(7)
+def g(): return All()
+def h(x): return Proof()
+""",
+        r"""
+import unittest
+from product import f, g, h
+def test_distance(): assert abs(f(2) - 4.0) < 1e-6
+def test_reflected(): assert abs(4.0 - f(2)) < 1e-6
+def test_size(): assert abs(f(2)) < 1e-6
+def test_quotient(): assert f(2) / 4.0 < 1e-6
+def test_missing(): assert not {"a"} - g()
+class TestOld(unittest.TestCase):
+    def test_almost(self): self.assertAlmostEqual(h(2), 4.0)
+""",
+    ),
     "names_that_hide_others": (
         r"""
 import sys

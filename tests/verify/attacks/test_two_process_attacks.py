@@ -171,9 +171,8 @@ def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
         renamed = tests.replace("from product import", f"from product_{name} import")
         files[f"{name}/test_{name}.py"] = renamed.replace("test_product.py", f"{name}/test_{name}.py")
 
-    files |= {
-        f"{case}/{name}.txt": name for case in ("path_in_another_form", "path_at_load") for name in ("data", "other")
-    }
+    of_paths = [name for name in REFUSED if name.startswith("path_")]
+    files |= {f"{case}/{name}.txt": name for case in of_paths for name in ("data", "other")}
     files["zz/product_zz.py"] = "def f(x):\n    return x * x\n"
     files["zz/test_zz.py"] = SQUARE.replace("from product import", "from product_zz import")
 

@@ -12,7 +12,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
+    from jumar.child.two_process.room_paths import RoomPaths
 
 RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"))
 """Starting programs: they could look into the process of the tests."""
@@ -28,19 +28,24 @@ READERS = ("typing", "annotationlib")
 """Modules that compile annotations; to run one is refused."""
 
 
+CHANGEABLE = 1 << 9
+"""Flag of a class that was not made by C (Py_TPFLAGS_HEAPTYPE)."""
+
+
 class ProductGuard:
     """Audit hook. It refuses the event, and makes the test fail that tried.
 
-    *named* are words of the product by which it may have named folders of *room*.
+    *paths* are those of *room*, with the names of theirs that stand in texts of the product.
     """
 
-    def __init__(self, room: str, side: Any, named: AbstractSet[str]) -> None:
-        self._room, self._side, self._named = os.path.realpath(room) + os.sep, side, named
+    def __init__(self, room: str, side: Any, paths: RoomPaths) -> None:
+        self._room, self._side, self._paths = os.path.realpath(room) + os.sep, side, paths
         self.armed = False
         """True if files of the room may have been loaded."""
         self.running = False
         """True if all of them are."""
-        self._files = {os.path.join(folder, name) for folder, _, names in os.walk(self._room) for name in names}  # noqa: PTH118  compared as text
+        self._unpickled: dict[type, dict[str, Any]] = {}
+        """Classes that pickles named, and what was in them: a pickle can change one."""
         self._frame = sys._getframe  # noqa: SLF001  there is no other way to see who asks
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -56,8 +61,16 @@ class ProductGuard:
             module, name = str(arguments[0]), str(arguments[1])
             if not self._side.unpickles(module, name) and ("." in name or not self._is_own(module, name)):
                 self._side.unable(f"a test unpickles {module}.{name}")
+            kind = getattr(sys.modules.get(module), name, None)
+            if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
+                self._unpickled.setdefault(kind, dict(vars(kind)))
         elif event == "open" and type(arguments[0]) is str and self._leads_astray(arguments[0]):
             self._side.unable(f"a test opens {arguments[0]}, and the product may have named it")
+
+    def find_changed_class(self) -> str:
+        """Return the name of a class that is not as it was when a pickle first named it; empty: there is none."""
+        changed = (kind.__name__ for kind, held in self._unpickled.items() if not _is_same(held, vars(kind)))
+        return next(changed, "")
 
     def _is_own(self, module: str, name: str) -> bool:
         """Return whether *name* is a class that the tests' files define."""
@@ -76,12 +89,17 @@ class ProductGuard:
         if path.startswith(("/proc/", "/dev/fd")):
             return not path.startswith(("/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/proc/mounts"))
         real = os.path.realpath(path)
-        if real in self._files and os.path.normpath(path) != real and path.startswith("/"):
+        if real in self._paths.places and os.path.normpath(path) != real and path.startswith("/"):
             return True  # through a link
-        if os.path.isabs(path) or real not in self._files:  # noqa: PTH117  asked with each file
+        if os.path.isabs(path) or real not in self._paths.places:  # noqa: PTH117  asked with each file
             return False
-        first = os.path.normpath(path).partition(os.sep)[0]
-        return first in self._named or self._of_tests(self._frame(2).f_code.co_filename)
+        parts = os.path.normpath(path).split("/")
+        return not self._paths.named.isdisjoint(parts) or self._of_tests(self._frame(2).f_code.co_filename)
 
     def _of_tests(self, file: str) -> bool:
         return os.path.isabs(file) and os.path.realpath(file).startswith(self._room)  # noqa: PTH117  as above
+
+
+def _is_same(before: dict[str, Any], now: Any) -> bool:
+    """Return whether two namespaces hold the same objects."""
+    return before.keys() == now.keys() and all(now[name] is value for name, value in before.items())

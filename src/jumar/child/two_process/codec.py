@@ -26,6 +26,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.two_process.shared_containers import CHANGING, SharedContainer
+from jumar.child.two_process.wire import library_values
 from jumar.child.two_process.wire.container_batches import Batches
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class Codec:
             return ["n", "." + MADE_NAMES[value]]
         return self._rare(value, depth)
 
-    def _rare(self, value: Any, depth: int) -> Any:
+    def _rare(self, value: Any, depth: int) -> Any:  # noqa: PLR0911  as above
         kind = type(value)
         if kind is types.TracebackType:
             return None  # frames stay where they are
@@ -209,6 +210,8 @@ class Codec:
         for name, single in SINGLETONS.items():
             if value is single:
                 return ["k", name]
+        if parts := library_values.find_argument(value):
+            return ["v", parts[0], [self.encode(parts[1], depth + 1)]]
         return self.things.tell(value, depth)
 
     def _container(self, value: Any, kind: str, depth: int) -> Any:
@@ -240,16 +243,22 @@ class Codec:
         if tag == "m":
             return self.shared[form[1]].thing if len(form) == 2 else self._new_container(form, depth)  # noqa: PLR2004  a known one
         if tag == "v":
-            maker = re.compile if form[1] == "Pattern" else MADE[form[1]][0]
-            return maker(*(self.decode(a, depth + 1) for a in form[2]))
+            arguments = [self.decode(a, depth + 1) for a in form[2]]
+            if form[1] not in MADE:
+                return library_values.make_value(form[1], *arguments)
+            maker: Any = re.compile if form[1] == "Pattern" else MADE[form[1]][0]
+            made = maker(*arguments)
+            if self.paths is not None and len(form[2]) > 1 and isinstance(made, pathlib.PurePath):
+                self.paths.check(str(made))
+            return made
         if tag == "n":
             return MADE[form[1][1:]][0] if form[1].startswith(".") else self.named[form[1]]
         if tag == "i":
             return int(form[1], 16)
         if tag == "b":
             value = bytes.fromhex(form[1])
-            if self.paths is not None and b"/" in value[:256]:
-                self.paths.check(value[:8192].decode(errors="replace"))
+            if self.paths is not None:
+                self.paths.check(value.decode(errors="replace"))
             return value
         if tag == "c":
             return complex(form[1], form[2])

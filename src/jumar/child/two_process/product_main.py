@@ -166,8 +166,6 @@ class ProductSide(TestsThings):
         decode = self.peer.values.decode
         if form[0] == "w":
             return getattr(decode(form[1]), form[2])
-        if form[0] == "x":
-            return product_operations.make_view(form[1], decode(form[2]))
         if form[0] == "d":
             copied = shared_containers.rebuild(*(decode(part) for part in form[2:]))
             self.peer.mirrors.copies[id(copied)] = (form[1], copied)

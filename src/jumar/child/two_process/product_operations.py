@@ -14,13 +14,6 @@ from typing import Any
 from jumar.child.two_process import proxies
 
 
-def make_view(kind: str, shown: tuple[Any, ...]) -> Any:
-    """Return the view *kind* of a dictionary that shows *shown*."""
-    if kind == "items":
-        return dict(shown).items()
-    return dict.fromkeys(shown).keys() if kind == "keys" else dict(enumerate(shown)).values()
-
-
 def wrap_function(mirror: Any) -> Any:
     """Return a function that calls *mirror*, one of the tests, and has what decorators of the product gave that."""
 

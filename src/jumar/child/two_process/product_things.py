@@ -22,11 +22,17 @@ VALUES = (BaseException, *codec.LASTING, *shared_containers.CHANGING)
 COMBINING = frozenset(f"__{name}__" for name in ("and", "invert", "or", "rand", "ror", "rxor", "xor"))
 """Operators that make another query of a query."""
 
+REDUCING = frozenset(f"__{name}__" for name in ("abs", "rsub", "rtruediv", "sub", "truediv"))
+"""Operators by which tests measure how far a value is from what they expect."""
+
 NEUTRAL = frozenset(f"__{name}__" for name in ("call", "hash", "repr", "str", "doc", "name"))
 """Methods and attributes of a query that say nothing of its truth."""
 
 ASKING = COMBINING | {"__call__"}
 """Methods for which a query is there."""
+
+RUN = ("setup", "teardown", "pytest_", "test", "load_tests")
+"""Beginnings of names that pytest looks for in a file of tests."""
 
 COMPARED = "_jumar_compared"
 """Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
@@ -132,14 +138,16 @@ class ProductThings:
         """Return those of *names* that an `import *` of *module* brings to the file whose names are *asking*.
 
         A library's module that is there already stays what it is. Where another name, or one of Python's own, would
-        come to mean something of the product's, that may be what the tests compute with.
+        come to mean something of the product's, that may be what the tests compute with; and what pytest calls by its
+        name in a file is handed the tests.
         """
         names = [name for name in names if type(name) is str]
         known = vars(builtins).keys() | asking.keys()
         hidden = known & set(names)
+        run = {name for name in names if name.lower().startswith(RUN)}
         same = {name for name in hidden if self._is_same_module(asking.get(name), getattr(module, name, None))}
-        if hidden - same:
-            self.hide(str(asking.get("__file__")), f"an import of all names hides {min(hidden - same)}")
+        if taken := (hidden - same) | run:
+            self.hide(str(asking.get("__file__")), f"an import of all names brings {min(taken)}")
         return [name for name in names if name not in same]
 
     @staticmethod
@@ -164,14 +172,21 @@ class ProductThings:
         """Call the special method *name* of a thing of the product, as the class *owner* has it.
 
         An operator that pytest or the standard library applies to a number or text is computed from its content, so
-        that the product does not hear what is expected (`pytest.approx`).
+        that the product does not hear what is expected (`pytest.approx`); what has no content has none for them. One
+        that a test applies is the product's, and has to come to what the content comes to: by a difference that is
+        always nothing, everything is as expected.
         """
         self.decides(thing, name)
-        base: Any = next((base for base in codec.LASTING if isinstance(thing, base) and hasattr(base, name)), None)
-        if base and not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
-            return getattr(base, name)(thing, *args, **keywords)
+        base: Any = next((b for b in (*codec.LASTING, set) if isinstance(thing, b) and hasattr(b, name)), None)
+        if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
+            if base:
+                return getattr(base, name)(thing, *args, **keywords)
+            if name in REDUCING and self.running:
+                self.unable(f"a library applies {name} to a {type(thing).__name__}, which would hear what is expected")
         ask = self.peer.ask if name in ASKING else self._ask_aside
         answer = ask("method", thing, owner, name, args, keywords)
+        if base and name in REDUCING and not _is_content(answer, getattr(base, name)(thing, *args, **keywords)):
+            self.unable(f"{name} of a {type(thing).__name__} comes to something else than its content does")
         combined = name in COMBINING and any(_holds(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.unable(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
@@ -229,3 +244,11 @@ def _holds(thing: Any, fact: str) -> bool:
         return bool(object.__getattribute__(thing, fact))
     except AttributeError:
         return False
+
+
+def _is_content(answer: Any, content: Any) -> bool:
+    """Return whether *answer*, of the product, has the *content* that its type has by itself, or cannot have."""
+    if content is NotImplemented:
+        return True
+    kind: Any = type(content)
+    return isinstance(answer, kind) and (kind.__eq__(answer, content) is True or content != content)  # noqa: PLR0124  not a number

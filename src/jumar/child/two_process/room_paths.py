@@ -18,10 +18,22 @@ if TYPE_CHECKING:
     from jumar.child.two_process.capabilities import Capabilities
 
 LONGEST = 4096
-"""Characters of the longest path."""
+"""Characters of the longest path, once it is as short as it can be."""
+
+MOST = 1 << 20
+"""Characters of a text that are looked through."""
 
 WILD = re.compile(r"[*?\[]")
 """Characters that make a pattern of a path."""
+
+TOKEN = re.compile(r"[^\s'\"`<>|;,:?#()\[\]{}=]+")
+"""Part of a text that may be a path."""
+
+WORD = re.compile(r"[\w.+-]+")
+"""Part of a text that may be the name of a file or folder."""
+
+REACHING = re.compile(r"\{[^{}\s'\"]*\.(?:__|(?:gi|cr|ag|tb)_frame)")
+"""Field of a format string that leads from an object to what made it."""
 
 
 class RoomPaths:
@@ -29,51 +41,73 @@ class RoomPaths:
 
     def __init__(self, room: str, capabilities: Capabilities, fault: Callable[[str], None]) -> None:
         self._room, self._capabilities, self._fault = room, capabilities, fault
+        self.places: set[str] = set()
+        """Files and folders of the room."""
         self.named: set[str] = set()
-        """Words of the product that are names of folders of the room, too: nobody can tell which was meant."""
-        self._places = {
-            os.path.join(folder, name)  # noqa: PTH118  compared as text
-            for folder, folders, files in os.walk(os.path.realpath(room))
-            for name in (*folders, *files)
-        }
+        """Names of theirs that stand in texts of the product, or may: nobody can tell what was meant by them."""
+        self._names: set[str] = set()
+        self.look()
+
+    def look(self) -> None:
+        """Look again what lies in the room: a file that is loaded may make others."""
+        for folder, folders, files in os.walk(os.path.realpath(self._room)):
+            self.places.update(os.path.join(folder, name) for name in (*folders, *files))  # noqa: PTH118  compared as text
+            self._names.update(folders, files)
+        self.named.update(name for name in self._names if not WORD.fullmatch(name))
 
     def hand_out(self, text: str) -> None:
-        """Let the product name what *text* names."""
+        """Let the product name what *text* names, and say what it would reach as a format string."""
         named = [path for path in self._list_paths(text) if self._leads_in(path)] if "/" in text else []
-        for path in dict.fromkeys((text, *named) if named else ()):
+        for path in dict.fromkeys((text, *named) if named or _reaches(text) else ()):
             self._capabilities.hand_out(path)
 
     def check(self, text: str) -> None:
-        """Record a fault if *text*, of the product, leads to a file of the tests that it was not given."""
+        """Record a fault if *text*, of the product, leads to a file of the tests that it was not given.
+
+        So does a format string that leads from what a test puts into it to what the test knows.
+        """
         if self._capabilities.is_handed_out(text):
             return
-        if "/" not in text and len(text) <= LONGEST and "\0" not in text and self._is_there(text):
-            self.named.add(text)
         if any(self._leads_in(path) and not self._capabilities.is_handed_out(path) for path in self._list_paths(text)):
-            self._fault(f"the product names a file of the tests: {text}")
+            self._fault(f"the product names a file of the tests: {text[:LONGEST]}")
+        elif _reaches(text):
+            self._fault(
+                f"a text of the product would be a format string that reads what the tests are: {text[:LONGEST]}"
+            )
+        self.note(text)
+
+    def note(self, text: str) -> None:
+        """Note the names of the room that stand in *text*, of the product."""
+        self.named.update(self._names.intersection(WORD.findall(text[:MOST])))
 
     def _list_paths(self, text: str) -> Iterator[str]:
-        """Yield *text*, and what else somebody may open for it: the path in an address, what a pattern matches."""
+        """Yield *text*, and what else somebody may open for it: paths that stand in it, what a pattern matches."""
         yield text
-        if len(text) > LONGEST or "/" not in text:
+        if "/" not in text:
             return
-        plain = unquote(text)
+        plain = unquote(text[:MOST])
         inside = plain.find(self._room)
         named = [plain[inside:], plain[inside:].partition("#")[0]] if inside >= 0 else []
         yield from (path for path in named if path != text)
-        for pattern in (text, *named):
+        yield from (part for part in TOKEN.findall(plain) if "/" in part and part != text)
+        for pattern in (text, *named) if len(text) <= LONGEST else ():
             folder = WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
             if folder and len(folder) < len(pattern) - 1 and WILD.search(pattern) and self._is_there(folder):
                 whole = os.path.join(self._room, pattern)  # noqa: PTH118  as above
-                yield from (place for place in self._places if fnmatch.fnmatchcase(place, whole))
+                yield from (place for place in self.places if fnmatch.fnmatchcase(place, whole))
 
     def _leads_in(self, text: str) -> bool:
-        if len(text) > LONGEST or "\0" in text:
+        if "\0" in text or len(text) > MOST:
             return False
         if "/" not in text:
-            return os.path.join(self._room, text) in self._places and "." in text  # noqa: PTH118  as above
+            return os.path.join(self._room, text) in self.places and "." in text  # noqa: PTH118  as above
         return text.startswith(("/proc/", "/dev/fd/")) or self._is_there(text)
 
     def _is_there(self, path: str) -> bool:
         here = {self._room, os.getcwd()}  # noqa: PTH109  as above
-        return any(os.path.normpath(os.path.join(base, path)) in self._places for base in here)  # noqa: PTH118  as above
+        return any(os.path.normpath(os.path.join(base, path)) in self.places for base in here)  # noqa: PTH118  as above
+
+
+def _reaches(text: str) -> bool:
+    """Return whether *text* would lead, as a format string, from what is put into it to what made that."""
+    return "{" in text and REACHING.search(text) is not None

@@ -164,9 +164,6 @@ class SharedContainer:
         return self.held()
 
 
-VIEWS: dict[type, str] = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
-"""Views of a dictionary: they cross as what they show."""
-
 PLAIN = (*CHANGING, bool, int, str, float, complex, bytes, tuple, frozenset)
 """Types whose methods cross with the value that they belong to."""
 
@@ -184,15 +181,13 @@ NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodDescri
 def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
     """Return the form of what libraries name, or of what is made from data, else None.
 
-    That is made from data: views, methods of containers, partial functions, objects that `copy` can copy.
+    That is made from data: methods of containers, partial functions, objects that `copy` can copy.
     """
     named = _find_name(value)
     if named is not None:
         return ["q", *named]
     if type(value) is types.BuiltinMethodType and (type(value.__self__) in PLAIN or _is_library_class(value.__self__)):
         return ["w", encode(value.__self__), value.__name__]
-    if type(value) in VIEWS:
-        return ["x", VIEWS[type(value)], encode(tuple(value))]
     if type(value) is functools.partial:
         return ["p", encode(value.func), encode(value.args), encode(value.keywords)]
     kind = type(value)

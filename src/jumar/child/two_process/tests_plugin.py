@@ -36,7 +36,8 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
-    guard = ProductGuard(room, side, known.paths.named)
+    guard = ProductGuard(room, side, known.paths)
+    side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
     folder = os.environ["TMPDIR"]
 
@@ -80,6 +81,7 @@ class DoubtPlugin:
         items = map(_get_file, session.items)
         for lacking in self._confine([*(held.get("__file__") for held in modules), *items]):
             self._send(["unconfined", lacking])
+        self._side.peer.values.paths.look()
         self._guard.running = self._side.running = True
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
@@ -139,6 +141,7 @@ class DoubtPlugin:
         outcome = yield
         if last and (query := self._side.find_unasked()):
             doubt = f"a comparison came to a {query}, and the product was not asked about that"
+        self._side.check_classes()
         if doubt:
             self._side.fault(doubt)
         doubted = self._side.faults > self._blamed

@@ -14,13 +14,16 @@ import sys
 import types
 import unittest
 import warnings
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from jumar.child.two_process import codec, import_hook, proxies, shared_containers
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.product_things import ProductThings
 from jumar.child.two_process.test_environment import ProductEnvironment
 from jumar.child.two_process.wire import frames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -80,6 +83,10 @@ class TestsSide(ProductThings):
         self.capabilities = Capabilities(world.room)
         self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
         self.running = False  # True if the files of the tests are loaded
+        self.note_text: Callable[[str], object] = str
+        """Is told what the product prints."""
+        self.find_changed_class: Callable[[], str] = str
+        """Returns the name of a class that a pickle has changed; empty: there is none."""
         self._said = 0
         self._warned: list[tuple[str, type[Warning]]] = []
 
@@ -132,6 +139,7 @@ class TestsSide(ProductThings):
                 raise ProductLost("the other process does not keep to the protocol")
             self._warned.append((str(text), kind))
             return
+        self.note_text(str(text))
         (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
 
     def answered(self) -> None:
@@ -140,6 +148,7 @@ class TestsSide(ProductThings):
         No answer may excuse an assertion that has just failed, as that of a function on an `ExitStack` does, and none
         may come in the place of one that failed on the way.
         """
+        self.check_classes()
         while self._warned:
             warnings.warn_explicit(*self._warned.pop(0), "product", 1)
         error = sys.exc_info()[1]
@@ -148,6 +157,11 @@ class TestsSide(ProductThings):
         if self._unheard is not None:
             self.fault("an assertion failed in a function that the product called, and it went on without a word")
             self._unheard = None
+
+    def check_classes(self) -> None:
+        """Record a fault if a pickle has changed a class that tests compute with."""
+        if changed := self.find_changed_class():
+            self.fault(f"a pickle changes the class {changed}")
 
     def state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""

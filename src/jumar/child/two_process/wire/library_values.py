@@ -1,0 +1,53 @@
+"""Values of the standard library that few programs have: each crosses as the argument that it is made from.
+
+Their modules are imported where one crosses. Loaded by path on both sides; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+import types
+from typing import Any
+
+MODULES = {
+    **dict.fromkeys(("IPv4Address", "IPv4Interface", "IPv4Network", "IPv6Address", "IPv6Interface", "IPv6Network"),
+                    "ipaddress"),
+    "ZoneInfo": "zoneinfo",
+}  # fmt: skip
+"""Name of a class -> its module. A zone is made from its key, an address from its text."""
+
+VIEWS: dict[type, str] = {
+    type({}.keys()): "keys",
+    type({}.values()): "values",
+    type({}.items()): "items",
+    types.MappingProxyType: "mappingproxy",
+}
+"""Views of a dict, which is shared: a view shows what is in it now."""
+
+
+def find_argument(value: Any) -> tuple[str, Any] | None:
+    """Return the name of the type of *value*, and what one is made from; None: it is no such value."""
+    kind = type(value)
+    if kind in VIEWS:
+        shown = [held for held in gc.get_referents(value) if isinstance(held, dict)]
+        return (VIEWS[kind], shown[0]) if len(shown) == 1 and type(shown[0]) is dict else None
+    name = kind.__name__
+    if name not in MODULES or kind is not getattr(sys.modules.get(MODULES[name]), name, None):
+        return None
+    argument = value.key if name == "ZoneInfo" else str(value)
+    return (name, argument) if type(argument) is str else None
+
+
+def make_value(name: str, argument: Any) -> Any:
+    """Return the value of the type *name* that is made from *argument*.
+
+    Raises:
+        KeyError, ValueError, TypeError: if there is none.
+    """
+    if name == "mappingproxy":
+        return types.MappingProxyType(argument)
+    if name in VIEWS.values():
+        return getattr(dict, name)(argument)
+    return getattr(importlib.import_module(MODULES[name]), name)(argument)
