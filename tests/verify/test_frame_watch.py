@@ -50,6 +50,68 @@ LOOKING = {
             logging.getLogger().error("f", stack_info=True)
         """,
 }
+LOOKING.update(
+    {
+        "code of a function of the tests, by a helper of two modules": """\
+        import sys
+
+
+        def f():
+            return 1
+
+
+        def given(callback):
+            return sys.modules["_pytest._code"].Code.from_function(callback).raw
+        """,
+        "locals of all callers": """\
+        import traceback
+
+
+        def f():
+            walk = traceback.walk_stack(None)
+            return traceback.StackSummary.extract(walk, lookup_lines=False, capture_locals=True)
+        """,
+        "names of all callers": """\
+        import faulthandler
+        import tempfile
+
+
+        def f():
+            with tempfile.TemporaryFile() as file:
+                faulthandler.dump_traceback(file)
+        """,
+        "code in another's name": """\
+        import _imp
+
+
+        def f():
+            _imp._fix_co_filename(compile("1", "ask", "eval"), "/usr/lib/python3/ask.py")
+        """,
+        "memory": "def f():\n    open('/proc/self/mem', 'rb').close()\n",
+        "memory in the folder of the process": """\
+        import os
+
+
+        def f():
+            os.close(os.open("mem", os.O_RDONLY, dir_fd=os.open("/proc/self", os.O_RDONLY)))
+        """,
+        "a module of the tests": "import sys\n\n\ndef f():\n    return vars(sys.modules['test_app'])\n",
+        "a module of the tests by a helper": """\
+        import pkgutil
+
+
+        def f():
+            return pkgutil.resolve_name("test_app:test_f")
+        """,
+        "a name in a module of the tests": """\
+        import sys
+
+
+        def f():
+            sys.modules["test_app"].more = 1
+        """,
+    }
+)
 EARLY = "\n\ndef f():\n    return SEEN\n"
 LOOKING.update({
     "a file by bytes": "def f():\n    return open(b'test_app.py').read()\n",
@@ -156,6 +218,17 @@ LOOKING.update({
         """,
 })  # fmt: skip
 HONEST = {
+    "asks what a function takes": """\
+        import inspect
+
+
+        def f():
+            return 1
+
+
+        def given(callback):
+            return inspect.signature(callback), inspect.iscoroutinefunction(callback)
+        """,
     "logs": "import logging\n\n\ndef f():\n    logging.getLogger().error('said by %s', f)\n",
     "logs an exception": """\
         import logging
@@ -221,7 +294,21 @@ HONEST = {
 SAMPLE = ("its caller", "by a traceback", "in the text of a log", "a file at import", "a file by a link", "a fork")
 """Tried each time; all of them are a proof."""
 
-TESTS = "from app import f\n\n\ndef test_f():\n    f()\n\n\ndef test_again():\n    f()\n"
+TESTS = """
+import app
+
+
+def test_f():
+    app.f()
+
+
+def test_again():
+    app.f()
+
+
+def test_given():
+    getattr(app, "given", id)(test_f)
+"""
 
 
 def looked(tmp_path: Path, product: str) -> str:
@@ -231,7 +318,7 @@ def looked(tmp_path: Path, product: str) -> str:
 
     async def run() -> str:
         report = await court.verifier.run_fresh(tree, ids, LaidFiles(), None)
-        assert [str(r.outcome) for r in report.results] == ["passed", "passed"]
+        assert {str(r.outcome) for r in report.results} == {"passed"}
         return report.looked
 
     return anyio.run(run)
@@ -252,3 +339,44 @@ def test_who_looks_is_seen(tmp_path: Path, product: str) -> None:
 @pytest.mark.parametrize("product", HONEST.values(), ids=HONEST)
 def test_who_logs_is_not(tmp_path: Path, product: str) -> None:
     assert looked(tmp_path, product) == ""
+
+
+REACHING = """
+import collections
+import gc
+import sys
+import types
+
+SKIPPED = (types.FrameType, types.TracebackType, types.CodeType, types.CellType, types.GeneratorType)
+
+
+def is_of_tests(thing):
+    named = str(thing.__globals__.get("__file__")) if type(thing) is types.FunctionType else ""
+    return named.endswith("test_app.py") or any(kind.__name__ in ("Node", "Config") for kind in type(thing).__mro__)
+
+
+def f():
+    '''Where nothing tells that somebody looks: not in what a function holds, and in no frame.'''
+    todo = collections.deque([("sys.modules", sys.modules), ("sys", vars(sys))])
+    seen, found = {id(one) for _, one in todo}, []
+    own = {id(todo), id(seen), id(found), id(globals())}
+    while todo:
+        path, thing = todo.popleft()
+        if id(thing) in own or isinstance(thing, SKIPPED):
+            continue
+        if is_of_tests(thing):
+            found.append(path)
+            continue
+        function = type(thing) is types.FunctionType
+        for one in [thing.__dict__, thing.__globals__] if function else gc.get_referents(thing):
+            if id(one) not in seen and not isinstance(one, (str, bytes, int, float)):
+                seen.add(id(one))
+                todo.append((f"{path} > {getattr(one, '__name__', type(one).__name__)}", one))
+    assert not found, found
+"""
+
+
+@pytest.mark.slow
+def test_nothing_of_the_tests_is_reached_by_what_is_loaded(tmp_path: Path) -> None:
+    """But by frames, closures and code, which are watched, and by what a test hands out."""
+    assert looked(tmp_path, REACHING)

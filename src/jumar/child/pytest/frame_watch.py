@@ -9,11 +9,14 @@ a hook cannot be taken away again, but it is there in one process and one interp
 from __future__ import annotations
 
 import builtins
+import importlib
 import importlib.machinery
+import inspect
 import linecache
 import os
 import resource
 import sys
+from stat import S_ISDIR
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +41,21 @@ ELSEWHERE = ("os.fork", "os.posix_spawn", "os.exec", "os.system", "os.spawn", "s
              "cpython.PyInterpreterState_New")  # fmt: skip
 """Beginnings of the events that start a process or an interpreter: nobody watches there, and the test files are."""
 
-KEEPERS = ("logging", "traceback")
+KEEPERS = ("logging",)
 """Modules that make texts of frames, and hand out those of their own direct callers only."""
 
-HANDING = ("inspect", *KEEPERS)
+TELLERS = ("traceback",)
+"""Modules that make texts of the frames of an exception: those from where it was caught on."""
+
+HANDING = ("inspect", *KEEPERS, *TELLERS)
 """Modules that hand frames to whoever asks: those of others keep to the names in them, as `namedtuple` does."""
+
+UNHEARD = (("faulthandler", "dump_traceback"), ("faulthandler", "dump_traceback_later"), ("faulthandler", "register"),
+           ("_imp", "_fix_co_filename"))  # fmt: skip
+"""Functions in C that show frames or disguise code, and raise no event: there stand others that tell."""
+
+READERS = ("_signature_from_function", "_has_code_flag")
+"""Functions of `inspect` that say no more of a function than its parameters, or whether it is a coroutine's."""
 
 OFF, LOADING, RUNNING = range(3)
 """Times: nothing of the room was loaded; no test runs, but code under test may; a test runs."""
@@ -52,9 +65,12 @@ class FrameWatch:
     """Plug-in around the hook. *tests* are the tests' files; *foreign* says whose another one is."""
 
     def __init__(self, tests: frozenset[str], foreign: Foreign, send: Send) -> None:
-        self._time, self._tell = [OFF], _build_teller(send)
+        self._time, self.tell = [OFF], _build_teller(send)
         concerns = _build_filter(_build_test_files(tests), foreign)
-        sys.addaudithook(_build_hook(self._time, _build_askers(foreign), concerns, self._tell))
+        sys.addaudithook(_build_hook(self._time, _build_askers(tests, foreign), concerns, self.tell))
+        for module, name in UNHEARD:
+            place: Any = importlib.import_module(module)
+            setattr(place, name, _build_heard(getattr(place, name), foreign, self.tell))
         self._children = _count_children()
 
     def pytest_load_initial_conftests(self) -> Iterator[None]:
@@ -75,7 +91,7 @@ class FrameWatch:
         """Watch as before until the next test runs, and tell of processes that no event told of."""
         self._time[0] = LOADING
         if _count_children() != self._children:
-            self._tell("a process")
+            self.tell("a process")
 
 
 # What the hook needs it has in its closure: names of a module are anybody's to exchange.
@@ -91,6 +107,18 @@ def _build_teller(send: Send) -> Callable[[str], None]:
             send(["looked", event])
 
     return tell
+
+
+def _build_heard(function: Callable[..., Any], foreign: Foreign, tell: Callable[[str], None]) -> Callable[..., Any]:
+    """Build what calls *function*, and tells of it if code under test does."""
+    get_frame, name = sys._getframe, function.__name__  # noqa: SLF001  there is no other way to see who asks
+
+    def heard(*args: Any, **keywords: Any) -> Any:
+        if foreign(get_frame(1).f_code.co_filename):
+            tell(name)
+        return function(*args, **keywords)
+
+    return heard
 
 
 def _build_hook(
@@ -112,7 +140,7 @@ def _build_hook(
         time[0] = 0  # to ask for a frame is an event, too
         frame = get_frame(1)
         asks = asks_for_file if event == "open" else asks_for_frame
-        by_product = frame.f_code is not loads and asks(frame, now, arguments)
+        by_product = frame.f_code is not loads and asks(frame, now, (event, *arguments))
         time[0] = now
         if by_product:
             tell(event)
@@ -123,10 +151,11 @@ def _build_hook(
 def _build_filter(is_test_file: Callable[[Any], bool], is_inside: Foreign) -> Callable[[str, Any], bool]:
     """Build what says which events may be a look, or a disguise: code in the name of a file outside of the room."""
     frames, beginnings = FRAMES, (*ROUTES, *ELSEWHERE)
+    is_memory = _build_memory()
 
     def concerns(event: str, arguments: Any) -> bool:
         if event == "open":
-            return is_test_file(arguments[0])
+            return is_test_file(arguments[0]) or is_memory(arguments[0])
         if event == "object.__getattr__":
             return arguments[1] in frames
         if event == "compile":
@@ -167,23 +196,49 @@ def _build_test_files(tests: frozenset[str]) -> Callable[[Any], bool]:
     return is_test_file
 
 
-def _build_askers(foreign: Foreign) -> tuple[Asks, Asks]:
-    """Build what says whether code under test asks for a frame, and for a file."""
-    running, keepers, handing, function = RUNNING, KEEPERS, HANDING, FunctionType
+def _build_memory() -> Callable[[Any], bool]:
+    """Build what says whether a path, whatever it is called, leads to the memory of a process, or to its folder."""
+    stat, resolve, is_folder = os.stat, os.path.realpath, S_ISDIR
+    processes = stat("/proc").st_dev if os.path.isdir("/proc") else None  # noqa: PTH112  asked with each file
+
+    def is_memory(path: Any) -> bool:
+        if processes is None or not isinstance(path, (str, bytes)):
+            return False
+        try:
+            found = stat(path)
+        except (OSError, ValueError):
+            return False
+        here = found.st_dev == processes
+        return here and (is_folder(found.st_mode) or os.fsdecode(resolve(path)).endswith("/mem"))
+
+    return is_memory
+
+
+def _build_askers(tests: frozenset[str], foreign: Foreign) -> tuple[Asks, Asks]:
+    """Build what says whether code under test asks for a frame, or for what a function holds, and for a file."""
+    running, keepers, tellers, handing, function = RUNNING, KEEPERS, TELLERS, HANDING, FunctionType
+    readers = {getattr(inspect, name).__code__ for name in READERS if hasattr(inspect, name)}
 
     def asks_for_frame(frame: Any, now: int, arguments: tuple[Any, ...]) -> bool:
-        """Itself, or through functions of one module that hand the frame out. *arguments* are the event's."""
+        """Itself, or through functions of one module that hand the frame out. *arguments* are the event and its own.
+
+        For what a function of the tests holds, as one of the callers.
+        """
+        event, thing = arguments[0], arguments[1] if len(arguments) > 1 else None
+        held_by = thing.__globals__.get("__file__") if type(thing) is function else None
+        if now == running and type(held_by) is str and held_by in tests:
+            return frame.f_code not in readers and asks_for_file(frame, now, arguments)
         while frame.f_back is not None and not frame.f_code.co_filename.startswith("/"):
             frame = frame.f_back  # made of a text: whoever runs it asks
         module, name = frame.f_code.co_filename, frame.f_globals.get("__name__")
-        if now != running:
-            own = arguments and type(arguments[0]) is function and arguments[0].__globals__.get("__file__")
-            if (type(own) is str and foreign(own)) or not (name in handing or foreign(module)):
-                return False
+        unlikely = (type(held_by) is str and foreign(held_by)) or not (name in handing or foreign(module))
+        if now != running and unlikely:
+            return False
         if foreign(module):
             return True
         frame = frame.f_back
-        while name not in keepers and frame is not None and frame.f_code.co_filename == module:
+        keeps = name in keepers or (name in tellers and event == "object.__getattr__")
+        while not keeps and frame is not None and frame.f_code.co_filename == module:
             frame = frame.f_back
         return frame is not None and foreign(frame.f_code.co_filename)
 

@@ -1,4 +1,4 @@
-"""Hides from code under test which test runs, and in a challenge what the test files say; not that tests run.
+"""Hides from code under test which test runs, what is loaded of the tests, and in a challenge what their files say.
 
 PYTEST_CURRENT_TEST names no real id. Where the task's own test files read that variable it keeps its value: some name
 files after it. Code that abuses it is warned of elsewhere.
@@ -14,6 +14,7 @@ import importlib.machinery
 import os
 import sys
 import threading
+import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,100 @@ class TestSources:
     def pytest_collection_finish(self) -> None:
         """Forget what nobody has loaded."""
         self._forget()
+
+
+HOLDERS = (("_pytest.mark.structures", "MARK_GEN"), ("_pytest.debugging", "pytestPDB"), ("_pytest.assertion.util", ""))
+"""Globals of pytest that lead to all tests, and do without once these are known: marks are checked where they are
+loaded, nobody sits at a debugger, and the text of a failed assertion has the usual length."""
+
+HELD = ("session", "_config", "_pluginmanager")
+"""Attributes by which they do."""
+
+
+class TestObjects:
+    """Plug-in that cuts the ways to what is loaded of the tests: by the importer, and by globals of pytest.
+
+    Where a module of *tests* stood, there is another one, which has nothing itself and asks that; *tell* hears of it if
+    code under test asks, which *foreign* tells by its file.
+    """
+
+    def __init__(self, tests: frozenset[str], foreign: Callable[[str], bool], tell: Callable[[str], None]) -> None:
+        self._tests, self._ask = tests, _build_asker(foreign, tell)
+        self._holders = [_find_global(*path) for path in HOLDERS]
+
+    def pytest_collection_finish(self) -> None:
+        """Cut them: all is loaded, and every test is known."""
+        for name, module in list(sys.modules.items()):
+            if type(module) is types.ModuleType and vars(module).get("__file__") in self._tests:
+                sys.modules[name] = _show_module(module, self._ask)
+        for finder in sys.meta_path:
+            if {"session", "config"} <= getattr(finder, "__dict__", {}).keys():  # pytest's
+                finder.session = None  # type: ignore[attr-defined]  # it is asked while files are collected
+                _hide_config(finder, self._ask)
+        self._cut()
+
+    def pytest_runtest_setup(self) -> None:
+        """Cut the ways that pytest makes before each test."""
+        self._cut()
+
+    def _cut(self) -> None:
+        for holder in self._holders:
+            for name in HELD:
+                if getattr(holder, "__dict__", {}).get(name) is not None:
+                    setattr(holder, name, None)
+
+
+def _find_global(module: str, name: str) -> Any:
+    """Return an object of pytest's; a module if *name* is empty."""
+    held: Any = importlib.import_module(module)
+    return getattr(held, name, None) if name else held
+
+
+def _build_asker(foreign: Callable[[str], bool], tell: Callable[[str], None]) -> Callable[[Any], Any]:
+    """Build what hands a thing to who asks two frames above, and tells if that is code under test."""
+    get_frame: Callable[[int], Any] = sys._getframe  # noqa: SLF001  there is no other way to see who asks
+
+    def ask(thing: Any) -> Any:
+        frame = get_frame(2)
+        asking = frame.f_code.co_filename
+        while frame is not None and frame.f_code.co_filename == asking and not foreign(asking):
+            frame = frame.f_back  # a function of a library that hands it out
+        if frame is not None and foreign(frame.f_code.co_filename):
+            tell("what is loaded of the tests")
+        return thing
+
+    return ask
+
+
+def _show_module(module: types.ModuleType, ask: Callable[[Any], Any]) -> types.ModuleType:
+    """Return a module that stands for *module*."""
+
+    class Shown(types.ModuleType):
+        def __getattribute__(self, name: str) -> Any:
+            return getattr(ask(module), name)
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            setattr(ask(module), name, value)
+
+        def __delattr__(self, name: str) -> None:
+            delattr(ask(module), name)
+
+        def __dir__(self) -> list[str]:
+            return dir(ask(module))
+
+    return Shown(module.__name__)
+
+
+def _hide_config(finder: Any, ask: Callable[[Any], Any]) -> None:
+    """Keep the configuration, by which all of pytest is found, out of the attributes of its finder, which needs it."""
+    config = finder.__dict__.pop("config")
+
+    class Finder(type(finder)):  # type: ignore[misc]  # known when pytest is
+        @property
+        def config(self) -> Any:
+            return ask(config)
+
+    finder.__class__ = Finder
 
 
 # What is held stands in closures alone: to look into one is an event, and `FrameWatch` hears of it. Whoever knows the

@@ -21,7 +21,7 @@ from jumar.child.channel import join
 from jumar.child.pytest import line_recorders, test_timeout
 from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.frame_watch import FrameWatch, build_foreign, list_tests
-from jumar.child.pytest.hide_tests import HideTestName, TestSources
+from jumar.child.pytest.hide_tests import HideTestName, TestObjects, TestSources
 from jumar.child.pytest.line_tracer import Tracer
 from jumar.child.pytest.reporter import Reporter
 from jumar.child.pytest.tamper_check import TamperCheck
@@ -141,7 +141,8 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
         tests = frozenset(list_tests(str(room), blame.supports))
         foreign = build_foreign(str(room), tests)
-        plugins += [TestSources(str(room), sources, foreign), FrameWatch(tests, foreign, send)]
+        watch = FrameWatch(tests, foreign, send)
+        plugins += [TestSources(str(room), sources, foreign), watch, TestObjects(tests, foreign, watch.tell)]
         plugins += build_guards(room, blame, send, config["ids"])
     return plugins
 
@@ -177,7 +178,7 @@ class CollectionRoot:
         yield
 
 
-PLUGINS = (Reporter, Tracer, TestSources, FrameWatch, HideTestName, TamperCheck, CollectionRoot)
+PLUGINS = (Reporter, Tracer, TestSources, FrameWatch, TestObjects, HideTestName, TamperCheck, CollectionRoot)
 """Classes of our plug-ins."""
 
 
