@@ -166,7 +166,9 @@ def _show_module(module: types.ModuleType, ask: Callable[[Any], Any]) -> types.M
         def __dir__(self) -> list[str]:
             return dir(ask(module))
 
-    return Shown(module.__name__)
+    shown = Shown(module.__name__)
+    types.ModuleType.__setattr__(shown, "__file__", module.__file__)  # by which it is told whose its classes are
+    return shown
 
 
 def _hide_config(finder: Any, ask: Callable[[Any], Any]) -> None:

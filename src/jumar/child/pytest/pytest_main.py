@@ -142,8 +142,8 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
         tests = frozenset(list_tests(str(room), blame.supports))
         foreign = build_foreign(str(room), tests)
         watch = FrameWatch(tests, foreign, send)
-        plugins += [TestSources(str(room), sources, foreign), watch, TestObjects(tests, foreign, watch.tell)]
-        plugins += build_guards(room, blame, send, config["ids"])
+        plugins += [TestSources(str(room), sources, foreign), watch, *build_guards(room, blame, send, config["ids"])]
+        plugins.append(TestObjects(tests, foreign, watch.tell))  # the last: what is loaded was looked at by then
     return plugins
 
 
