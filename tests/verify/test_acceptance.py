@@ -23,6 +23,7 @@ from jumar.verify.acceptance import accept_green
 from jumar.verify.execution import HeldOut, SuiteKnowledge
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON
+from support.processes.sandboxes import ENVIRON, s3
 
 IDS = ("test_a.py::test_a", "test_a.py::test_b")
 ATTEMPTS = 5
@@ -254,3 +255,34 @@ def test_an_object_that_equals_everything_is_not_accepted(tmp_path: Path) -> Non
     assert not verdict.green
     assert verdict.void is not None
     assert verdict.void.cause is Cause.TAMPER
+
+
+WRITING = """
+from calc import write, double
+
+
+def test_written(tmp_path):
+    write(tmp_path / "out.txt", 2)
+    assert (tmp_path / "out.txt").read_text() == "4"
+
+
+def test_double():
+    assert double(2) == 4
+"""
+
+
+@pytest.mark.slow
+def test_a_file_in_the_folder_of_the_tests_makes_a_change_no_harder_to_judge(tmp_path: Path) -> None:
+    """On the untouched tree the test fails before it comes to the file, in two processes as in one."""
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    right = "def write(path, n):\n    path.write_text(str(double(n)))\n\n\ndef double(n):\n    return 2 * n\n"
+    wrong = right.replace("path.write_text(str(double(n)))", "return 2").replace("2 * n", "n")
+    base = court.tree({"calc.py": wrong, "test_calc.py": WRITING})
+    court.collect(base)
+
+    done = court.judge(court.tree({"calc.py": right, "test_calc.py": WRITING}), control=base)
+
+    assert done.verdict.green
+    assert sorted(done.grades.values()) == ["A", "C"]
+    assert done.reachable == done.grade

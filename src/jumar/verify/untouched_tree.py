@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round
-from jumar.core.state.verdict import Outcome, Report, TestResult, reconcile
+from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, reconcile
 from jumar.process.room import LaidFiles
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
 
@@ -57,9 +57,18 @@ async def _run_base(green: GreenCandidate) -> Report:
 
 
 def _compare(one: Report, two: Report) -> frozenset[str]:
-    """Return the tests that came out the same: passed, or failed in the same words."""
+    """Return the tests that came out the same: passed, or failed in the same words.
+
+    What fails before it comes to a file that the code under test should have written tells nothing of two processes:
+    there that code does not have the temporary folder of the tests.
+    """
     said = {result.id: _describe(result) for result in two.results}
-    return frozenset(result.id for result in one.results if said.get(result.id) == _describe(result))
+    return frozenset(
+        result.id
+        for result in one.results
+        if said.get(result.id) == _describe(result)
+        and (result.id not in two.lent or counts_as_pass(result.outcome, None))
+    )
 
 
 def _describe(result: TestResult) -> tuple[Outcome, str]:

@@ -41,6 +41,9 @@ class RoomPaths:
 
     def __init__(self, room: str, capabilities: Capabilities, fault: Callable[[str], None]) -> None:
         self._room, self._capabilities, self._fault = room, capabilities, fault
+        self._private = os.environ["TMPDIR"]
+        self.lends_files = False
+        """True if this test hands out a path in the temporary folder, where another process may not have the file."""
         self.places: set[str] = set()
         """Files and folders of the room."""
         self.named: set[str] = set()
@@ -55,8 +58,15 @@ class RoomPaths:
             self._names.update(folders, files)
         self.named.update(name for name in self._names if not WORD.fullmatch(name))
 
+    def take_lent_files(self) -> bool:
+        """Return whether files were lent since this was asked the last time, or the working directory is."""
+        lent, self.lends_files = self.lends_files, False
+        return lent or f"{os.getcwd()}/".startswith(f"{self._private}/")  # noqa: PTH109  asked after each test
+
     def hand_out(self, text: str) -> None:
         """Let the product name what *text* names, and say what it would reach as a format string."""
+        if self._private in text:
+            self.lends_files = True
         named = [path for path in self._list_paths(text) if self._leads_in(path)] if "/" in text else []
         for path in dict.fromkeys((text, *named) if named or _reaches(text) else ()):
             self._capabilities.hand_out(path)

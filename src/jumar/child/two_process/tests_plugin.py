@@ -120,6 +120,8 @@ class DoubtPlugin:
         used = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values()
         of_fixtures = (why for fixture, why in self._doubted_fixtures for found in used if fixture in found)
         yield from self._watched(self._doubts.get(item.nodeid) or next(of_fixtures, ""))
+        if self._side.peer.values.paths.take_lent_files():
+            self._send(["lent", item.nodeid])
 
     def pytest_runtest_teardown(self) -> Wrapper:
         """Check it once more, and that the test has asked the product about each query that it made."""

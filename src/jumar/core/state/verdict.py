@@ -101,6 +101,8 @@ class Report(msgspec.Struct, frozen=True):
     asked_tests: int | None = None
     """Requests of the code under test that the tests performed: 0 is a wire that was one-way. None: it was not said,
     as in one process."""
+    lent: tuple[str, ...] = ()
+    """Tests that hand the code under test, which is in another process, a path in their temporary folder."""
     unconfined: tuple[str, ...] = ()
     """Gaps in the confinement of the tests' own process after its files were loaded, a sentence each."""
 
