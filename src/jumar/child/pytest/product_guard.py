@@ -9,10 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import types
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from jumar.child.two_process.room_paths import RoomPaths
+from typing import Any
 
 RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"))
 """Starting programs: they could look into the process of the tests."""
@@ -35,10 +32,10 @@ CHANGEABLE = 1 << 9
 class ProductGuard:
     """Audit hook. It refuses the event, and makes the test fail that tried.
 
-    *paths* are those of *room*, with the names of theirs that stand in texts of the product.
+    *paths* are those of *room*, with the names of theirs that stand in texts of the product (`RoomPaths`).
     """
 
-    def __init__(self, room: str, side: Any, paths: RoomPaths) -> None:
+    def __init__(self, room: str, side: Any, paths: Any) -> None:
         self._room, self._side, self._paths = os.path.realpath(room) + os.sep, side, paths
         self.armed = False
         """True if files of the room may have been loaded."""

@@ -243,14 +243,7 @@ class Codec:
         if tag == "m":
             return self.shared[form[1]].thing if len(form) == 2 else self._new_container(form, depth)  # noqa: PLR2004  a known one
         if tag == "v":
-            arguments = [self.decode(a, depth + 1) for a in form[2]]
-            if form[1] not in MADE:
-                return library_values.make_value(form[1], *arguments)
-            maker: Any = re.compile if form[1] == "Pattern" else MADE[form[1]][0]
-            made = maker(*arguments)
-            if self.paths is not None and len(form[2]) > 1 and isinstance(made, pathlib.PurePath):
-                self.paths.check(str(made))
-            return made
+            return self._make(form[1], [self.decode(a, depth + 1) for a in form[2]])
         if tag == "n":
             return MADE[form[1][1:]][0] if form[1].startswith(".") else self.named[form[1]]
         if tag == "i":
@@ -267,6 +260,16 @@ class Codec:
         if tag == "k":
             return SINGLETONS[form[1]]
         return self.things.hear(form, depth)
+
+    def _make(self, name: str, arguments: list[Any]) -> Any:
+        """Return the value of the type *name* that is made from *arguments*."""
+        if name not in MADE:
+            return library_values.make_value(name, *arguments)
+        maker: Any = re.compile if name == "Pattern" else MADE[name][0]
+        made = maker(*arguments)
+        if self.paths is not None and len(arguments) > 1 and isinstance(made, pathlib.PurePath):
+            self.paths.check(str(made))
+        return made
 
     def _new_container(self, form: list[Any], depth: int) -> Any:
         number, kind = self.theirs(form[1]), form[2]
