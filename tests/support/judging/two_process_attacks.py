@@ -122,10 +122,13 @@ def h(report):
 def k(report):
     try: report(0)
     except AssertionError: raise ValueError
+def m(report):
+    try: report(0)
+    except Exception as error: report(int((re.findall("== (\\d+)", str(error.__cause__)) or [0])[0]))
 """,
         r"""
 import pytest
-from product import f, g, h, k
+from product import f, g, h, k, m
 def test_message():
     seen = []
     def report(n):
@@ -147,6 +150,16 @@ def test_swallowed():
         assert n == 4
     h(report)
     assert len(seen) == 1
+def test_cause():
+    seen = []
+    def report(n):
+        try:
+            assert n == 4
+        except AssertionError as error:
+            raise ConnectionError from error
+        seen.append(n)
+    m(report)
+    assert seen == [4]
 def test_another_exception():
     def report(n):
         assert n == 4

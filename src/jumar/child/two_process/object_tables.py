@@ -150,6 +150,8 @@ class ObjectTables:
 
     def _state(self, value: Any, number: int, depth: int) -> Any:
         encode = self._values.encode
+        if issubclass(type(value), self._side.silent):
+            return exceptions.SILENT
         if issubclass(type(value), BaseException):
             held = vars(value) if self._side.tells_errors(type(value)) else {}
             known = None if type(value) in self._values.names else held

@@ -58,7 +58,7 @@ class ProductSide(TestsThings):
 
     def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
         self.fatal = self.unanswered = (frames.ConnectionLost,)
-        self.interrupts = self.limits = ()
+        self.interrupts = self.limits = self.silent = ()
         self._wire, self._paths = wire, paths
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)

@@ -72,6 +72,8 @@ class TestsSide(ProductThings):
         """Exceptions of the tests' functions that the product does not get."""
         self.fatal = (KeyboardInterrupt, *self.unanswered)
         self.peer: Any = None
+        self.silent = (AssertionError,)
+        """Exceptions of which the product hears the class alone: the rest says what is expected."""
         self._unheard: BaseException | None = None
         """An assertion that failed in a function of the tests, as the product called it, and that they did not hear."""
         self.faults = 0
@@ -284,13 +286,11 @@ class TestsSide(ProductThings):
         return error
 
     def perform(self, op: str, values: list[Any], forms: Any) -> Any:
-        """Perform a request of the product, if the tests handed out what it names.
-
-        Raises:
-            AssertionError: an empty one, where an assertion of the tests fails: its message says what is expected.
-        """
+        """Perform a request of the product, if the tests handed out what it names. Note an assertion that fails."""
         try:
             return self.capabilities.perform(op, forms, values)
-        except AssertionError as error:
-            self._unheard = error
-        raise AssertionError
+        except BaseException as error:
+            parts = getattr(error, "exceptions", None)  # of a group
+            if any(isinstance(one, AssertionError) for one in (error, *(parts if type(parts) is tuple else ()))):
+                self._unheard = error
+            raise

@@ -16,6 +16,9 @@ EXTRAS = ("filename", "filename2", "name", "path")
 CHAIN = 4
 """So many causes of an exception cross with it."""
 
+SILENT: list[Any] = [[], [], None, None, False]
+"""Form of an exception of which nothing crosses but its class."""
+
 
 def describe(error: BaseException, held: dict[str, Any] | None, encode: Callable[[Any], Any], depth: int) -> list[Any]:
     """Return the form of *error*; *held* are the attributes that may cross, None: those of built-in exceptions."""
