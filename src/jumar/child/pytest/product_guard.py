@@ -43,6 +43,8 @@ class ProductGuard:
         """True if all of them are."""
         self._unpickled: dict[type, dict[str, Any]] = {}
         """Classes that pickles named, and what was in them: a pickle can change one."""
+        self.words: set[str] = set()
+        """Words of the files of tests: of these alone a relative path may be made that leads to a file of theirs."""
         self._frame = sys._getframe  # noqa: SLF001  there is no other way to see who asks
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -91,7 +93,8 @@ class ProductGuard:
         if os.path.isabs(path) or real not in self._paths.places:  # noqa: PTH117  asked with each file
             return False
         parts = os.path.normpath(path).split("/")
-        return not self._paths.named.isdisjoint(parts) or self._of_tests(self._frame(2).f_code.co_filename)
+        theirs = self._paths.named.isdisjoint(parts) and self.words.issuperset(parts[:-1])
+        return not theirs or self._of_tests(self._frame(2).f_code.co_filename)
 
     def _of_tests(self, file: str) -> bool:
         return os.path.isabs(file) and os.path.realpath(file).startswith(self._room)  # noqa: PTH117  as above

@@ -6,6 +6,7 @@ Runs inside the tested interpreter; standard library and pytest only, Python 3.8
 from __future__ import annotations
 
 import functools
+import linecache
 import os
 import sys
 import types
@@ -14,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.product_guard import ProductGuard
 from jumar.child.sandbox import lock_down
-from jumar.child.two_process import codec, import_hook, object_tables, tests_side
-from jumar.child.two_process.room_paths import RoomPaths
+from jumar.child.two_process import codec, import_hook, object_tables, room_paths, tests_side
 from jumar.child.two_process.test_environment import ProductEnvironment
 from jumar.child.two_process.wire import frames, rpc
 
@@ -32,7 +32,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     """Connect to the product's process as *config* says; the plug-in that represents it."""
     side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
-    known.paths = RoomPaths(room, side.capabilities, side.fault)
+    known.paths = room_paths.RoomPaths(room, side.capabilities, side.fault)
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
@@ -79,8 +79,11 @@ class DoubtPlugin:
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
         modules = (import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType))
         items = map(_get_file, session.items)
-        for lacking in self._confine([*(held.get("__file__") for held in modules), *items]):
+        files = [*(held.get("__file__") for held in modules), *items]
+        for lacking in self._confine(files):
             self._send(["unconfined", lacking])
+        for file in {str(file) for file in files if str(file).startswith(self._side.world.room)}:
+            self._guard.words.update(room_paths.WORD.findall("".join(linecache.getlines(file))))
         self._side.peer.values.paths.look()
         self._guard.running = self._side.running = True
 
