@@ -6,17 +6,12 @@ Loaded by path inside the tested interpreter; standard library only, Python 3.8 
 from __future__ import annotations
 
 import builtins
-import collections
 import datetime as dt
-import decimal
-import fractions
-import math
-import operator
 import sys
 import types
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jumar.child.two_process import codec, proxies, shared_containers
+from jumar.child.two_process import codec, contents, proxies, shared_containers
 
 if TYPE_CHECKING:
     from jumar.child.two_process.capabilities import Capabilities
@@ -24,40 +19,8 @@ if TYPE_CHECKING:
 VALUES = (BaseException, *codec.LASTING, *shared_containers.CHANGING)
 """Types whose instances are true or false by their content."""
 
-ARITHMETIC = ("add", "and", "floordiv", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
-
 COMBINING = frozenset(f"__{name}__" for name in ("and", "invert", "or", "rand", "ror", "rxor", "xor"))
 """Operators that make another query of a query."""
-
-
-def _reflect(make: Any) -> Any:
-    """Return *make*, an operator, with its operands exchanged."""
-    return lambda one, other: make(other, one)
-
-
-OPERATORS: dict[str, Any] = {
-    **{f"__{name}__": getattr(operator, f"__{name}__") for name in ARITHMETIC},
-    **{f"__r{name}__": _reflect(getattr(operator, f"__{name}__")) for name in ARITHMETIC},
-    "__divmod__": divmod,
-    "__abs__": abs,
-    "__neg__": operator.neg,
-    "__round__": round,
-}
-"""Operators of numbers and sets, by which tests measure how far a value is from what they expect."""
-
-MEASURES = (int, float, complex, decimal.Decimal, fractions.Fraction, dt.timedelta, set, frozenset, dict)
-"""Types of what they come to, heirs included (`Counter`)."""
-
-CONTENTS: dict[type, Any] = {
-    **{base: lambda thing, base=base: codec.get_bare_value(thing, base) for base in (int, float, complex, frozenset)},
-    collections.Counter: lambda thing: collections.Counter(dict(dict.items(thing))),
-    dict: lambda thing: dict(dict.items(thing)),
-    set: lambda thing: set(set.__iter__(thing)),
-}
-"""Types whose operators are given by their content, and how it is had. Those of a text may be others."""
-
-LAST_DIGIT = 1e-12
-"""Relative difference of what arithmetic of libraries comes to."""
 
 NEUTRAL = frozenset(f"__{name}__" for name in ("call", "hash", "repr", "str", "doc", "name"))
 """Methods and attributes of a query that say nothing of its truth."""
@@ -113,6 +76,8 @@ class ProductThings:
         if not self.readable(name):
             raise AttributeError(name)
         self.decides(thing, name)
+        if not isinstance(thing, type) and (truth := contents.find_truth(thing, name)):
+            return truth
         if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
             self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
         found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
@@ -215,11 +180,11 @@ class ProductThings:
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             if base:
                 return getattr(base, name)(thing, *args, **keywords)
-            if name in OPERATORS and self.running:
+            if name in contents.OPERATORS and self.running:
                 self.unable(f"a library applies {name} to a {type(thing).__name__}, which would hear what is expected")
         ask = self.peer.ask if name in ASKING else self._ask_aside
         answer = ask("method", thing, owner, name, args, keywords)
-        if name in OPERATORS and self.running and not _is_content(answer, name, thing, args):
+        if name in contents.OPERATORS and self.running and not contents.is_content(answer, name, thing, args):
             self.unable(f"{name} of a {type(thing).__name__} comes to something else than its content does")
         combined = name in COMBINING and any(_holds(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
@@ -278,23 +243,3 @@ def _holds(thing: Any, fact: str) -> bool:
         return bool(object.__getattribute__(thing, fact))
     except AttributeError:
         return False
-
-
-def _is_content(answer: Any, name: str, thing: Any, others: tuple[Any, ...]) -> bool:
-    """Return whether *answer*, of the product, is what the operator *name* makes of the content of its *thing*.
-
-    But for a last digit, as arithmetic of libraries has it. An object without such a content may answer with another
-    object, or one of its kind: no measure of how far it is from a value of the tests.
-    """
-    base = next((kind for kind in CONTENTS if isinstance(thing, kind)), None)
-    if base is None:
-        measured = isinstance(answer, MEASURES) and not isinstance(answer, proxies.Proxy)
-        return not measured or any(isinstance(other, proxies.Proxy) for other in others)
-    try:
-        content: Any = OPERATORS[name](CONTENTS[base](thing), *others)
-    except (ArithmeticError, TypeError):
-        return answer is NotImplemented
-    kind: Any = type(content)
-    if kind is float and isinstance(answer, float):
-        return math.isclose(answer, content, rel_tol=LAST_DIGIT) or (math.isnan(answer) and math.isnan(content))
-    return isinstance(answer, kind) and kind.__eq__(answer, content) is True

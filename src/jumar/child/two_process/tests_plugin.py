@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.product_guard import ProductGuard
 from jumar.child.sandbox import lock_down
-from jumar.child.two_process import codec, import_hook, object_tables, room_paths, tests_side
+from jumar.child.two_process import codec, import_hook, object_tables, tests_side
 from jumar.child.two_process.test_environment import ProductEnvironment
-from jumar.child.two_process.wire import frames, rpc
+from jumar.child.two_process.wire import frames, room_paths, rpc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence

@@ -9,13 +9,11 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from jumar.child.two_process.capabilities import Capabilities
 
 LONGEST = 4096
 """Characters of the longest path, once it is as short as it can be."""
@@ -37,9 +35,9 @@ REACHING = re.compile(r"\{[^{}\s'\"]*\.(?:__|(?:gi|cr|ag|tb)_frame)")
 
 
 class RoomPaths:
-    """Paths of the tests' room. The product may name those alone that the tests handed out."""
+    """Paths of the tests' room. The product may name those alone that the tests handed out, as *capabilities* know."""
 
-    def __init__(self, room: str, capabilities: Capabilities, fault: Callable[[str], None]) -> None:
+    def __init__(self, room: str, capabilities: Any, fault: Callable[[str], None]) -> None:
         self._room, self._capabilities, self._fault = room, capabilities, fault
         self._private = os.environ["TMPDIR"]
         self.lends_files = False
