@@ -21,6 +21,9 @@ MAKERS = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "_pyte
 """Packages that compile and run what they made themselves, or load modules. Nobody else does while tests run: whoever
 else runs text in this process may have been given it by the product."""
 
+ATTACHED = 7
+"""Limit of SQLite on attached databases (SQLITE_LIMIT_ATTACHED)."""
+
 READERS = ("typing", "annotationlib")
 """Modules that compile annotations; to run one is refused."""
 
@@ -63,6 +66,8 @@ class ProductGuard:
             kind = getattr(sys.modules.get(module), name, None)
             if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
                 self._unpickled.setdefault(kind, dict(vars(kind)))
+        elif event == "sqlite3.connect/handle" and self.running and hasattr(arguments[0], "setlimit"):
+            arguments[0].setlimit(ATTACHED, 0)  # a script of the product could name another file than the test did
         elif event == "open" and type(arguments[0]) is str and self._leads_astray(arguments[0]):
             self._side.unable(f"a test opens {arguments[0]}, and the product may have named it")
 
@@ -90,8 +95,10 @@ class ProductGuard:
         real = os.path.realpath(path)
         if real in self._paths.places and os.path.normpath(path) != real and path.startswith("/"):
             return True  # through a link
-        if os.path.isabs(path) or real not in self._paths.places:  # noqa: PTH117  asked with each file
+        if real not in self._paths.places:
             return False
+        if os.path.isabs(path):  # noqa: PTH117  asked with each file
+            return self.running and any(f"{os.sep}{end}" in path and path.endswith(end) for end in self._paths.chosen)
         parts = os.path.normpath(path).split("/")
         theirs = self._paths.named.isdisjoint(parts) and self.words.issuperset(parts[:-1])
         return not theirs or self._of_tests(self._frame(2).f_code.co_filename)

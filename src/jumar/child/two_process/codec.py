@@ -210,6 +210,8 @@ class Codec:
         for name, single in SINGLETONS.items():
             if value is single:
                 return ["k", name]
+        if constant := library_values.find_constant(value):
+            return ["k", constant]
         if parts := library_values.find_argument(value):
             return ["v", parts[0], [self.encode(parts[1], depth + 1)]]
         return self.things.tell(value, depth)
@@ -258,7 +260,7 @@ class Codec:
         if tag in ("r", "s"):
             return (range if tag == "r" else slice)(*(self.decode(part, depth + 1) for part in form[1:4]))
         if tag == "k":
-            return SINGLETONS[form[1]]
+            return SINGLETONS[form[1]] if form[1] in SINGLETONS else library_values.get_constant(form[1])
         return self.things.hear(form, depth)
 
     def _make(self, name: str, arguments: list[Any]) -> Any:

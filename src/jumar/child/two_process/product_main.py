@@ -184,6 +184,10 @@ class ProductSide(TestsThings):
         """Return the exception that the tests raised, unchanged."""
         return error
 
+    def raised(self, _op: str, _arguments: tuple[Any, ...], error: BaseException) -> BaseException:
+        """Return the exception that a function of the tests raised."""
+        return error
+
     def perform(self, op: str, values: list[Any], _: Any) -> Any:  # noqa: PLR0911  one line per operation
         """Perform an operation that the tests ask for."""
         if op == "import":

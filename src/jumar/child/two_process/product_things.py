@@ -191,6 +191,14 @@ class ProductThings:
             self.unable(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
 
+    def raised(self, op: str, arguments: tuple[Any, ...], error: BaseException) -> BaseException:
+        """Return *error*, of the product; refuse one by which a function ends an iteration (`map(decode, given)`)."""
+        called = op == "call" or "__call__" in arguments[2:3]
+        ended = isinstance(error, (StopIteration, StopAsyncIteration))
+        if ended and called and (isinstance(arguments[0], type) or type(arguments[0]).__name__ == "function"):
+            self.unable("a function of the product would end an iteration of the tests")
+        return error
+
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
 

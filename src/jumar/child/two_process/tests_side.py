@@ -114,7 +114,7 @@ class TestsSide(ProductThings):
         raise ProductLost(why)
 
     def broken(self, error: BaseException) -> None:
-        """Record that the connection broke in the middle of a message."""
+        """Record that the connection broke."""
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
     def gone(self, why: str) -> ProductLost:

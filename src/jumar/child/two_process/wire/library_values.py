@@ -27,6 +27,32 @@ VIEWS: dict[type, str] = {
 """Views of a dict, which is shared: a view shows what is in it now."""
 
 
+CONSTANTS = {"dataclasses": ("MISSING", "KW_ONLY", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR")}
+"""Module -> objects that are told from others by identity: without them a dataclass has no fields."""
+
+
+def find_constant(value: Any) -> str:
+    """Return the dotted name of *value*, if it is one of the constants; else an empty text."""
+    for module, names in CONSTANTS.items():
+        held = vars(sys.modules[module]) if module in sys.modules else {}
+        for name in names:
+            if held.get(name) is value:
+                return f"{module}.{name}"
+    return ""
+
+
+def get_constant(name: str) -> Any:
+    """Return the constant of a dotted name.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    module, _, last = name.partition(".")
+    if last not in CONSTANTS.get(module, ()):
+        raise ValueError("no such constant")
+    return getattr(importlib.import_module(module), last)
+
+
 def find_argument(value: Any) -> tuple[str, Any] | None:
     """Return the name of the type of *value*, and what one is made from; None: it is no such value."""
     kind = type(value)

@@ -30,7 +30,10 @@ TOKEN = re.compile(r"[^\s'\"`<>|;,:?#()\[\]{}=]+")
 WORD = re.compile(r"[\w.+-]+")
 """Part of a text that may be the name of a file or folder."""
 
-REACHING = re.compile(r"\{[^{}\s'\"]*\.(?:__|(?:gi|cr|ag|tb)_frame)")
+UPWARDS = re.compile(r"^(?:\.{1,2}/+)+")
+"""Beginning of a path that leads to folders above."""
+
+REACHING = re.compile(r"\{[^{}'\"]*\.(?:__|(?:gi|cr|ag|tb)_frame)")
 """Field of a format string that leads from an object to what made it."""
 
 
@@ -46,7 +49,10 @@ class RoomPaths:
         """Files and folders of the room."""
         self.named: set[str] = set()
         """Names of theirs that stand in texts of the product, or may: nobody can tell what was meant by them."""
+        self.chosen: set[str] = set()
+        """Ends of paths of the room's files that a text of the product is, and none of the tests."""
         self._names: set[str] = set()
+        self._ends: set[str] = set()
         self.look()
 
     def look(self) -> None:
@@ -54,6 +60,8 @@ class RoomPaths:
         for folder, folders, files in os.walk(os.path.realpath(self._room)):
             self.places.update(os.path.join(folder, name) for name in (*folders, *files))  # noqa: PTH118  compared as text
             self._names.update(folders, files)
+            within = folder[len(os.path.realpath(self._room)) :].split("/")[1:]
+            self._ends.update("/".join((*within[n:], file)) for file in files for n in range(len(within) + 1))
         self.named.update(name for name in self._names if not WORD.fullmatch(name))
 
     def take_lent_files(self) -> bool:
@@ -65,6 +73,8 @@ class RoomPaths:
         """Let the product name what *text* names, and say what it would reach as a format string."""
         if self._private in text:
             self.lends_files = True
+        if text in self._ends:
+            self._capabilities.hand_out(text)
         named = [path for path in self._list_paths(text) if self._leads_in(path)] if "/" in text else []
         for path in dict.fromkeys((text, *named) if named or _reaches(text) else ()):
             self._capabilities.hand_out(path)
@@ -87,6 +97,8 @@ class RoomPaths:
     def note(self, text: str) -> None:
         """Note the names of the room that stand in *text*, of the product."""
         self.named.update(self._names.intersection(WORD.findall(text[:MOST])))
+        if len(text) <= LONGEST and (end := UPWARDS.sub("", text)) in self._ends:
+            self.chosen.add(end)
 
     def _list_paths(self, text: str) -> Iterator[str]:
         """Yield *text*, and what else somebody may open for it: paths that stand in it, what a pattern matches."""

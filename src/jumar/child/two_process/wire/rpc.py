@@ -83,7 +83,7 @@ class RpcPeer:
             return value
         if type(value) is str:
             self.side.unable(value)
-        raise value
+        raise self.side.raised(op, arguments, value)
 
     def _break_off(self, error: BaseException, word: str) -> None:
         """End the conversation, or, after a time limit while nothing was said, leave the answer for later."""
