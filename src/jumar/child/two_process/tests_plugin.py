@@ -6,6 +6,7 @@ Runs inside the tested interpreter; standard library and pytest only, Python 3.8
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
 import os
 import sys
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.product_guard import ProductGuard
 from jumar.child.sandbox import lock_down
-from jumar.child.two_process import codec, import_hook, object_tables, tests_side
+from jumar.child.two_process import codec, import_hook, object_tables, proxies, tests_side
 from jumar.child.two_process.test_environment import ProductEnvironment
 from jumar.child.two_process.wire import frames, room_paths, rpc
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
     Wrapper = Generator[None, Any, None]
     Send = Callable[[list[object]], None]
+
+
+KINDS = ("isfunction", "ismethod", "isroutine")
+"""Questions of `inspect` that ask for the type of a function."""
 
 
 def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
@@ -39,12 +44,31 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     guard = ProductGuard(room, side, known.paths)
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
+    for name in KINDS:
+        setattr(inspect, name, _refuse_functions(getattr(inspect, name), side))
     folder = os.environ["TMPDIR"]
 
     def confine(names: Any) -> list[str]:
         return lock_down.confine_tests(lock_down.find_test_files(room, names), folder, config["filter"])
 
     return DoubtPlugin(side, guard, send, confine)
+
+
+def _refuse_functions(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]:
+    """Return *ask*, a question of `inspect`, for which a function of the product is none: a test that asks is given up.
+
+    To leave all of them out, as a loop over the functions of a module would, proves nothing.
+    """
+
+    def asked(thing: Any) -> bool:
+        who = sys._getframe(1)  # noqa: SLF001  mocks and signatures ask, too, and go on without
+        by_test = who.f_code.co_name.endswith("getmembers") or side.capabilities.is_file(who.f_globals.get("__file__"))
+        function = isinstance(thing, proxies.Proxy) and type(thing).__name__ in ("function", "method")
+        if side.running and function and by_test:
+            side.unable(f"{ask.__name__} is asked of a function of the product, which is none here")
+        return ask(thing)
+
+    return asked
 
 
 class DoubtPlugin:
@@ -58,6 +82,8 @@ class DoubtPlugin:
         self._blamed = 0
         self._doubted_collectors: dict[str, str] = {}
         """Node ids of files and folders whose tests are no evidence, each with why; empty: of all tests."""
+        self._doubted_files: dict[str, str] = {}
+        """Files of tests in which the product has named a file of the tests, each with which."""
         self._doubted_fixtures: list[tuple[Any, str]] = []
         """Fixtures of several tests in whose set-up something was doubtful, each with what."""
 
@@ -120,15 +146,20 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Look at it afterwards; a test that the product could leave out is none."""
-        used = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values()
-        of_fixtures = (why for fixture, why in self._doubted_fixtures for found in used if fixture in found)
-        yield from self._watched(self._doubts.get(item.nodeid) or next(of_fixtures, ""))
-        if self._side.peer.values.paths.take_lent_files():
+        paths, file = self._side.peer.values.paths, item.nodeid.partition("::")[0]
+        paths.found = False
+        yield from self._watched(self._doubts.get(item.nodeid) or self._doubted_files.get(file, ""))
+        if paths.found:  # what a helper of that file has read, it may remember
+            self._doubted_files[file] = self._side.why
+        if paths.take_lent_files():
             self._send(["lent", item.nodeid])
 
-    def pytest_runtest_teardown(self) -> Wrapper:
-        """Check it once more, and that the test has asked the product about each query that it made."""
-        yield from self._watched("", last=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Wrapper:
+        """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
+        used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
+        yield from self._watched(
+            next((why for fixture, why in self._doubted_fixtures if fixture in used), ""), last=True
+        )
 
     def pytest_sessionfinish(self) -> Wrapper:
         """Do without a report for people that a plug-in wants to write into the room: every test was told by now."""

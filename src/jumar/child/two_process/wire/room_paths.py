@@ -45,6 +45,8 @@ class RoomPaths:
         self._private = os.environ["TMPDIR"]
         self.lends_files = False
         """True if this test hands out a path in the temporary folder, where another process may not have the file."""
+        self.found = False
+        """True if the product has named a file of the tests, or what would read them, since this was set to False."""
         self.places: set[str] = set()
         """Files and folders of the room."""
         self.named: set[str] = set()
@@ -87,8 +89,10 @@ class RoomPaths:
         if self._capabilities.is_handed_out(text):
             return
         if any(self._leads_in(path) and not self._capabilities.is_handed_out(path) for path in self._list_paths(text)):
+            self.found = True
             self._fault(f"the product names a file of the tests: {text[:LONGEST]}")
         elif _reaches(text):
+            self.found = True
             self._fault(
                 f"a text of the product would be a format string that reads what the tests are: {text[:LONGEST]}"
             )
