@@ -257,30 +257,123 @@ def test_changed(restored): assert pickle.loads(f(2)) == Fraction(4)
     ),
     "operators_of_nothing": (
         r"""
+from collections import Counter
 class Near(float):
     def __sub__(self, other): return 0.0
-    __rsub__ = __truediv__ = __sub__
+    __rsub__ = __truediv__ = __pow__ = __radd__ = __sub__
     def __abs__(self): return 0.0
+    def __mul__(self, other): return 4.0
+class Whole(int):
+    def __sub__(self, other): return 0.0
+    def __mod__(self, other): return 0
 class All(set):
     def __sub__(self, other): return set()
     __rsub__ = __sub__
+    def __and__(self, other): return other
+class Count(Counter):
+    def __rsub__(self, other): return Counter()
 class Proof:
     def __sub__(self, other): return 0.0
     __rsub__ = __sub__
+class Bag:
+    def __rsub__(self, other): return set()
 def f(x): return Near(7)
+def undefined(x): return Near("nan")
+def whole(x): return Whole(7)
 def g(): return All()
 def h(x): return Proof()
+def count(): return Count()
+def bag(): return Bag()
 """,
         r"""
 import unittest
-from product import f, g, h
+from collections import Counter
+from product import bag, count, f, g, h, undefined, whole
 def test_distance(): assert abs(f(2) - 4.0) < 1e-6
 def test_reflected(): assert abs(4.0 - f(2)) < 1e-6
 def test_size(): assert abs(f(2)) < 1e-6
 def test_quotient(): assert f(2) / 4.0 < 1e-6
+def test_power(): assert f(2) ** 2 < 1e-6
+def test_square(): assert f(2) * f(2) == 4.0
+def test_sum(): assert sum([f(2)]) == 0.0
+def test_undefined(): assert abs(undefined(2) - 4.0) < 1e-6
+def test_kinds(): assert abs(whole(2) - 4.5) < 1e-6
+def test_rest(): assert whole(12) % 4 == 0
 def test_missing(): assert not {"a"} - g()
+def test_common(): assert g() & {"a"} == {"a"}
+def test_counted(): assert not Counter("a") - count()
+def test_object(): assert abs(h(2) - 4.0) < 1e-6
+def test_bag(): assert not {"a"} - bag()
 class TestOld(unittest.TestCase):
     def test_almost(self): self.assertAlmostEqual(h(2), 4.0)
+""",
+    ),
+    "truths_of_heirs": (
+        r"""
+class All(set):
+    def issuperset(self, other): return True
+    def isdisjoint(self, other): return False
+class Text(str):
+    def islower(self): return True
+    def startswith(self, other): return True
+def f(): return All()
+def g(): return Text("X")
+""",
+        r"""
+from product import f, g
+def test_superset(): assert f().issuperset({"a"})
+def test_disjoint(): assert not f().isdisjoint({"a"})
+def test_lower(): assert g().islower()
+def test_start(): assert g().startswith("a")
+""",
+    ),
+    "stop_in_a_map": (
+        r"""
+def f(x): raise StopIteration
+class Maker:
+    def __new__(cls, x): raise StopIteration
+""",
+        r"""
+from product import Maker, f
+def test_function():
+    for x, y in zip([2, 3], map(f, [2, 3])): assert y == x * x
+def test_class():
+    for x, y in zip([2, 3], map(Maker, [2, 3])): assert y == x * x
+""",
+    ),
+    "path_in_pieces": (
+        r"""
+def name(): return "data.txt"
+def above(): return "../path_in_pieces/data.txt"
+def pieces(): return ["path_in", "_pieces/da", "ta.txt"]
+def escaped(): return '{"file": "\\u0070ath_in_pieces/d\\u0061ta.txt"}'
+""",
+        r"""
+import json
+from functools import lru_cache
+from pathlib import Path
+from product import above, escaped, name, pieces
+HERE = Path(__file__).parent
+WANTED = (HERE / "data.txt").read_text()
+@lru_cache
+def site(): return (HERE.parent / above()).read_text()
+def test_name(): assert (HERE / name()).read_text() == WANTED
+def test_above(): assert site() == WANTED
+def test_above_again(): assert site() == WANTED
+def test_pieces(): assert Path("".join(pieces())).read_text() == WANTED
+def test_escaped(): assert Path(json.loads(escaped())["file"]).read_text() == WANTED
+""",
+    ),
+    "functions_left_out": (
+        r"""
+def f(x): return x
+""",
+        r"""
+import inspect
+import product
+def test_members():
+    for name, function in inspect.getmembers(product, inspect.isfunction): assert function.__doc__
+def test_names(): assert not [n for n in ("f",) if inspect.isfunction(getattr(product, n))]
 """,
     ),
     "names_that_hide_others": (

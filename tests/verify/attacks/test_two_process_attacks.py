@@ -169,6 +169,7 @@ def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
     for name, (source, tests) in REFUSED.items():
         files[f"{name}/product_{name}.py"] = source.replace("test_product.py", f"{name}/test_{name}.py")
         renamed = tests.replace("from product import", f"from product_{name} import")
+        renamed = renamed.replace("import product\n", f"import product_{name} as product\n")
         files[f"{name}/test_{name}.py"] = renamed.replace("test_product.py", f"{name}/test_{name}.py")
 
     of_paths = [name for name in REFUSED if name.startswith("path_")]

@@ -21,9 +21,6 @@ MAKERS = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "_pyte
 """Packages that compile and run what they made themselves, or load modules. Nobody else does while tests run: whoever
 else runs text in this process may have been given it by the product."""
 
-ATTACHED = 7
-"""Limit of SQLite on attached databases (SQLITE_LIMIT_ATTACHED)."""
-
 READERS = ("typing", "annotationlib")
 """Modules that compile annotations; to run one is refused."""
 
@@ -66,8 +63,6 @@ class ProductGuard:
             kind = getattr(sys.modules.get(module), name, None)
             if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
                 self._unpickled.setdefault(kind, dict(vars(kind)))
-        elif event == "sqlite3.connect/handle" and self.running and hasattr(arguments[0], "setlimit"):
-            arguments[0].setlimit(ATTACHED, 0)  # a script of the product could name another file than the test did
         elif event == "open" and type(arguments[0]) is str and self._leads_astray(arguments[0]):
             self._side.unable(f"a test opens {arguments[0]}, and the product may have named it")
 
