@@ -36,6 +36,7 @@ from jumar.verify.rounds import (
     toss_coins,
 )
 from jumar.verify.two_process import find_product_start
+from jumar.verify.untouched_tree import find_hollow
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
@@ -102,11 +103,10 @@ async def _accept_green(
     if found.void is not None or found.flaky:
         return _refute(first, _held_out(whole, found), names, whole.executions), strengths
     graded = await grade_green(AcceptedGreen(whole, rest, apart, strengths), names)
-    held = "+H" if graded.held_out else ""
     done = msgspec.structs.replace(
         first,
         executions=first.executions + whole.executions,
-        grade=f"{graded.grades.lowest}{held}",
+        grade=f"{graded.grades.lowest}{'+H' if graded.held_out else ''}",
         reachable=graded.grades.reachable,
         grades={names[i]: str(grade) for i, grade in graded.grades.tests.items()},
         bits=graded.grades.bits,
@@ -118,8 +118,8 @@ async def _accept_green(
 
 def _refute(first: Verification, found: _Found, names: Mapping[str, str], executions: int) -> Verification:
     """Return *first* as what it turned out to be: void, or flaky."""
-    flaky = mark_flaky(first.verdict, [names.get(i, i) for i in found.flaky], CHANGED)
-    verdict = Verdict({}, void=found.void) if found.void else flaky
+    wavering = [names.get(i, i) for i in found.flaky]
+    verdict = Verdict({}, void=found.void) if found.void else mark_flaky(first.verdict, wavering, CHANGED)
     return msgspec.structs.replace(first, verdict=verdict, executions=first.executions + executions)
 
 
@@ -165,7 +165,7 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
     plan = plan_apart(_strengths(green, ()), green.verifier.suite.confirm, toss_coins())
     for number, step in enumerate(plan, 1):
         green.verifier.tell(ProgressPart.ROUND, number, len(plan))
-        # Shuffled: or answers could go by the number of the call. Tests that fail then are judged in one process.
+        # Shuffled: or answers could go by the number of the call.
         part, draw = replace(green, ids=tuple(i for i in green.ids if i in kept)), draw_seeds(shuffled=True)
         result = await run_round_apart(part, step, draw)
         if result.forged:
@@ -180,7 +180,7 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         kept &= result.kept
         if not kept:
             break
-    return kept, _Found()
+    return kept - await find_hollow(green, kept), _Found()
 
 
 async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength]) -> _Found:

@@ -54,6 +54,8 @@ class SuiteKnowledge:
     """Tests that do not pass on the untouched tree, by the runner's names; None: not known yet."""
     base_report: Report | None = None
     """Report of the untouched tree in one process."""
+    base_apart: Report | None = None
+    """Report of the untouched tree in two."""
     alike: frozenset[str] | None = None
     """Tests that come out the same in one process and in two on the untouched tree; None: not tried yet."""
     ordered: bool = False

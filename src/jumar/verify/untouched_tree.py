@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jumar.core.gate.challenge_rounds import Round
+from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, reconcile
 from jumar.process.room import LaidFiles
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
@@ -34,12 +34,24 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
     if not missing or not verifier.base or not can_run_apart(verifier):
         return frozenset()
     if known.alike is None:
-        one = await _run_base(green)
-        two = await run_fresh_apart(_untouched(green), Round(challenge=False), Seeds())
-        green.executions += 1
+        one, two = await _run_base(green), await _run_base_apart(green)
         known.alike = frozenset() if two is None else _compare(one, two)
         known.apart = bool(known.alike or apart)
     return missing & known.alike
+
+
+async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
+    """Return those of *apart*, which passed in two processes, that do so on the untouched tree and are red in one.
+
+    There they say nothing: a patch of the tests' own process does not reach the code under test, a loop has no round.
+    What was falsified and failed says something, and is not asked.
+    """
+    challenge = green.verifier.experience.challenge
+    strengths = challenge.strengths if challenge else {}
+    doubtful = {i for i in apart if strengths.get(i.partition("[")[0], Strength.NONE) is Strength.NONE}
+    red = doubtful & await find_red_tests(green) if doubtful.difference(green.accepted) else frozenset()
+    two = await _run_base_apart(green) if red else None
+    return frozenset() if two is None else frozenset(red & reconcile(tuple(red), two, green.accepted).green_ids)
 
 
 def _untouched(green: GreenCandidate) -> GreenCandidate:
@@ -54,6 +66,15 @@ async def _run_base(green: GreenCandidate) -> Report:
         known.base_report = await green.verifier.run_fresh(tree, green.ids, LaidFiles(), None)
         green.executions += 1
     return known.base_report
+
+
+async def _run_base_apart(green: GreenCandidate) -> Report | None:
+    """Run them there in two processes; once, unless that came to nothing."""
+    known = green.verifier.experience
+    if known.base_apart is None:
+        known.base_apart = await run_fresh_apart(_untouched(green), Round(challenge=False), Seeds())
+        green.executions += 1
+    return known.base_apart
 
 
 def _compare(one: Report, two: Report) -> frozenset[str]:

@@ -7,10 +7,25 @@ or newer.
 from __future__ import annotations
 
 import builtins
+import functools
+import importlib
 import io
 import os
 import sys
-from typing import Any
+import types
+from typing import TYPE_CHECKING, Any
+
+from jumar.child.two_process import proxies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+PATCHING = (("unittest.mock", "_patch", "__enter__", "target"), ("_pytest.monkeypatch", "MonkeyPatch", "setattr", ""))
+"""Methods that patch: module, class, name, and the attribute that holds the target; empty: the first argument."""
+
+CARRIED = ("sys", "builtins")
+"""Modules whose patches are carried over, or fail where they are not."""
 
 
 class ProductEnvironment:
@@ -52,6 +67,36 @@ class ProductEnvironment:
         self._told = world
         inside = os.path.relpath(place, self.room) if world[0].startswith(self.room) else None
         return [inside, *world[1:]]
+
+
+def watch_patches(tell: Callable[[str], None]) -> None:
+    """Have *tell* hear of each patch of a library by a test: the product, in its own process, has that unpatched.
+
+    What this environment carries over (`sys`, `input`) reaches it.
+    """
+    for module, owner, name, place in PATCHING:
+        kind = getattr(importlib.import_module(module), owner, None)
+        if kind is not None:
+            setattr(kind, name, _tell_of(getattr(kind, name), place, tell))
+
+
+def _tell_of(patch: Any, place: str, tell: Callable[[str], None]) -> Any:
+    """Return the method *patch*, which tells of patches of a library; *place* is where the target is."""
+
+    @functools.wraps(patch)
+    def patched(self: Any, *args: Any, **keywords: Any) -> Any:
+        made = patch(self, *args, **keywords)
+        target = getattr(self, place) if place else args[0] if args else None
+        if isinstance(target, str):
+            target = sys.modules.get(target.rpartition(".")[0])
+        module = target.__name__ if type(target) is types.ModuleType else ""
+        if isinstance(target, type) and type(target) is not proxies.ProxyClass:
+            module = target.__module__
+        if module and module not in CARRIED and proxies.is_library(module):
+            tell(f"a test patches {module}, which the product has for itself")
+        return made
+
+    return patched
 
 
 def _environ() -> dict[str, str]:

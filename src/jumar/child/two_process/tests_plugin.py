@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.product_guard import ProductGuard
 from jumar.child.sandbox import lock_down
-from jumar.child.two_process import codec, import_hook, object_tables, proxies, tests_side
-from jumar.child.two_process.test_environment import ProductEnvironment
+from jumar.child.two_process import codec, import_hook, object_tables, proxies, test_environment, tests_side
 from jumar.child.two_process.wire import frames, room_paths, rpc
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ KINDS = ("isfunction", "ismethod", "isroutine")
 
 def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
     """Connect to the product's process as *config* says; the plug-in that represents it."""
-    side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
+    side = tests_side.TestsSide(test_environment.ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side.capabilities, side.fault)
     mirrors = object_tables.ObjectTables(known, side)
@@ -44,6 +43,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     guard = ProductGuard(room, side, known.paths)
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
+    test_environment.watch_patches(side.fault)
     for name in KINDS:
         setattr(inspect, name, _refuse_functions(getattr(inspect, name), side))
     folder = os.environ["TMPDIR"]
