@@ -13,6 +13,7 @@
 | `["looked", event]` | the code under test looked at frames, all objects or test files while a test ran |
 | `["unconfined", what]` | the tests' own process, beside that of the code under test, is not kept from this |
 | `["lost", id]` | after this test the process of the code under test was gone |
+| `["doubted", id, why]` | the test is no evidence in two processes, and why |
 | `["lent", id]` | the test hands the code under test a path in its temporary folder |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
@@ -114,13 +115,15 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     """Add to *report* what bears on the grade: how two processes were apart, what the code under test looked at."""
     asked, unconfined, looked, lent = report.asked_tests, list(report.unconfined), report.looked, list(report.lent)
     shadows: tuple[str, ...] = ()
-    lost = ""
+    lost, doubted = "", dict[str, str]()
     for record in records:
         match record:
             case ["asked", int(asked)]:
                 pass
             case ["lost", str(lost)]:
                 pass
+            case ["doubted", str(test_id), str(why)]:
+                doubted[test_id] = make_one_line(why, LINE)
             case ["lent", str(test_id)]:
                 lent.append(test_id)
             case ["looked", str(looked)]:
@@ -129,7 +132,7 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 shadows = tuple(map(str, paths))
             case ["unconfined", str(what)]:
                 unconfined.append(make_one_line(what, LINE))
-    report = msgspec.structs.replace(report, looked=looked, shadows=shadows, lent=tuple(lent))
+    report = msgspec.structs.replace(report, looked=looked, shadows=shadows, lent=tuple(lent), doubted=doubted)
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 
 

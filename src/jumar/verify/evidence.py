@@ -57,7 +57,8 @@ async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> Grad
         grades = grade_tests(names, msgspec.structs.replace(evidence, retreated=gone), red)
         if gone:
             some = f"{len(gone)} tests come out alike in one process and in two on the untouched files, and not here"
-            told.append(f"{some}: they are graded C at best")
+            reason = (f" ({names[i]}: {whole.doubted[i]})" for i in sorted(gone) if i in whole.doubted)
+            told.append(f"{some}{next(reason, '')}: they are graded C at best")
     if looked := accepted.rest.looked:
         said = f"the code under test looks, or may unseen, where tests keep what they expect ({looked}): C at best"
         told.append(said)

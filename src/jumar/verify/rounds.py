@@ -57,6 +57,8 @@ class GreenCandidate:
     """Audit event by which the code under test looked at frames of the tests, in one process."""
     done: list[Round] = field(default_factory=list)
     unproved: set[str] = field(default_factory=set)
+    doubted: dict[str, str] = field(default_factory=dict)
+    """Tests that are no evidence in two processes, each with why."""
 
 
 class Seeds(NamedTuple):
@@ -157,6 +159,7 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         plain = [i for i in done if i.partition("[")[0] not in step.falsified]
         kept |= reconcile(plain, report, green.accepted).green_ids if plain else frozenset()
         kept |= frozenset(done).difference(plain)
+        green.doubted.update(report.doubted)
         passing = {r.id.partition("[")[0] for r in report.results if r.outcome is Outcome.PASSED}
         forged += sorted(passing & step.falsified)
         if not later:

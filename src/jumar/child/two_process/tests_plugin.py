@@ -134,9 +134,11 @@ class DoubtPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
         self._side.capabilities.begin_test()
-        before = self._side.peer.is_lost
+        before, faults = self._side.peer.is_lost, self._side.faults
         yield
         self._side.capabilities.end_test()
+        if self._side.faults > faults:
+            self._send(["doubted", item.nodeid, self._side.why[:300]])
         if self._side.peer.is_lost and not before:
             self._send(["lost", item.nodeid])
 
