@@ -286,3 +286,38 @@ def test_a_file_in_the_folder_of_the_tests_makes_a_change_no_harder_to_judge(tmp
     assert done.verdict.green
     assert sorted(done.grades.values()) == ["A", "C"]
     assert done.reachable == done.grade
+
+
+STAYING = """
+import os
+
+from calc import double, work
+
+
+def test_double():
+    assert double(2) == 4
+
+
+def test_place():
+    before = os.getcwd()
+    work()
+    assert os.getcwd() == before
+"""
+
+
+@pytest.mark.slow
+def test_what_passes_in_two_processes_on_the_untouched_tree_is_not_proved_by_them(tmp_path: Path) -> None:
+    """The working directory of the tests' own process always stays where it is."""
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    wrong = "import os\n\n\ndef double(n):\n    return n\n\n\ndef work():\n    os.chdir('/')\n"
+    base = court.tree({"calc.py": wrong, "test_calc.py": STAYING})
+    court.collect(base)
+    right = wrong.replace("return n", "return 2 * n").replace("os.chdir('/')", "pass")
+
+    done = court.judge(court.tree({"calc.py": right, "test_calc.py": STAYING}), control=base)
+
+    assert done.verdict.green
+    assert {name.partition("::")[2]: grade for name, grade in done.grades.items()} == {
+        "test_double": "A", "test_place": "D",
+    }  # fmt: skip

@@ -364,6 +364,31 @@ def test_pieces(): assert Path("".join(pieces())).read_text() == WANTED
 def test_escaped(): assert Path(json.loads(escaped())["file"]).read_text() == WANTED
 """,
     ),
+    "patch_of_a_library": (
+        r"""
+import os, time
+def clean():
+    try: os.remove("nothing")
+    except OSError: pass
+def now(): return 5
+""",
+        r"""
+import time
+from unittest import mock
+from product import clean, now
+def test_mock():
+    with mock.patch("os.remove") as remove: clean()
+    remove.assert_not_called()
+def test_object():
+    with mock.patch.object(time, "time", return_value=5): assert now() == 5
+def test_monkeypatch(monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 5)
+    assert now() == 5
+def test_by_name(monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 5)
+    assert now() == 5
+""",
+    ),
     "functions_left_out": (
         r"""
 def f(x): return x
