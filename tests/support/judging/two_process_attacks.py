@@ -5,6 +5,23 @@ from __future__ import annotations
 SQUARE = "from product import f\n\n\ndef test_f():\n    assert f(2) == 4\n\n\ndef test_g():\n    assert f(3) == 9\n"
 
 
+CHANGES_A_TEST_FILE = (
+    r"""
+def fast(): return 0
+LOGGING = {"version": 1, "disable_existing_loggers": False, "formatters": {
+    "plain": {"()": "importlib.import_module", "name": "test_product", ".": {"slow": fast}}}}
+""",
+    r"""
+import logging.config
+from product import LOGGING, fast
+def slow(): return 4
+def test_configuration():
+    logging.config.dictConfig(LOGGING)
+    assert fast() == slow()
+""",
+)
+"""Has a library change a function of the tests: no test from there on is evidence."""
+
 REFUSED: dict[str, tuple[str, str]] = {
     "always_equal": (
         r"""
@@ -375,18 +392,62 @@ def now(): return 5
         r"""
 import time
 from unittest import mock
+import pytest
 from product import clean, now
 def test_mock():
     with mock.patch("os.remove") as remove: clean()
     remove.assert_not_called()
 def test_object():
     with mock.patch.object(time, "time", return_value=5): assert now() == 5
-def test_monkeypatch(monkeypatch):
-    monkeypatch.setattr(time, "time", lambda: 5)
+@pytest.fixture
+def patch(monkeypatch): return monkeypatch
+def test_fixture(patch):
+    patch.setattr(time, "time", lambda: 5)
     assert now() == 5
-def test_by_name(monkeypatch):
-    monkeypatch.setattr("time.time", lambda: 5)
+def test_by_name(patch):
+    patch.setattr("time.time", lambda: 5)
     assert now() == 5
+""",
+    ),
+    "texts_of_all_kinds": (
+        r"""
+import warnings
+FILE = "texts_of_all_kinds/data.txt"
+def fail(): raise FileExistsError(17, "see the log", FILE)
+def warn(): warnings.warn(FILE)
+def text(): "{f.__globals__[WANTED]}"
+class data: pass
+data.__module__ = "texts_of_all_kinds"
+def pattern(): return "?exts_of_all_kinds/d*.t[x]t"
+""",
+        r"""
+from pathlib import Path
+import pytest
+from product import data, fail, pattern, text, warn
+WANTED = "data"
+def helper(): pass
+def test_error():
+    with pytest.raises(FileExistsError) as error: fail()
+    assert Path(error.value.filename).read_text() == WANTED
+def test_warning():
+    with pytest.warns(UserWarning) as seen: warn()
+    assert Path(str(seen[0].message)).read_text() == WANTED
+def test_text(): assert text.__doc__.format(f=helper) == WANTED
+def test_class(): assert Path(data.__module__, f"{data.__name__}.txt").read_text() == WANTED
+def test_pattern(): assert [file.read_text() for file in Path().glob(pattern())] == [WANTED]
+""",
+    ),
+    "entry_point": (
+        r"""
+def entry(): return "test_entry_point:slow"
+""",
+        r"""
+import importlib
+from product import entry
+def slow(): return "data"
+def test_entry():
+    module, _, name = entry().partition(":")
+    assert getattr(importlib.import_module(module), name)() == "data"
 """,
     ),
     "functions_left_out": (

@@ -16,7 +16,7 @@ from jumar.child.two_process import codec, object_tables, test_environment, test
 from jumar.child.two_process.wire import frames, rpc
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
-from support.judging.two_process_attacks import BREAKING, REFUSED, SQUARE
+from support.judging.two_process_attacks import BREAKING, CHANGES_A_TEST_FILE, REFUSED, SQUARE
 from support.judging.two_process_verifier import green, outcomes, reported
 
 NEWS: list[Any] = [[], [], None]
@@ -182,6 +182,16 @@ def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
     assert {r.id.partition("/")[0] for r in report.results if r.outcome == "passed"} == {"zz"}
     assert {r.id.partition("/")[0] for r in report.results} == {*REFUSED, "zz"}
     assert report.ended is Ended.NORMAL, "the last one shows that none of them broke off"
+
+
+@pytest.mark.slow
+def test_what_changes_a_file_of_the_tests_leaves_no_evidence_in_it(tmp_path: Path) -> None:
+    source, tests = CHANGES_A_TEST_FILE
+
+    report = reported(tmp_path, {"product.py": source, "test_product.py": tests}, suite=PATIENT)
+
+    assert [str(result.outcome) for result in report.results] == ["error"]
+    assert list(report.doubted.values()) == ["slow of the tests is not what it was"]
 
 
 @pytest.mark.slow

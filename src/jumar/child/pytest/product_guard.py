@@ -21,6 +21,9 @@ MAKERS = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "_pyte
 """Packages that compile and run what they made themselves, or load modules. Nobody else does while tests run: whoever
 else runs text in this process may have been given it by the product."""
 
+MATCHING = {"glob.glob": 0, "pathlib.Path.glob": 1, "pathlib.Path.rglob": 1}
+"""Events of a search for files, and which of their two arguments is the pattern."""
+
 READERS = ("typing", "annotationlib")
 """Modules that compile annotations; to run one is refused."""
 
@@ -63,6 +66,8 @@ class ProductGuard:
             kind = getattr(sys.modules.get(module), name, None)
             if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
                 self._unpickled.setdefault(kind, dict(vars(kind)))
+        elif event in MATCHING and any(str(arguments[-2:][MATCHING[event]]).endswith(p) for p in self._paths.patterns):
+            self._side.unable("a test looks for what a pattern of the product matches")
         elif event == "open" and type(arguments[0]) is str and self._leads_astray(arguments[0]):
             self._side.unable(f"a test opens {arguments[0]}, and the product may have named it")
 

@@ -195,15 +195,15 @@ class ObjectTables:
 
     def _new_class(self, form: list[Any], depth: int) -> Any:
         number = self._values.theirs(form[1])
-        name, module, qualname, bases, names, refused, checks, members = form[2]
+        *said, bases, names, refused, checks, members = form[2]
+        name, module, qualname = map(self._values.decode, said)
         if type(name) is not str or not all(type(n) is str and n.isidentifier() for n in names):
             raise ValueError("a class without a name")
         name = re.sub(r"\W|^(?=\d)", "_", name)  # it may end up in source that is made of names
         kind = self._side.own_class(module, qualname)
         if kind is None:
             above = tuple(self._values.decode(base, depth + 1) for base in bases)
-            facts = self.facts(number, extends=False)
-            facts.update(__module__=str(module), __qualname__=str(qualname))
+            facts = {**self.facts(number, extends=False), "__module__": str(module), "__qualname__": str(qualname)}
             body = {**proxies.build_class_body(number, names, refused), **self._side.extras(name, module, members)}
             try:
                 kind = proxies.build_proxy_class(name, above, body, facts)
@@ -273,7 +273,7 @@ class ObjectTables:
                 base.__init__(thing, self._values.decode(state[1], depth + 1))
             self._values.share(thing, CHANGING[base], number, state[0], depth)
         if state is not None and base is object:
-            signatures.apply(thing, state)
+            signatures.apply(thing, [*map(self._values.decode, state[:2]), *state[2:]])
         if fields is not None:
             self._copy_fields(thing, fields, depth)
         return thing
@@ -289,7 +289,7 @@ class ObjectTables:
             base.__init__(error, *args)
         object.__setattr__(error, "args", args)
         for name, value in extras:
-            object.__setattr__(error, str(name), value)
+            object.__setattr__(error, str(name), decode(value))
         object.__setattr__(error, "_jumar_thing", number)
         object.__setattr__(error, proxies.NUMBER, number)
         self._known[number] = error

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import datetime as dt
+import re
 import sys
 import types
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -28,8 +29,10 @@ NEUTRAL = frozenset(f"__{name}__" for name in ("call", "hash", "repr", "str", "d
 ASKING = COMBINING | {"__call__"}
 """Methods for which a query is there."""
 
-RUN = ("setup", "teardown", "pytest_", "test", "load_tests")
-"""Beginnings of names that pytest looks for in a file of tests."""
+RUN = re.compile(
+    "(?i:test)|pytest_|(setup|teardown)(_(module|function|class|method))?$|(setUp|tearDown)Module$|load_tests$"
+)
+"""Names that pytest looks for in a file of tests."""
 
 COMPARED = "_jumar_compared"
 """Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
@@ -143,7 +146,7 @@ class ProductThings:
         names = [name for name in names if type(name) is str]
         known = vars(builtins).keys() | asking.keys()
         hidden = known & set(names)
-        run = {name for name in names if name.lower().startswith(RUN)}
+        run = {name for name in names if RUN.match(name)}
         same = {name for name in hidden if self._is_same_module(asking.get(name), getattr(module, name, None))}
         if taken := (hidden - same) | run:
             self.hide(str(asking.get("__file__")), f"an import of all names brings {min(taken)}")

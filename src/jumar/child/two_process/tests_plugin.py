@@ -82,6 +82,8 @@ class DoubtPlugin:
         self._blamed = 0
         self._doubted_collectors: dict[str, str] = {}
         """Node ids of files and folders whose tests are no evidence, each with why; empty: of all tests."""
+        self._fixed: list[tuple[dict[str, Any], str, Any]] = []
+        """Functions, classes and constants of the tests' modules: namespace, name and value."""
         self._doubted_files: dict[str, str] = {}
         """Files of tests in which the product has named a file of the tests, each with which."""
         self._doubted_fixtures: list[tuple[Any, str]] = []
@@ -102,16 +104,21 @@ class DoubtPlugin:
         self._note_doubt("")  # of what a conftest.py did
         for start, why in self._doubted_collectors.items():
             self._doubts.update({item.nodeid: why for item in session.items if item.nodeid.startswith(start)})
-        loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
-        modules = (import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType))
-        items = map(_get_file, session.items)
-        files = [*(held.get("__file__") for held in modules), *items]
-        for lacking in self._confine(files):
-            self._send(["unconfined", lacking])
-        for file in {str(file) for file in files if str(file).startswith(self._side.world.room)}:
-            self._guard.words.update(room_paths.WORD.findall("".join(linecache.getlines(file))))
-        self._side.peer.values.paths.look()
+        self._settle(session)
         self._guard.running = self._side.running = True
+
+    def _settle(self, session: pytest.Session) -> None:
+        """Take note of what was loaded of the tests, and confine this process."""
+        loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
+        held = [import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType)]
+        for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):
+            self._send(["unconfined", lacking])
+        self._side.peer.values.paths.look()
+        for names in held:
+            file = str(names.get("__file__"))
+            if file.startswith(self._side.world.room):
+                self._guard.words.update(room_paths.WORD.findall("".join(linecache.getlines(file))))
+                self._fixed += [(names, name, value) for name, value in names.items() if _is_fixed(name, value)]
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
         """Doubt all tests of a file in whose top-level code something was doubtful."""
@@ -179,6 +186,9 @@ class DoubtPlugin:
         outcome = yield
         if last and (query := self._side.find_unasked()):
             doubt = f"a comparison came to a {query}, and the product was not asked about that"
+        # A library may have done it for the product, as one that reads a configuration of logs does.
+        if last and (changed := next((name for names, name, value in self._fixed if names.get(name) is not value), "")):
+            doubt = f"{changed} of the tests is not what it was"
         self._side.check_classes()
         if doubt:
             self._side.fault(doubt)
@@ -232,3 +242,10 @@ def _chain(function: Any) -> Iterator[Any]:
 def main() -> None:
     """Run pytest once, with the plug-in that finds the product's modules in the other process."""
     pytest_main.main(connect_product)
+
+
+def _is_fixed(name: str, value: Any) -> bool:
+    """Return whether a name of a file of tests stays what it is: a function's, a class's, a constant's."""
+    return isinstance(value, (types.FunctionType, type)) or (
+        name.isupper() and not isinstance(value, (int, type(None)))
+    )

@@ -139,7 +139,7 @@ class TestsSide(ProductThings):
             kind = getattr(builtins, stream, None)
             if not isinstance(kind, type) or not issubclass(kind, Warning):
                 raise ProductLost("the other process does not keep to the protocol")
-            self._warned.append((str(text), kind))
+            self._warned.append((str(self.peer.values.decode(text)), kind))
             return
         self.note_text(str(text))
         (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream

@@ -53,6 +53,8 @@ class RoomPaths:
         """Names of theirs that stand in texts of the product, or may: nobody can tell what was meant by them."""
         self.chosen: set[str] = set()
         """Ends of paths of the room's files that a text of the product is, and none of the tests."""
+        self.patterns: set[str] = set()
+        """Texts of the product that match more than one path."""
         self._names: set[str] = set()
         self._ends: set[str] = set()
         self.look()
@@ -91,6 +93,9 @@ class RoomPaths:
         if any(self._leads_in(path) and not self._capabilities.is_handed_out(path) for path in self._list_paths(text)):
             self.found = True
             self._fault(f"the product names a file of the tests: {text[:LONGEST]}")
+        elif ":" in text and f"{text.partition(':')[0].rpartition('.')[2]}.py" in self._names:
+            self.found = True
+            self._fault(f"the product names a module of the tests: {text[:LONGEST]}")
         elif _reaches(text):
             self.found = True
             self._fault(
@@ -100,7 +105,13 @@ class RoomPaths:
 
     def note(self, text: str) -> None:
         """Note the names of the room that stand in *text*, of the product."""
-        self.named.update(self._names.intersection(WORD.findall(text[:MOST])))
+        words = WORD.findall(text[:MOST])
+        self.named.update(self._names.intersection(words), self._names.intersection(".".join(words).split(".")))
+        for part in TOKEN.findall(text[:MOST]) if self._room in text else ():
+            if part.startswith(self._room) and not self._capabilities.is_handed_out(part):
+                self.chosen.add(part[len(self._room) :].lstrip("/"))
+        if len(text) <= LONGEST and WILD.search(text):
+            self.patterns.add(text)
         if len(text) <= LONGEST and (end := UPWARDS.sub("", text)) in self._ends:
             self.chosen.add(end)
 
