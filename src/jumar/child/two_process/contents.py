@@ -81,5 +81,7 @@ def is_content(answer: Any, name: str, thing: Any, others: tuple[Any, ...]) -> b
 
 def find_truth(thing: Any, name: str) -> Any:
     """Return the method *name* of the content of *thing*, if it is one that says a truth (`issubset`); else None."""
+    if not name.startswith(TRUTHS):
+        return None
     base = next((kind for kind in CONTENTS if isinstance(thing, kind) and hasattr(kind, name)), None)
-    return getattr(CONTENTS[base](thing), name) if base and name.startswith(TRUTHS) else None
+    return getattr(CONTENTS[base](thing), name) if base else None
