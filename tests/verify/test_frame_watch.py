@@ -356,7 +356,7 @@ def is_of_tests(thing):
 
 
 def f():
-    '''Where nothing tells that somebody looks: not in what a function holds, and in no frame.'''
+    '''Go everywhere but to frames and to what functions hold: a look there raises an event.'''
     todo = collections.deque([("sys.modules", sys.modules), ("sys", vars(sys))])
     seen, found = {id(one) for _, one in todo}, []
     own = {id(todo), id(seen), id(found), id(globals())}
@@ -378,5 +378,5 @@ def f():
 
 @pytest.mark.slow
 def test_nothing_of_the_tests_is_reached_by_what_is_loaded(tmp_path: Path) -> None:
-    """But by frames, closures and code, which are watched, and by what a test hands out."""
+    """Frames, closures and code are left out, as they are watched, and so is what a test hands out."""
     assert looked(tmp_path, REACHING)

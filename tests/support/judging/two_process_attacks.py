@@ -22,6 +22,25 @@ def test_configuration():
 )
 """Has a library change a function of the tests: no test from there on is evidence."""
 
+LASTING = {
+    "the text of a function": (
+        'def text(): "{f.__globals__[WANTED]}"\n',
+        "def test_it(): assert product.text.__doc__.format(f=test_it) == WANTED\n",
+    ),
+    "an exception of all calls": (
+        'ERROR = FileExistsError(17, "see the log", "./data.txt")\ndef fail(): raise ERROR\n',
+        """def test_it():
+    try: product.fail()
+    except OSError as error: assert Path(error.filename).read_text() == WANTED
+""",
+    ),
+    "an item of a list": (
+        'FILES = ["./data.txt"]\n',
+        "def test_it(): assert Path(product.FILES[0]).read_text() == WANTED\n",
+    ),
+}
+"""What crosses once, with the thing that it belongs to: the product, and a test that several files have."""
+
 REFUSED: dict[str, tuple[str, str]] = {
     "always_equal": (
         r"""
@@ -413,9 +432,7 @@ def test_by_name(patch):
         r"""
 import warnings
 FILE = "texts_of_all_kinds/data.txt"
-def fail(): raise FileExistsError(17, "see the log", FILE)
 def warn(): warnings.warn(FILE)
-def text(): "{f.__globals__[WANTED]}"
 class data: pass
 data.__module__ = "texts_of_all_kinds"
 def pattern(): return "?exts_of_all_kinds/d*.t[x]t"
@@ -423,16 +440,11 @@ def pattern(): return "?exts_of_all_kinds/d*.t[x]t"
         r"""
 from pathlib import Path
 import pytest
-from product import data, fail, pattern, text, warn
+from product import data, pattern, warn
 WANTED = "data"
-def helper(): pass
-def test_error():
-    with pytest.raises(FileExistsError) as error: fail()
-    assert Path(error.value.filename).read_text() == WANTED
 def test_warning():
     with pytest.warns(UserWarning) as seen: warn()
     assert Path(str(seen[0].message)).read_text() == WANTED
-def test_text(): assert text.__doc__.format(f=helper) == WANTED
 def test_class(): assert Path(data.__module__, f"{data.__name__}.txt").read_text() == WANTED
 def test_pattern(): assert [file.read_text() for file in Path().glob(pattern())] == [WANTED]
 """,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import threading
@@ -16,7 +17,7 @@ from jumar.child.two_process import codec, object_tables, test_environment, test
 from jumar.child.two_process.wire import frames, rpc
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
-from support.judging.two_process_attacks import BREAKING, CHANGES_A_TEST_FILE, REFUSED, SQUARE
+from support.judging.two_process_attacks import BREAKING, CHANGES_A_TEST_FILE, LASTING, REFUSED, SQUARE
 from support.judging.two_process_verifier import green, outcomes, reported
 
 NEWS: list[Any] = [[], [], None]
@@ -163,6 +164,20 @@ def test_a_product_that_asks_on_and_on_after_a_time_limit_is_given_up() -> None:
         assert called == [1]
 
 
+def split_tests(source: str) -> list[str]:
+    """*source* once for each of its tests, without the others: what dooms one often dooms the whole file."""
+    tree, lines = ast.parse(source), source.splitlines(keepends=True)
+    found = [
+        node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef) and "test" in node.name.lower()
+    ]
+    kept = [node for node in found if not node.decorator_list]
+    whole = [range(node.lineno - 1, node.end_lineno or node.lineno) for node in kept]
+    return [
+        "".join(line for n, line in enumerate(lines) if not any(n in other for other in whole if other != own))
+        for own in whole
+    ]
+
+
 @pytest.mark.slow
 def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
     files = {}
@@ -171,8 +186,9 @@ def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
         renamed = tests.replace("from product import", f"from product_{name} import")
         renamed = renamed.replace("import product\n", f"import product_{name} as product\n")
         files[f"{name}/test_{name}.py"] = renamed.replace("test_product.py", f"{name}/test_{name}.py")
+        files |= {f"{name}/test_{name}_{n}.py": text for n, text in enumerate(split_tests(renamed))}
 
-    of_paths = [name for name in REFUSED if name.startswith("path_")]
+    of_paths = [name for name in REFUSED if name.startswith(("path_", "texts_"))]
     files |= {f"{case}/{name}.txt": name for case in of_paths for name in ("data", "other")}
     files["zz/product_zz.py"] = "def f(x):\n    return x * x\n"
     files["zz/test_zz.py"] = SQUARE.replace("from product import", "from product_zz import")
@@ -182,6 +198,18 @@ def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
     assert {r.id.partition("/")[0] for r in report.results if r.outcome == "passed"} == {"zz"}
     assert {r.id.partition("/")[0] for r in report.results} == {*REFUSED, "zz"}
     assert report.ended is Ended.NORMAL, "the last one shows that none of them broke off"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LASTING)
+def test_what_crosses_once_is_doubted_in_every_file(name: str, tmp_path: Path) -> None:
+    source, test = LASTING[name]
+    tests = f'from pathlib import Path\nimport product\nWANTED = "data"\n{test}'
+    files = {"product.py": source, "data.txt": "data", **{f"test_{n}.py": tests for n in range(3)}}
+
+    report = reported(tmp_path, files, suite=PATIENT)
+
+    assert [str(result.outcome) for result in report.results] == ["failed"] * 3
 
 
 @pytest.mark.slow

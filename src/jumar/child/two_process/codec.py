@@ -16,6 +16,7 @@ Loaded by path on both sides; standard library only, Python 3.8 or newer.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import datetime as dt
 import decimal
 import fractions
@@ -148,7 +149,8 @@ class Codec:
         """Follow what the other side changed."""
         for number, items in changes:
             entry = self.shared[number]
-            self._remember(number, entry, entry.fill([self.decode(item, 1) for item in items]))
+            with self._keeping():
+                self._remember(number, entry, entry.fill([self.decode(item, 1) for item in items]))
 
     def _remember(self, number: int, entry: SharedContainer, held: list[Any]) -> None:
         """Note that both sides know what *entry* holds."""
@@ -261,7 +263,8 @@ class Codec:
             return (range if tag == "r" else slice)(*(self.decode(part, depth + 1) for part in form[1:4]))
         if tag == "k":
             return SINGLETONS[form[1]] if form[1] in SINGLETONS else library_values.get_constant(form[1])
-        return self.things.hear(form, depth)
+        with self._keeping():
+            return self.things.hear(form, depth)
 
     def _make(self, name: str, arguments: list[Any]) -> Any:
         """Return the value of the type *name* that is made from *arguments*."""
@@ -278,9 +281,14 @@ class Codec:
         if number in self.shared or kind not in CHANGING.values():
             raise ValueError("a container that cannot be")
         make: Any = self.named[kind]
-        thing = make(self.decode(form[4], depth + 1)) if kind == "defaultdict" else make()
-        self.share(thing, kind, number, form[3], depth)
+        with self._keeping():
+            thing = make(self.decode(form[4], depth + 1)) if kind == "defaultdict" else make()
+            self.share(thing, kind, number, form[3], depth)
         return thing
+
+    def _keeping(self) -> Any:
+        """Mark that what is decoded in the body stays: it is not sent again with the thing that it belongs to."""
+        return contextlib.nullcontext() if self.paths is None else self.paths.keep()
 
 
 def get_bare_value(value: Any, base: Any) -> Any:

@@ -85,7 +85,7 @@ class DoubtPlugin:
         self._fixed: list[tuple[dict[str, Any], str, Any]] = []
         """Functions, classes and constants of the tests' modules: namespace, name and value."""
         self._doubted_files: dict[str, str] = {}
-        """Files of tests in which the product has named a file of the tests, each with which."""
+        """Files of tests in which the product has named a file of the tests, each with which; empty: all others."""
         self._doubted_fixtures: list[tuple[Any, str]] = []
         """Fixtures of several tests in whose set-up something was doubtful, each with what."""
 
@@ -141,8 +141,11 @@ class DoubtPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
         self._side.capabilities.begin_test()
-        before, faults = self._side.peer.is_lost, self._side.faults
+        before, faults, paths = self._side.peer.is_lost, self._side.faults, self._side.peer.values.paths
+        paths.found = False
         yield
+        if paths.found:  # a helper of that file may remember what it has read
+            self._doubted_files["" if paths.kept else _name_file(item)] = self._side.why
         self._side.capabilities.end_test()
         if self._side.faults > faults:
             self._send(["doubted", item.nodeid, self._side.why[:300]])
@@ -155,12 +158,9 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Look at it afterwards; a test that the product could leave out is none."""
-        paths, file = self._side.peer.values.paths, item.nodeid.partition("::")[0]
-        paths.found = False
-        yield from self._watched(self._doubts.get(item.nodeid) or self._doubted_files.get(file, ""))
-        if paths.found:  # what a helper of that file has read, it may remember
-            self._doubted_files[file] = self._side.why
-        if paths.take_lent_files():
+        doubts = (self._doubted_files.get(file) for file in ("", _name_file(item)))
+        yield from self._watched(self._doubts.get(item.nodeid) or next(filter(None, doubts), ""))
+        if self._side.peer.values.paths.take_lent_files():
             self._send(["lent", item.nodeid])
 
     def pytest_runtest_teardown(self, item: pytest.Item) -> Wrapper:
@@ -200,7 +200,7 @@ class DoubtPlugin:
     def _note_doubt(self, node: str) -> None:
         """Doubt the tests of *node* if anything was doubtful since this was asked the last time."""
         if self._side.faults > self._blamed:
-            self._doubted_collectors[node] = self._side.why
+            self._doubted_collectors["" if self._side.peer.values.paths.kept else node] = self._side.why
         self._blamed = self._side.faults
 
     def _find_hidden(self, items: Sequence[pytest.Item]) -> Iterator[tuple[str, str]]:
@@ -218,6 +218,10 @@ class DoubtPlugin:
         for found in getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values():
             functions += [fixture.func for fixture in found]
         return any(not all(isinstance(f, types.FunctionType) for f in _chain(function)) for function in functions)
+
+
+def _name_file(item: pytest.Item) -> str:
+    return str(item.nodeid).partition("::")[0]
 
 
 def _get_file(item: pytest.Item) -> Any:

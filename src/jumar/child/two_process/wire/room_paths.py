@@ -6,6 +6,7 @@ newer.
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 import re
@@ -47,6 +48,10 @@ class RoomPaths:
         """True if this test hands out a path in the temporary folder, where another process may not have the file."""
         self.found = False
         """True if the product has named a file of the tests, or what would read them, since this was set to False."""
+        self._keeping = False
+        """True while texts are checked that stay with a thing or in a container."""
+        self.kept = False
+        """True if one of those was such a name: it does not cross again for other tests."""
         self.places: set[str] = set()
         """Files and folders of the room."""
         self.named: set[str] = set()
@@ -91,17 +96,29 @@ class RoomPaths:
         if self._capabilities.is_handed_out(text):
             return
         if any(self._leads_in(path) and not self._capabilities.is_handed_out(path) for path in self._list_paths(text)):
-            self.found = True
+            self._find()
             self._fault(f"the product names a file of the tests: {text[:LONGEST]}")
         elif ":" in text and f"{text.partition(':')[0].rpartition('.')[2]}.py" in self._names:
-            self.found = True
+            self._find()
             self._fault(f"the product names a module of the tests: {text[:LONGEST]}")
         elif _reaches(text):
-            self.found = True
+            self._find()
             self._fault(
                 f"a text of the product would be a format string that reads what the tests are: {text[:LONGEST]}"
             )
         self.note(text)
+
+    @contextlib.contextmanager
+    def keep(self) -> Iterator[None]:
+        """Mark that the texts that are checked in the body stay with something."""
+        before, self._keeping = self._keeping, True
+        try:
+            yield
+        finally:
+            self._keeping = before
+
+    def _find(self) -> None:
+        self.found, self.kept = True, self.kept or self._keeping
 
     def note(self, text: str) -> None:
         """Note the names of the room that stand in *text*, of the product."""
