@@ -21,6 +21,8 @@ from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accept_green
 from jumar.verify.execution import HeldOut, SuiteKnowledge
+from jumar.verify.rounds import estimate_patience
+from jumar.verify.untouched_tree import list_slow_tests
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.sandboxes import ENVIRON, s3
@@ -129,6 +131,45 @@ def test_tests_that_depend_on_their_order_are_no_flakes_and_it_is_said() -> None
     assert done.verdict.green
     assert "depend on their order" in done.warnings[0]
     assert (later.executions, later.warnings) == (4, ()), "the next acceptance knows"
+
+
+def test_a_test_gets_as_much_time_in_two_processes_as_its_own_first_run_gives_it() -> None:
+    took = {"test_a.py::short": 10, "test_a.py::long": 4000}
+    verdict = reconcile(
+        tuple(took), Report(Ended.NORMAL, tuple(TestResult(i, Outcome.PASSED, ms) for i, ms in took.items()))
+    )
+    first = Verification(verdict=verdict, ended=Ended.NORMAL, executions=1, duration_ms=1, output="")
+
+    assert estimate_patience(first) == {"test_a.py::long": 80.0}
+
+
+MANY_CALLS = """
+from calc import double
+
+
+def test_once():
+    assert double(2) == 4
+
+
+def test_many():
+    assert [double(n) for n in range(60_000)] == list(range(0, 120_000, 2))
+"""
+
+
+@pytest.mark.proof
+def test_a_test_that_is_too_slow_in_two_processes_is_known_from_the_untouched_tree(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=120, test_timeout_seconds=60, confirm=3))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    ways = [f"def double(n):\n    return {way}\n" for way in ("2 * n", "n + n")]
+    base, other = (court.tree({"calc.py": way, "test_calc.py": MANY_CALLS}) for way in ways)
+    court.collect(base)
+
+    first = court.judge(base, control=base)
+    slow = list_slow_tests(court.verifier.experience)
+    second = court.judge(other, control=base)
+
+    assert slow == {"test_calc.py::test_many"}
+    assert first.grades == second.grades == {"test_calc.py::test_once": "A", "test_calc.py::test_many": "D"}
 
 
 class Hidden(Dice):

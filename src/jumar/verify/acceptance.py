@@ -36,7 +36,7 @@ from jumar.verify.rounds import (
     toss_coins,
 )
 from jumar.verify.two_process import find_product_start
-from jumar.verify.untouched_tree import find_hollow
+from jumar.verify.untouched_tree import find_hollow, list_slow_tests
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
     A falsified test that passes was asked of an object that answers whatever it is asked: the code under test knows
     nothing of the tests there, but the operators of its own objects see what they are used with.
     """
-    kept = frozenset(green.ids)
+    kept = frozenset(green.ids) - list_slow_tests(green.verifier.experience)
     if not can_run_apart(green.verifier):
         return frozenset(), _Found()
     plan = plan_apart(_strengths(green, ()), green.verifier.suite.confirm, toss_coins())

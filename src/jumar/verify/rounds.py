@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from jumar.process.launch import Confinement
     from jumar.verify.execution import TreeRunner
 
-LEAST_PATIENCE, SLOWER = 5.0, 20.0
-"""Seconds, and times as long as the longest test took in one process, that a test may take in two."""
+LEAST_PATIENCE, SLOWER = 3.0, 20.0
+"""Seconds that any test may take in two processes, and times as long as it took in one."""
 
 STARTS = 5
 """Times that the code under test is started in one round, where tests cost its process."""
@@ -48,8 +47,8 @@ class GreenCandidate:
     """All that is judged, by the runner's names; held-out tests too."""
     accepted: Mapping[str, Outcome]
     """By the runner's names: what the frozen run had for ids that did not pass."""
-    patience: float = inf
-    """Seconds for one test in two processes, where less than the suite's own limit."""
+    patience: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that a test may take in two processes, where that is more than `LEAST_PATIENCE`."""
     executions: int = 0
     asked: int | None = None
     """Requests of the code under test that the tests performed in two processes; None: it was in none."""
@@ -206,17 +205,20 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
     return None if report.anomalies or child.anomalies else report
 
 
-def _limit_tests(build: Callable[[Path], Invocation], seconds: float, room: Path) -> Invocation:
-    """Return the invocation that *build* makes for *room*, with *seconds* at most for each test after loading."""
+def _limit_tests(build: Callable[[Path], Invocation], seconds: Mapping[str, float], room: Path) -> Invocation:
+    """Return the invocation that *build* makes for *room*, with so many *seconds* at most for each test."""
     made = build(room)
-    limit = min(float(str(made.config["limit"])), seconds)
-    return msgspec.structs.replace(made, config={**made.config, "patience": limit})
+    return msgspec.structs.replace(made, config={**made.config, "patience": [LEAST_PATIENCE, seconds]})
 
 
-def estimate_patience(first: Verification) -> float:
-    """Return the seconds for one test in two processes: of what hangs there nothing is learnt by waiting for long."""
-    longest = max((result.duration_ms for result in first.verdict.results.values()), default=0) / 1000
-    return max(LEAST_PATIENCE, SLOWER * longest)
+def estimate_patience(first: Verification) -> Mapping[str, float]:
+    """Return the seconds for each test that gets more than `LEAST_PATIENCE` in two processes, by its *first* run.
+
+    Each call of the code under test takes longer there. Of a test that hangs or calls it many thousand times nothing is
+    learnt by waiting for long: it is judged in one process.
+    """
+    times = {first.natives.get(i, i): SLOWER * r.duration_ms / 1000 for i, r in first.verdict.results.items()}
+    return {i: seconds for i, seconds in times.items() if seconds > LEAST_PATIENCE}
 
 
 def lay_held_out(verifier: TreeRunner, tree: str) -> str:

@@ -15,6 +15,7 @@ from jumar.process.room import LaidFiles
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
 
 if TYPE_CHECKING:
+    from jumar.verify.execution import SuiteKnowledge
     from jumar.verify.rounds import GreenCandidate
 
 
@@ -52,6 +53,12 @@ async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozense
     red = doubtful & await find_red_tests(green) if doubtful.difference(green.accepted) else frozenset()
     two = await _run_base_apart(green) if red else None
     return frozenset() if two is None else frozenset(red & reconcile(tuple(red), two, green.accepted).green_ids)
+
+
+def list_slow_tests(known: SuiteKnowledge) -> frozenset[str]:
+    """Return the tests that took too long in two processes on the untouched tree, as far as it ran there yet."""
+    results = known.base_apart.results if known.base_apart else ()
+    return frozenset(result.id for result in results if result.outcome is Outcome.TIMEOUT)
 
 
 def _untouched(green: GreenCandidate) -> GreenCandidate:

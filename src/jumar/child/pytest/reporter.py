@@ -49,7 +49,7 @@ class Reporter:
         self._send = send
         self._plain = plain
         self._blame = blame
-        self._limit, self._patience = limit, config.get("patience", config["limit"])
+        self._limit, self._patience = limit, config.get("patience", (config["limit"], {}))
         self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
         self._started = 0.0
         self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
@@ -75,7 +75,6 @@ class Reporter:
         sys.dont_write_bytecode = True
         outcome = yield
         self._limit.rest()
-        self._limit.shorten(self._patience)
         self._refusal(outcome)
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
@@ -114,7 +113,8 @@ class Reporter:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Say what is about to run, so that a process that is lost in it can be told from one that is not."""
-        self._limit.rung = False
+        usual, slow = self._patience
+        self._limit.start(slow.get(nodeid, usual))
         self._started = time.monotonic()
         self._phases[nodeid] = []
         self._tell(["start", nodeid])

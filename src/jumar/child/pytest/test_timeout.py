@@ -40,15 +40,15 @@ class TimeLimit:
 
     def __init__(self, seconds: float) -> None:
         self.rung = False
-        self._seconds = seconds
+        self._most = self._seconds = seconds
         self._armed = False
         self._watched = -1.0 * SLACK_SECONDS
         # Tests move descriptor 2, where the last words of a stuck process go, and stop the clock.
         self._stderr, self._clock = os.dup(2), time.monotonic
 
-    def shorten(self, seconds: float) -> None:
-        """Allow no more than *seconds* from here on."""
-        self._seconds = min(self._seconds, seconds)
+    def start(self, seconds: float) -> None:
+        """Begin a test, which may take *seconds*, and no more than any may."""
+        self.rung, self._seconds = False, min(self._most, seconds)
 
     @contextlib.contextmanager
     def limit(self) -> Iterator[None]:
