@@ -1,7 +1,4 @@
-"""Normalises the report of a failing test: removes what differs from run to run.
-
-Runs inside the tested interpreter and in bridges; standard library only, Python 3.8 or newer.
-"""
+"""Normalises the report of a failing test: removes what differs from run to run."""
 
 from __future__ import annotations
 

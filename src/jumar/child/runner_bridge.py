@@ -1,7 +1,6 @@
 """Bridge to a runner that is no Python program: it alone holds the channel, and reports what the runner said.
 
-Runs under jumar's own interpreter; standard library only. What the runner reports can be written by the code it runs,
-so evidence that comes this way has grade X.
+What the runner reports can be written by the code it runs, so evidence that comes this way has grade X.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Tests that pass whatever the code does: nothing is asserted in them, or only what is true of itself.
-
-Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer.
-"""
+"""Tests that pass whatever the code does: nothing is asserted in them, or only what is true of itself."""
 
 from __future__ import annotations
 

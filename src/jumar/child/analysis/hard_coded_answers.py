@@ -1,8 +1,7 @@
 """Answers that are written down: where code under test holds a value that a test gives next to what it then expects.
 
-Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer. One value of the tests in the code is
-nothing: constants of the matter stand in both. Two that stand together here and there are an answer; a case made for a
-value that nobody would meet by chance is one too.
+One value of the tests in the code is nothing: constants of the matter stand in both. Two that stand together here and
+there are an answer; a case made for a value that nobody would meet by chance is one too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Detects code that looks for its judge: frames, probes, exits, tracers, lying comparisons.
 
-Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer. Honest programs do each of these now
-and then, so a tell is a warning and no more, and only where a candidate brought it in.
+Honest programs do each of these now and then, so a tell is a warning and no more, and only where a candidate brought it
+in.
 """
 
 from __future__ import annotations

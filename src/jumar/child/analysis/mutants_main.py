@@ -1,7 +1,7 @@
 """Makes mutants of what a candidate changed: `["mutant", path, line, what, start, end, text]`, offsets in bytes.
 
-Runs in a confined process; standard library only, Python 3.8 or newer. It runs nothing that it parses. The same
-config gives the same mutants: what is chosen of them depends on the seed and the texts alone.
+It runs nothing that it parses. The same config gives the same mutants: what is chosen of them depends on the seed and
+the texts alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Mutation operators: single small changes of a line that a test should notice, as (line, place, new text, what).
 
-Loaded by path by `mutants_boot`; standard library only, Python 3.8 or newer. A place is two pairs of a line and a
-column in bytes; `{}` in a new text stands for what was there.
+A place is two pairs of a line and a column in bytes; `{}` in a new text stands for what was there.
 """
 
 from __future__ import annotations

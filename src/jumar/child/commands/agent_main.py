@@ -1,8 +1,8 @@
 """Bridge of an external agent: makes the git history for its use, starts the agent, and reports its end.
 
-Standard library only. Its config names the argv, the text for the agent's standard input, the git
-that is used, if there is one, and the door to the model: where the agent has a loopback of its own, what comes to that
-port of it is passed on to a socket. The agent knows neither the channel nor its key, and cannot look into this process.
+Its config names the argv, the text for the agent's standard input, the git that is used, if there is one, and the door
+to the model: where the agent has a loopback of its own, what comes to that port of it is passed on to a socket. The
+agent knows neither the channel nor its key, and cannot look into this process.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs one shell command in the room and exits with its status: for required commands, and for those of a model.
 
-Standard library only. What the command leaves running, or lets hold its output, is not waited for.
+What the command leaves running, or lets hold its output, is not waited for.
 """
 
 from __future__ import annotations

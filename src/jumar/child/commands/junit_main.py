@@ -1,7 +1,7 @@
 """Runs a command that writes JUnit XML and parses the report as text: nothing that it names is opened.
 
-Run by path under jumar's own interpreter; standard library only. The format has no standard: what is read here is what
-Jenkins takes, as pytest, Node.js, Surefire, Gradle, jest-junit, nextest, gotestsum, mocha, PHPUnit and others write it.
+The format has no standard: what is read here is what Jenkins takes, as pytest, Node.js, Surefire, Gradle, jest-junit,
+nextest, gotestsum, mocha, PHPUnit and others write it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Runs a separate command for each asked test, one after the other; its exit status decides, its output does not.
-
-Run by path under jumar's own interpreter; standard library only.
-"""
+"""Runs a separate command for each asked test, one after the other; its exit status decides, its output does not."""
 
 from __future__ import annotations
 

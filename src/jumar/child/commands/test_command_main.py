@@ -1,7 +1,4 @@
-"""Runs the test command of a task, which is its one test: exit status 0 is a pass, whatever the command prints.
-
-Runs under jumar's own interpreter; standard library only.
-"""
+"""Runs the test command of a task, which is its one test: exit status 0 is a pass, whatever the command prints."""
 
 from __future__ import annotations
 

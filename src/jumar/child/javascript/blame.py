@@ -1,6 +1,6 @@
 """Assigns the blame for a failed JavaScript test from its error: the code, its absence, or the test itself.
 
-Loaded by path by the programs beside it; standard library only. The room is the working directory.
+The room is the working directory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs vitest and jest: starts node, reads its reports, kills what hangs, and sends the results.
 
-Standard library only. A test that never gives control back is
-found by its silence: its process is killed, and what was asked besides is asked again without it.
+A test that never gives control back is found by its silence: its process is killed, and what was asked besides is asked
+again without it.
 """
 
 from __future__ import annotations

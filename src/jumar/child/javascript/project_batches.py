@@ -1,6 +1,6 @@
 """Splits a job into processes of vitest or jest: one for each folder with a configuration of its own.
 
-Loaded by path by the programs beside it; standard library only. The room is the working directory.
+The room is the working directory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Keeps one vitest for many orders: writes edits, has it run the tests, and looks for traces of the run afterwards.
 
-Standard library only. A request is `{"edits": {path: base64}, "ids": [...], "mark": word}`. The answer is the records
-of a verification and `["served", held]`, whose files a request must not edit, or `["declined", why, lasting]`. After
-`served` comes `["kept", why]`: what the run left behind, empty if that is nothing. Whatever is not as it was before the
-run ends this process: nothing is cleaned for a next run but the folders of temporary files.
+A request is `{"edits": {path: base64}, "ids": [...], "mark": word}`. The answer is the records of a verification and
+`["served", held]`, whose files a request must not edit, or `["declined", why, lasting]`. After `served` comes `["kept",
+why]`: what the run left behind, empty if that is nothing. Whatever is not as it was before the run ends this process:
+nothing is cleaned for a next run but the folders of temporary files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Merges the reports of vitest or jest into one result per asked id; an id without a report has no result.
 
-Standard library only. Tests of one name in one file are one id, which has
-passed if all of them have, and an id with placeholders (`adds %i`, `$name`, `${x}`) stands for all tests it fits.
+Tests of one name in one file are one id, which has passed if all of them have, and an id with placeholders (`adds %i`,
+`$name`, `${x}`) stands for all tests it fits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Finds the code that tests ask: what their files name and use, and what that uses in turn.
 
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Honest programs exchange
-`print` or `sys.excepthook` for good, and no test asks those for an answer. It is looked at only when code has changed,
-with nothing but what is written in C: other code of the standard library may be what has changed.
+Honest programs exchange `print` or `sys.excepthook` for good, and no test asks those for an answer. It is looked at
+only when code has changed, with nothing but what is written in C: other code of the standard library may be what has
+changed.
 """
 
 # ruff: noqa: B905  zip has no `strict` before Python 3.10

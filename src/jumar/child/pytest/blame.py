@@ -1,7 +1,7 @@
 """Finds what to blame for a failed test, from the exception and never from text: the code, its absence, or the test.
 
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Before 3.10 an exception does
-not keep the module that lacks an attribute: its absence is then told as a fault of the code, or of a fixture.
+Before 3.10 an exception does not keep the module that lacks an attribute: its absence is then told as a fault of the
+code, or of a fixture.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What is expected of code stands in the frames of its caller and in the test files, so coins of a challenge are worth
 little against code that looks there. The interpreter raises an audit event for each way to a frame or a file (PEP 578);
 a hook cannot be taken away again, but it is there in one process and one interpreter only. It changes no outcome:
-`["looked", how]` lowers a grade. Standard library only, Python 3.8 or newer.
+`["looked", how]` lowers a grade.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 PYTEST_CURRENT_TEST names no real id. Where the task's own test files read that variable it keeps its value: some name
 files after it. Code that abuses it is warned of elsewhere.
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Records which lines of some files run, with the interpreter's own means: no package has to be installed for it.
 
-`sys.monitoring` where there is one (Python 3.12), `sys.settrace` elsewhere. Loaded by path inside the tested
-interpreter; standard library only, Python 3.8 or newer.
+`sys.monitoring` where there is one (Python 3.12), `sys.settrace` elsewhere.
 """
 
 from __future__ import annotations

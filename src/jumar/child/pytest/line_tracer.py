@@ -1,7 +1,4 @@
-"""Records the lines that each test runs, one record per test: a lost process does not lose what was seen before.
-
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
-"""
+"""Records the lines that each test runs, one record per test: a lost process does not lose what was seen before."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Snapshots all code that is loaded: the names of every module and class, and the insides of their functions.
 
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Nothing here asks an object
-under suspicion for anything that it could answer itself: no `==`, no attribute of its own making.
+Nothing here asks an object under suspicion for anything that it could answer itself: no `==`, no attribute of its own
+making.
 """
 
 # ruff: noqa: B905  zip has no `strict` before Python 3.10

@@ -1,9 +1,8 @@
 """Checks by identity that loaded code, the hooks of pytest and the collected tests stay what they were.
 
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Monkeypatching within a test
-that is undone with it is nobody's business. What the code under test leaves behind in the framework, or in what tests
-ask, is reported as `["tampered", what]`. It is a wire across the floor, not a wall: code in the same process can step
-over it, which is what challenges and a second process are for.
+Monkeypatching within a test that is undone with it is nobody's business. What the code under test leaves behind in the
+framework, or in what tests ask, is reported as `["tampered", what]`. It is a wire across the floor, not a wall: code in
+the same process can step over it, which is what challenges and a second process are for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Enforces the time limit of one test from within the process that runs it.
-
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
-"""
+"""Enforces the time limit of one test from within the process that runs it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Carries out the arguments of bubblewrap in this very process, which a program that is started would not be any more.
 
 The arguments are those of `jumar.sandbox.bwrap`; one that is not known here is refused. What they make is judged as
-every sandbox is: by the probes. Standard library only.
+every sandbox is: by the probes.
 """
 
 from __future__ import annotations

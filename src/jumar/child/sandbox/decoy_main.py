@@ -1,7 +1,7 @@
 """Decoy process outside every sandbox: it holds a secret and reports what was done to it.
 
-Standard library only. Its config names the secret and the paths of its sockets and files; it
-answers `["ready", {...}]` with where all of it is to be found, and to each request `["seen", {...}]`.
+Its config names the secret and the paths of its sockets and files; it answers `["ready", {...}]` with where all of it
+is to be found, and to each request `["seen", {...}]`.
 """
 
 from __future__ import annotations

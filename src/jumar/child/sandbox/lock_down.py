@@ -1,7 +1,6 @@
 """Confines the tests' process for good once its files are loaded: no writing elsewhere, no test file, no process.
 
-What a test does with the data of the product is then bounded by the kernel, whatever way it takes. Loaded by path
-inside the tested interpreter; standard library only, Python 3.8 or newer.
+What a test does with the data of the product is then bounded by the kernel, whatever way it takes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Gives a process its own namespaces and mounts: it sees little of the machine and can change nothing.
-
-Loaded by name by `enter_main.py`, in whose process it runs; standard library only.
-"""
+"""Gives a process its own namespaces and mounts: it sees little of the machine and can change nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Runs the probes in the sandbox that it was started in, and reports which were possible.
 
-Standard library only. Its first request names the aims; it answers
-`["tried", name, "possible" | "impossible" | "untried", evidence]` for each probe. Probes that change what they run in
-have a process of their own, which ends with them; one that hangs or crashes is no answer.
+Its first request names the aims; it answers `["tried", name, "possible" | "impossible" | "untried", evidence]` for each
+probe. Probes that change what they run in have a process of their own, which ends with them; one that hangs or crashes
+is no answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Gives a process a namespace of process numbers of its own: it sees no others, and all of it ends with it.
-
-Loaded by name by `enter_main.py`, in whose process it runs; standard library only.
-"""
+"""Gives a process a namespace of process numbers of its own: it sees no others, and all of it ends with it."""
 
 from __future__ import annotations
 

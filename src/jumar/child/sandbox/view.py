@@ -1,6 +1,6 @@
 """Builds the files that are seen in a sandbox of bubblewrap's arguments, in this very process.
 
-Loaded by `bubble.py`; standard library only. What bubblewrap makes of the same arguments is the model for each of them.
+What bubblewrap makes of the same arguments is the model for each of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Creates a cgroup per process, if the kernel permits it: the kernel then counts, limits, kills and forgets by itself.
 
 It sees what no sum over processes does: memory without a process, and what happens between two looks. And by it one
-run leaves nothing for the next in the caches of the kernel: see `Cgroup.empty`. Standard library only: the reaper
-loads it by path. Formats: cgroups(7), proc_pid_mountinfo(5), Documentation/admin-guide/cgroup-v2.rst of the kernel.
+run leaves nothing for the next in the caches of the kernel: see `Cgroup.empty`. Formats: cgroups(7),
+proc_pid_mountinfo(5), Documentation/admin-guide/cgroup-v2.rst of the kernel.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds and kills a process tree: a process and all its descendants, whatever they call themselves.
 
-Standard library only: the reaper loads it by path, and jumar imports it to do what a reaper cannot do any more.
+Used by the supervisor, and by jumar for what a supervisor cannot do any more.
 """
 
 from __future__ import annotations

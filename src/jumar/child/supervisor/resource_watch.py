@@ -1,7 +1,7 @@
 """Samples the memory, processes and disk use of a process tree, and kills the tree past a limit.
 
-Standard library only: the reaper loads it by path. Limits of the kernel are per process or per user, and runtimes
-reserve far more than they use, so what is really there is counted.
+Limits of the kernel are per process or per user, and runtimes reserve far more than they use, so what is really
+there is counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Supervises a confined process: when that process or jumar ends, everything it started is killed.
 
-Standard library only. Its standard input is a lifeline: the end of it means that jumar is gone.
-Its arguments are numbers of file descriptors: the order (marshalled), and where the status (JSON) goes.
+Its standard input is a lifeline: the end of it means that jumar is gone. Its arguments are numbers of file descriptors:
+the order (marshalled), and where the status (JSON) goes.
 """
 
 from __future__ import annotations

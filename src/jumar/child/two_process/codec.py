@@ -8,9 +8,7 @@
 | `["n", name]` | a type or exception that both sides have |
 | `["v", name, args]` | a value of the standard library, made from its arguments |
 | `["m", number, kind, content]`, `["m", number]` | a container that may change: the first time, and from then on |
-| anything else | a thing of one side (`apart_mirrors`) |
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
+| anything else | a thing of one side (`object_tables`) |
 """
 
 from __future__ import annotations

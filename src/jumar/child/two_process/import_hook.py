@@ -1,7 +1,4 @@
-"""Imports the product's modules as proxies: found where they would lie, and loaded in the remote process.
-
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
-"""
+"""Imports the product's modules as proxies: found where they would lie, and loaded in the remote process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Object tables of one side: its own things that the other knows, and one proxy for each of the other's in use.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
-"""
+"""Object tables of one side: its own things that the other knows, and one proxy for each of the other's in use."""
 
 from __future__ import annotations
 

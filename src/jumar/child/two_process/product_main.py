@@ -1,7 +1,6 @@
 """Process of the product: it imports the code under test and does what the tests' process asks for. It judges nothing.
 
-Standard library only, Python 3.8 or newer. Nothing of the tests is
-in its room, and the channel for records is closed before the first line of the product runs.
+Nothing of the tests is in its room, and the channel for records is closed before the first line of the product runs.
 """
 
 from __future__ import annotations

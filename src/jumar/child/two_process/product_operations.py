@@ -1,7 +1,4 @@
-"""Operations that the tests ask of things of the product, and the streams of its process.
-
-Loaded by path in the product's process; standard library only, Python 3.8 or newer.
-"""
+"""Operations that the tests ask of things of the product, and the streams of its process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Things of the product as the tests see them: all is asked for, and what decides a comparison is not.
-
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
-"""
+"""Things of the product as the tests see them: all is asked for, and what decides a comparison is not."""
 
 from __future__ import annotations
 

@@ -8,8 +8,6 @@ What C decides is decided here, on the content that crossed; what Python code of
 | `["o", number, class, state]` | a thing of the sender's, and what a mirror of it must hold |
 | `["C", number, description]`, `["C", number]` | a class of the sender's: the first time, and from then on |
 | `["q", module, name]` | a module, function or class of the standard library, for the product's side alone |
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
 """
 
 from __future__ import annotations

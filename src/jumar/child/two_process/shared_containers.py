@@ -1,8 +1,6 @@
 """Data that both sides hold: containers that change, fields of objects, and copies of the standard library's objects.
 
 Each side keeps a copy of a container, and every message carries the changes made to it.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
 """
 
 from __future__ import annotations

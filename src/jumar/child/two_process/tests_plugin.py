@@ -1,7 +1,4 @@
-"""Pytest plug-in for a product in another process: it finds the modules there, and every doubt fails a test.
-
-Runs inside the tested interpreter; standard library and pytest only, Python 3.8 or newer.
-"""
+"""Pytest plug-in for a product in another process: it finds the modules there, and every doubt fails a test."""
 
 from __future__ import annotations
 

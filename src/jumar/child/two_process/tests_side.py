@@ -1,7 +1,6 @@
 """Side of the tests: it believes values and classes of the product, and never lets the product decide a comparison.
 
 What cannot be done that way makes the test fail in which it is tried, whatever that test does with the exception.
-Loaded by path inside the tested interpreter; standard library and pytest only, Python 3.8 or newer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Things of the tests as the product sees them: data that came with them, and methods that are asked for by number.
-
-Loaded by path in the product's process; standard library only, Python 3.8 or newer.
-"""
+"""Things of the tests as the product sees them: data that came with them, and methods that are asked for by number."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Finds the shared containers that changed, or that nothing refers to, many at once: a message costs what it carries.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
-"""
+"""Finds the shared containers that changed, or that nothing refers to, many at once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Exceptions as they cross: arguments, plain attributes, and what they came from.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
-"""
+"""Exceptions as they cross: arguments, plain attributes, and what they came from."""
 
 from __future__ import annotations
 

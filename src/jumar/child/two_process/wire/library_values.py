@@ -1,6 +1,6 @@
 """Values of the standard library that few programs have: each crosses as the argument that it is made from.
 
-Their modules are imported where one crosses. Loaded by path on both sides; standard library only, Python 3.8 or newer.
+Their modules are imported where one crosses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Finds texts of the product that name a file of the tests: a test that opened it would read what it expects.
 
-It does not matter who opens it. Loaded by path inside the tested interpreter; standard library only, Python 3.8 or
-newer.
+It does not matter who opens it.
 """
 
 from __future__ import annotations

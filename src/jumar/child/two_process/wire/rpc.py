@@ -3,8 +3,6 @@
 A message is `["ask", word, news, op, arguments]`, `["answer", word, news, value]`, `["error", word, news, exception]`
 or `["said", stream, text]`. An answer repeats the word of what was asked, which nobody can know before. *News* is what
 the other side has to know first: what changed of what is shared, what is not used any more, and the state of the world.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
 """
 
 from __future__ import annotations
