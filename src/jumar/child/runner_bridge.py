@@ -51,6 +51,11 @@ def serve_requests(job: RequestJob) -> None:
     os._exit(status)
 
 
+def build_shell_status(code: int) -> int:
+    """Return the status *code* of a process as shells report it: a death by signal n as 128 and n."""
+    return code if code >= 0 else 128 - code
+
+
 def collect(send: Send, ids: Sequence[str]) -> None:
     """Report the collected test *ids* in batches."""
     for start in range(0, len(ids), BATCH):

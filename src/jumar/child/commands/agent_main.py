@@ -8,25 +8,16 @@ agent knows neither the channel nor its key, and cannot look into this process.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from jumar.child.runner_bridge import serve
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-SIGNALLED = 128
-"""Shells report a death by signal n as this plus n."""
+from jumar.child import runner_bridge
 
 NOT_FOUND = 127
-
-PR_SET_DUMPABLE = 4
 
 HOST = "127.0.0.1"
 
@@ -57,12 +48,6 @@ def commit_tree(git: str) -> None:
         done = subprocess.run([git, *INERT, *step], stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603  our words
         if done.returncode != 0:
             return
-
-
-def forbid_inspection() -> None:
-    """Let no process of the same user look into this one: it holds the channel and its key."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def bridge(port: int, door: str) -> None:
@@ -102,7 +87,7 @@ def copy_bytes(source: socket.socket, sink: socket.socket) -> None:
         sink.shutdown(socket.SHUT_WR)
 
 
-def run_job(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
+def run_job(config: dict[str, Any], send: runner_bridge.Send) -> int:
     """Start the agent, wait for it; its exit status."""
     send(["hello"])
     if config["door"]:
@@ -117,11 +102,10 @@ def run_job(config: dict[str, Any], send: Callable[[list[object]], None]) -> int
         except OSError as error:
             sys.stdout.write(f"jumar: cannot start {config['argv'][0]}: {error.strerror}\n")
             return NOT_FOUND
-    return code if code >= 0 else SIGNALLED - code
+    return runner_bridge.build_shell_status(code)
 
 
 def main() -> None:
     """Run the external agent that one order on standard input names."""
-    forbid_inspection()
     with contextlib.suppress(BrokenPipeError):
-        serve(run_job)
+        runner_bridge.serve(run_job)

@@ -6,18 +6,11 @@ import os
 import re
 import shlex
 import shutil
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jumar.child import runner_bridge
 from jumar.child.commands import single_main
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Send = Callable[[list[object]], None]
 
 ASSIGNMENT = re.compile(r"\w+=")
 """Assignment of a variable before the program."""
@@ -40,7 +33,7 @@ def main() -> None:
     runner_bridge.serve(run_job)
 
 
-def run_job(config: dict[str, Any], send: Send) -> int:
+def run_job(config: dict[str, Any], send: runner_bridge.Send) -> int:
     """Look for the program, run the command if that is asked for, send the records."""
     if config["bin"]:
         os.environ["PATH"] = f"{config['bin']}:{os.environ.get('PATH', '')}"
@@ -51,22 +44,8 @@ def run_job(config: dict[str, Any], send: Send) -> int:
     runner_bridge.collect(send, [config["id"]])
     if config["mode"] == "collect":
         return 0
-    send(["start", config["id"]])
-    begun = time.monotonic()
-    try:
-        status, said = single_main.run_command(config["argv"], config["limit"])
-    except (OSError, ValueError) as error:
-        send(["unusable", f"cannot start the test command {config['command']!r}: {error.args[-1]}"])
-        return 0
-    sys.stdout.write(f"$ {config['command']}\n{said}\n")
-    ms = int(1000 * (time.monotonic() - begun))
-    send(
-        [
-            "result",
-            config["id"],
-            *single_main.parse_status(status, ms, runner_bridge.normalise_text(said), config["limit"]),
-        ]
-    )
+    if why := single_main.judge_test(config["id"], config["argv"], config["command"], config["limit"], send):
+        send(["unusable", f"cannot start the test command {config['command']!r}: {why}"])
     return 0
 
 

@@ -44,6 +44,9 @@ READERS = frozenset({
 
 PATIENCE_SECONDS = 570.0
 
+PARSER = [sys.executable, "-I", "-m", "jumar.commands.parser"]
+"""Tells why the line on its standard input must not be run; no output: it may."""
+
 INTRODUCTION = (
     "jumar gates edits here: a file that is not a test may be edited only after `jumar claim TEST_ID FILE` was "
     "admitted in the shell, for that very file and a test that is red because of the code. Tests that came with the "
@@ -56,11 +59,6 @@ INTRODUCTION = (
 
 class Deferred(Exception):  # noqa: N818  it is no error
     """Raised when the small file cannot tell and the full rule must."""
-
-
-def build_refusal(why: str) -> Exception:
-    """Return the exception to raise where something is not let through, because of *why*."""
-    return published_state.HookRefusal(why)
 
 
 def main(arguments: list[str]) -> int:
@@ -135,19 +133,19 @@ def read(event: str, raw: bytes) -> dict[str, object]:
         published_state.HookRefusal: if it is no such event.
     """
     if event not in EVENTS:
-        raise build_refusal(f"{event!r} is no event that jumar knows; it knows {', '.join(EVENTS)}")
+        raise published_state.HookRefusal(f"{event!r} is no event that jumar knows; it knows {', '.join(EVENTS)}")
     try:
         payload = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError) as fault:
-        raise build_refusal(f"what the host sent is not JSON: {fault}") from None
+        raise published_state.HookRefusal(f"what the host sent is not JSON: {fault}") from None
     if not isinstance(payload, dict):
-        raise build_refusal("what the host sent is no JSON object")
+        raise published_state.HookRefusal("what the host sent is no JSON object")
     wanted: dict[str, type] = {"session_id": str, "cwd": str, "hook_event_name": str}
     if event in (PRE, POST, FAILED):
         wanted |= {"tool_name": str, "tool_input": dict}
     published_state.check_fields(payload, wanted, "the event")
     if payload["hook_event_name"] != event:
-        raise build_refusal(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
+        raise published_state.HookRefusal(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
     return payload
 
 
@@ -168,7 +166,7 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
         published_state.check_fields(given, {"command": str}, tool)
         rule_on_command(str(given["command"]), seconds)
     elif not tool.startswith("mcp__") and (named := _names_a_file(given)):
-        raise build_refusal(
+        raise published_state.HookRefusal(
             f"jumar does not know the tool {tool} and it names a file ({named}); use Edit, Write or NotebookEdit"
         )
     # What it writes is found afterwards, by comparing trees: for that there must be a session.
@@ -189,10 +187,10 @@ def find_edited_file(tool: str, given: dict[str, object], root: str) -> str:
     if tool == "MultiEdit":
         edits = given["edits"]
         if not edits or not isinstance(edits, list):
-            raise build_refusal("MultiEdit came without edits")
+            raise published_state.HookRefusal("MultiEdit came without edits")
         for edit in edits:
             if not isinstance(edit, dict):
-                raise build_refusal("an edit of MultiEdit is no object")
+                raise published_state.HookRefusal("an edit of MultiEdit is no object")
             published_state.check_fields(edit, EDITS["Edit"][1], "an edit of MultiEdit")
     path: str = published_state.resolve_inside(str(given[field]), root)
     return path
@@ -208,7 +206,7 @@ def rule_on_edit(path: str, root: str, state: dict[str, object]) -> None:
     claims, tests, authored = state["claims"], state["tests"], state["authored"]
     assert isinstance(claims, dict) and isinstance(tests, list) and isinstance(authored, list)  # noqa: S101, PT018
     if path in tests:
-        raise build_refusal(
+        raise published_state.HookRefusal(
             f"{path} is read-only: tests and configuration that came with the repository stay as they are"
         )
     if path in claims or path in authored:
@@ -217,7 +215,7 @@ def rule_on_edit(path: str, root: str, state: dict[str, object]) -> None:
         raise Deferred
     others = ", ".join(f"{test} for {file}" for file, ids in sorted(claims.items()) for test in ids[:1])
     open_now = f"; open now: {others}" if others else ""
-    raise build_refusal(
+    raise published_state.HookRefusal(
         f"no claim covers {path}: run `jumar claim TEST_ID {path}` in the shell first, for a test that is red because "
         f"of this file{open_now}"
     )
@@ -236,7 +234,9 @@ def ask_full_rule(gate: list[str], event: str, raw: bytes, root: str, seconds: f
     except ValueError:
         answer = False
     if status != 0 or not (answer is None or isinstance(answer, dict)):
-        raise build_refusal(f"jumar's full rule failed on this {event} (status {status}); `jumar doctor` may say why")
+        raise published_state.HookRefusal(
+            f"jumar's full rule failed on this {event} (status {status}); `jumar doctor` may say why"
+        )
     return answer
 
 
@@ -256,8 +256,8 @@ def rule_on_command(line: str, seconds: float) -> None:
 
     if not rules.needs_parser(line):
         return
-    why, status = published_state.run(rules.build_parser_command(), line.encode("utf-8", "replace"), seconds)
+    why, status = published_state.run(PARSER, line.encode("utf-8", "replace"), seconds)
     if status != 0 or why:
-        raise build_refusal(
+        raise published_state.HookRefusal(
             why.decode("utf-8", "replace") or "jumar's rules for commands failed on this; `jumar doctor` may say why"
         )

@@ -22,11 +22,9 @@ from jumar.child.commands import toolchain_main
 from jumar.child.javascript import project_batches, results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from jumar.child.javascript.project_batches import NodeRunner
-
-    Send = Callable[[list[object]], None]
 
 
 STUCK_SECONDS = 5.0
@@ -70,7 +68,7 @@ def find_tool(tool: NodeRunner) -> tuple[str, str]:
     return node, version
 
 
-def run_job(tool: NodeRunner, config: dict[str, Any], send: Send) -> int:
+def run_job(tool: NodeRunner, config: dict[str, Any], send: runner_bridge.Send) -> int:
     """List the ids of the suite, or judge the asked ones; the status to leave with."""
     try:
         node, version = find_tool(tool)

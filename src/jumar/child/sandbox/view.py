@@ -60,10 +60,10 @@ class View:
 
     def finish(self) -> None:
         """Make what was built the root; there is no way back."""
-        mounts.call(locks.LIBC.umount2(b"/old", DETACH), "the old root")
+        locks.call(locks.LIBC.umount2(b"/old", DETACH), "the old root")
         os.chdir("/new")
         _pivot(".", ".")
-        mounts.call(locks.LIBC.umount2(b".", DETACH), "the folder of the view")
+        locks.call(locks.LIBC.umount2(b".", DETACH), "the folder of the view")
         os.chdir("/")
 
     def _carry_out(self, word: str, words: list[str]) -> None:
@@ -86,7 +86,7 @@ class View:
         elif word == "--seccomp":
             self.filters.append(self._read(words[0]))
         elif word == "--hostname":
-            mounts.call(locks.LIBC.sethostname(words[0].encode(), len(words[0])), "a host name")
+            locks.call(locks.LIBC.sethostname(words[0].encode(), len(words[0])), "a host name")
 
     def _acts(self) -> dict[str, Callable[..., None]]:
         return {
@@ -220,6 +220,6 @@ def _pivot(new: str, old: str) -> None:
     number = PIVOT_ROOT.get(os.uname().machine)
     if number is None:
         raise OSError(errno.ENOSYS, "pivot_root is not known for this machine")
-    mounts.call(locks.LIBC.syscall(number, os.fsencode(new), os.fsencode(old)), "pivot_root")
+    locks.call(locks.LIBC.syscall(number, os.fsencode(new), os.fsencode(old)), "pivot_root")
     if old != new:
         os.chdir("/")
