@@ -11,14 +11,12 @@ import os
 import re
 import stat
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
 from jumar.child import runner_bridge
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 REPORT_BYTES = 64 << 20
 """A larger report is not read to its end."""

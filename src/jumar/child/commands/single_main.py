@@ -9,12 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import IO, Any
 
 from jumar.child import runner_bridge
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SHOWN = 1 << 16
 """Bytes of what one command printed that go to the output, of its start and of its end."""

@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,6 @@ from jumar.child.commands import toolchain_main
 from jumar.child.javascript import project_batches, results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from jumar.child.javascript.project_batches import NodeRunner
 
 

@@ -13,16 +13,14 @@ import contextlib
 import json
 import os
 import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jumar.child import runner_bridge
 from jumar.child.javascript import node_tool, project_batches, sandbox_state
 from jumar.child.javascript.vitest_main import VITEST
 from jumar.child.supervisor import process_tree, supervise
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SCRIPT = "vitest_resident.mjs"
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     State = dict[str, tuple[object, ...]]
     """Path of each file, link and folder -> its number, mode, links, size, and when it was changed."""
 

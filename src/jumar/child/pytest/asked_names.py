@@ -15,14 +15,12 @@ import importlib
 import opcode
 import re
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jumar.child.pytest.code_identity import FRAMEWORK, get_address, get_module_name, unwrap_function
 from jumar.child.pytest.loaded_code import GONE, Change, LoadedCode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 # Of our own, whatever becomes of the others.
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names

@@ -12,15 +12,13 @@ import importlib.util
 import linecache
 import os
 import sys
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-
     Blamed = tuple[str, str]
     """A `core.verdict.Blame`, and for an absence the module."""
 

@@ -12,14 +12,12 @@ import builtins
 import functools
 import sys
 import types
+from collections.abc import Callable, Sequence
 from operator import attrgetter, is_
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from jumar.child.start import FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 # Of our own, whatever becomes of the others.
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     import ctypes
 except ImportError:  # an interpreter without it
     ctypes = None  # type: ignore[assignment]  # asked for below
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _READ = attrgetter("value")
 

@@ -16,13 +16,12 @@ import linecache
 import os
 import resource
 import sys
+from collections.abc import Callable, Iterator
 from stat import S_ISDIR
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     Send = Callable[[list[object]], None]
     Foreign = Callable[[str], bool]
     Asks = Callable[[Any, int, tuple[Any, ...]], bool]

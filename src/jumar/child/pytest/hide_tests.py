@@ -14,12 +14,11 @@ import os
 import sys
 import threading
 import types
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     import pytest
 
 NAME = "PYTEST_CURRENT_TEST"

@@ -9,11 +9,9 @@ import dis
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import CodeType, FrameType
+from collections.abc import Mapping
+from types import CodeType, FrameType
+from typing import Any
 
 TOOLS = (4, 3, 5, 2, 1)
 """Tool numbers of `sys.monitoring`, those that nobody has a claim to first."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-    from pathlib import Path
-
     import pytest
 
     Wrapper = Generator[None, Any, None]

@@ -11,16 +11,14 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, count
 from operator import attrgetter, is_, is_not, ne
 from types import FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from jumar.child.pytest.code_identity import get_address, get_module_name, is_code, unwrap_function
 from jumar.child.pytest.dict_versions import DictVersions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 # Of our own, whatever becomes of the others.
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names

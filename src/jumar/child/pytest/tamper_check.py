@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import sys
 import time
+from collections.abc import Callable, Generator, Iterable, Sequence
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from jumar.child.pytest import loaded_code as loaded
 from jumar.child.pytest.asked_names import AskedNames, is_special, load_imports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
-
     import pytest
 
     from jumar.child.pytest.blame import BlameFinder

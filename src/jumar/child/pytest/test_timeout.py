@@ -9,11 +9,10 @@ import os
 import signal
 import time
 import types
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     import pytest
 
     Nodes = Iterable[pytest.Item | pytest.Collector]

@@ -10,13 +10,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import cast
 
 from jumar.child.sandbox import locks, mounts, process_namespace
 from jumar.child.sandbox.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NEW_NAMES, NEW_CGROUPS = 0x4000000, 0x2000000
 """CLONE_NEWUTS and CLONE_NEWCGROUP; the others are in `mounts`."""

@@ -11,16 +11,14 @@ import linecache
 import os
 import shutil
 import sys
+from collections.abc import Iterable, Iterator
 from importlib.util import decode_source
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     from jumar.child.sandbox import locks
 except (ImportError, OSError):  # an interpreter without ctypes, or ctypes without a C library
     locks = None  # type: ignore[assignment]  # asked for below
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 NULL_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 

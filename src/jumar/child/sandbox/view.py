@@ -8,13 +8,9 @@ from __future__ import annotations
 # ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH211
 import errno
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 from jumar.child.sandbox import locks, mounts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 DETACH = 2
 ATTRIBUTE_NOSUID, ATTRIBUTE_NODEV = 2, 4

@@ -10,13 +10,11 @@ from __future__ import annotations
 import os
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from jumar.child.two_process import proxies
 from jumar.child.two_process.shared_containers import DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PARTS = {"call": 3, "invoke": 4, "next": 1}
 """Operation -> parts of its request: number, name of the method for `invoke`, and arguments but for `next`."""

@@ -22,14 +22,12 @@ import pathlib
 import re
 import types
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from jumar.child.two_process.shared_containers import CHANGING, SharedContainer
 from jumar.child.two_process.wire import library_values
 from jumar.child.two_process.wire.container_batches import Batches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 DEPTH = 60
 """Deepest nesting of a value that can be sent."""

@@ -9,10 +9,8 @@ import importlib.util
 import os
 import sys
 import types
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Any
 
 STARRED = ("IMPORT_STAR", "CALL_INTRINSIC_1")
 """Instructions of `from module import *`, of Python up to 3.11 and from 3.12 on."""

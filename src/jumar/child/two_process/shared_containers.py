@@ -11,12 +11,10 @@ import functools
 import io
 import operator
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from jumar.child.two_process import proxies
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CHANGING: dict[type, str] = {
     list: "list", dict: "dict", set: "set", bytearray: "bytearray", collections.deque: "deque",

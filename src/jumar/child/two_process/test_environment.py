@@ -13,13 +13,10 @@ import io
 import os
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from jumar.child.two_process import proxies
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 PATCHING = (("unittest.mock", "_patch", "__enter__", "target"), ("_pytest.monkeypatch", "MonkeyPatch", "setattr", ""))
 """Methods that patch: module, class, name, and the attribute that holds the target; empty: the first argument."""

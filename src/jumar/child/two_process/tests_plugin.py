@@ -8,6 +8,7 @@ import linecache
 import os
 import sys
 import types
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import pytest_main
@@ -17,8 +18,6 @@ from jumar.child.two_process import codec, import_hook, object_tables, proxies, 
 from jumar.child.two_process.wire import frames, room_paths, rpc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
-
     import pytest
 
     Wrapper = Generator[None, Any, None]

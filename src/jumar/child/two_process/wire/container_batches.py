@@ -5,11 +5,9 @@ from __future__ import annotations
 import collections
 import operator
 import sys
+from collections.abc import Iterator
 from itertools import chain, compress
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 SMALL, LARGE = 16, 1024
 """Containers of a batch that is added to, and the most of one that is merged."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Any
 
 EXTRAS = ("filename", "filename2", "name", "path")
 """Attributes that built-in exceptions keep beside their arguments."""

@@ -9,11 +9,9 @@ import contextlib
 import fnmatch
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import unquote
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 LONGEST = 4096
 """Characters of the longest path, once it is as short as it can be."""

@@ -11,10 +11,8 @@ import contextlib
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any
 
 NEST = 200
 """Questions within questions."""
