@@ -3,7 +3,7 @@
 | on the wire | is |
 | --- | --- |
 | `null`, `true`, `1`, `0.5`, `"a"` | itself |
-| `["i", hex]`, `["b", hex]`, `["c", re, im]`, `["k", name]` | a long integer, bytes, a complex number, a singleton |
+| `["i", hex]`, `["b", hex]`, `["c", re, im]`, `["k", name]` | a long integer, bytes, a complex number, a constant |
 | `["t", items]`, `["z", items]`, `["r", ...]`, `["s", ...]` | a tuple, a frozen set, a range, a slice |
 | `["n", name]` | a type or exception that both sides have |
 | `["v", name, args]` | a value of the standard library, made from its arguments |
@@ -41,8 +41,6 @@ NAMED: dict[str, type] = {
     **{t.__name__: t for t in (*LASTING, object, range, slice, type(None), dt.tzinfo)},
     **{n: t for n, t in vars(builtins).items() if isinstance(t, type) and issubclass(t, BaseException)},
 }
-
-SINGLETONS: dict[str, Any] = {"...": Ellipsis, "NotImplemented": NotImplemented}
 
 MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
     "date": (dt.date, lambda v: (v.year, v.month, v.day)),
@@ -195,23 +193,19 @@ class Codec:
             return ["n", "." + MADE_NAMES[value]]
         return self._rare(value, depth)
 
-    def _rare(self, value: Any, depth: int) -> Any:  # noqa: PLR0911  as above
+    def _rare(self, value: Any, depth: int) -> Any:
         kind = type(value)
         if kind is types.TracebackType:
             return None  # frames stay where they are
         if kind is complex:
             return ["c", value.real, value.imag]
-        if kind is range:
-            return ["r", *(self.encode(part) for part in (value.start, value.stop, value.step))]
-        if kind is slice:
-            return ["s", *(self.encode(part, depth + 1) for part in (value.start, value.stop, value.step))]
-        for name, single in SINGLETONS.items():
-            if value is single:
-                return ["k", name]
+        if kind is range or kind is slice:
+            parts = (value.start, value.stop, value.step)
+            return ["r" if kind is range else "s", *(self.encode(part, depth + 1) for part in parts)]
         if constant := library_values.find_constant(value):
             return ["k", constant]
-        if parts := library_values.find_argument(value):
-            return ["v", parts[0], [self.encode(parts[1], depth + 1)]]
+        if made := library_values.find_argument(value):
+            return ["v", made[0], [self.encode(made[1], depth + 1)]]
         return self.things.tell(value, depth)
 
     def _container(self, value: Any, kind: str, depth: int) -> Any:
@@ -258,7 +252,7 @@ class Codec:
         if tag in ("r", "s"):
             return (range if tag == "r" else slice)(*(self.decode(part, depth + 1) for part in form[1:4]))
         if tag == "k":
-            return SINGLETONS[form[1]] if form[1] in SINGLETONS else library_values.get_constant(form[1])
+            return library_values.get_constant(form[1])
         with self._keeping():
             return self.things.hear(form, depth)
 

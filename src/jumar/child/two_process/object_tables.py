@@ -34,12 +34,6 @@ class ObjectTables:
         """Identity of a copy of an object of the other side -> the number of that, and the copy."""
         self._enough = SPARE
 
-    @property
-    def numbers(self) -> dict[int, int]:
-        """Identity of what this side has told of -> its number."""
-        known: dict[int, int] = self._values.numbers
-        return known
-
     def keep(self, thing: Any, reserved: int | None = None) -> int:
         """Return a number for *thing*, which the other side knows what to make of: a new one, or *reserved*."""
         number: int = reserved or self._values.number()
@@ -66,7 +60,8 @@ class ObjectTables:
         dead = self._unused_copies()
         for number in list(self._known):
             least = 2 + (number in self._values.shared)
-            if sys.getrefcount(self._known[number]) <= least and not proxies.is_kept(self._known[number]):
+            unused = sys.getrefcount(self._known[number]) <= least
+            if unused and not proxies.get_fact(self._known[number], "_jumar_kept"):
                 del self._known[number]
                 self._values.forget(number)
                 dead.append(number)

@@ -137,7 +137,7 @@ class DoubtPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
         self._side.capabilities.begin_test()
-        before, faults, paths = self._side.peer.is_lost, self._side.faults, self._side.peer.values.paths
+        before, faults, paths = self._side.peer.lost, self._side.faults, self._side.peer.values.paths
         paths.found = False
         yield
         if paths.found:  # a helper of that file may remember what it has read
@@ -145,7 +145,7 @@ class DoubtPlugin:
         self._side.capabilities.end_test()
         if self._side.faults > faults:
             self._send(["doubted", item.nodeid, self._side.why[:300]])
-        if self._side.peer.is_lost and not before:
+        if self._side.peer.lost and not before:
             self._send(["lost", item.nodeid])
 
     def pytest_runtest_setup(self) -> Wrapper:
