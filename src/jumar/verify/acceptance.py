@@ -83,12 +83,7 @@ async def _accept_green(
 
     It stays green and gets its grades, or it is void (a forged report, held-out tests that fail), or the tests whose
     outcome changed are flaky. Returned with it is how the tests that were run in one process can be falsified.
-
-    Args:
-        verifier: what judged it.
-        first: its green verification.
-        tree: the candidate.
-        excused: what the frozen run had for ids that did not pass.
+    *excused* is what the frozen run had for ids that did not pass.
     """
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
@@ -98,10 +93,13 @@ async def _accept_green(
     rest = replace(whole, ids=_beside(whole.ids, apart), executions=0)
     strengths = _strengths(rest, apart)
     if rest.ids and found.void is None and not found.flaky:
-        found = (await _confirmed(rest, strengths)).told_after(found)
+        before, found = found, await _confirmed(rest, strengths)
+        found = found._replace(warnings=(*before.warnings, *found.warnings))
         whole.executions += rest.executions
     if found.void is not None or found.flaky:
-        return _refute(first, _held_out(whole, found), names, whole.executions), strengths
+        # Held-out tests that fail are no flake: the visible ones alone were answered.
+        found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else NOT_GENERAL
+        return _refute(first, found, names, whole.executions), strengths
     graded = await grade_green(AcceptedGreen(whole, rest, apart, strengths), names)
     done = msgspec.structs.replace(
         first,
@@ -133,10 +131,6 @@ class _Found(NamedTuple):
     """The one that did not come out as it must."""
     draw: Seeds = Seeds()
     """Its chances."""
-
-    def told_after(self, before: _Found) -> _Found:
-        """Return these findings with the warnings of those *before*."""
-        return self._replace(warnings=(*before.warnings, *self.warnings))
 
 
 def _beside(ids: Sequence[str], apart: Collection[str]) -> tuple[str, ...]:
@@ -202,11 +196,6 @@ async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength]) -
         said = f"the tests depend on their order: {', '.join(seen[:3])} failed in another one"
         return beyond._replace(warnings=(said,))
     return beyond
-
-
-def _held_out(green: GreenCandidate, found: _Found) -> _Found:
-    """Held-out tests that fail are no flake: the visible ones alone were answered."""
-    return found if set(found.flaky).isdisjoint(green.verifier.held_out.ids) else NOT_GENERAL
 
 
 async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) -> _Found:

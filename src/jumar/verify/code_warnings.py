@@ -1,6 +1,6 @@
 """Warnings: code in a candidate that looks written for the tests, as `path:line: what`. They change no verdict.
 
-A warning changes no verdict. All parsing happens in a confined child (`warnings_main`); the parent hands it bytes
+All parsing happens in a confined child (`warnings_main`); the parent hands it bytes
 and takes lines of text back, which it trusts no further than to print them.
 """
 
@@ -83,9 +83,11 @@ async def find_warnings(suspects: CodeToInspect) -> tuple[str, ...]:
     if not config["after"] and not config["own"]:
         return tuple(warnings)
     script = StandaloneScript(programs.WARNINGS, suspects.started)
-    records, failed = await run_script(
-        script, config, suspects.rooms, lambda room: _brief(suspects.confinement(room, None))
-    )
+
+    def confine(room: Path) -> Confinement:
+        return dataclasses.replace(suspects.confinement(room, None), seconds=SECONDS)
+
+    records, failed = await run_script(script, config, suspects.rooms, confine)
     warnings += [_plain(text) for record in records if (text := _said(record))]
     more = len(warnings) - MOST
     tail = [f"and {more} more like these"] if more > 0 else []
@@ -107,10 +109,6 @@ def warn_of_unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Sit
     ]
     more = len(none) - NAMED
     return (*named, *([f"and {more} more of {len(strengths)} tests cannot be falsified"] if more > 0 else []))
-
-
-def _brief(confinement: Confinement) -> Confinement:
-    return dataclasses.replace(confinement, seconds=SECONDS)
 
 
 def _config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[str]]:

@@ -74,7 +74,7 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
     give the same mutants.
 
     Args:
-        verifier: judges them, without acceptance; its store must be a `disk.objects.Store`.
+        verifier: judges them, without acceptance; its store keeps their trees.
         base: the task as it came.
         tree: a candidate that is green.
         most: how many mutants are judged.
@@ -111,8 +111,6 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
 async def make_mutants(verifier: TrustedVerifier, base: str, tree: str, *, most: int, seed: int) -> list[Mutant]:
     """Return the mutants of *tree*, kept in the store of *verifier*, in the order of their choice."""
     store = verifier.store
-    if not isinstance(store, Store):
-        raise TypeError("mutants need a store that keeps trees")
     manifest = store.manifest(tree)
     texts = await to_thread.run_sync(_texts, verifier, store, (base, tree))
     if not texts:

@@ -17,11 +17,7 @@ from jumar.core.state.events import Localisation
 from jumar.core.state.verdict import CHANGED, EXCUSED, Ended, Outcome, Report, Verdict, Void, mark_flaky, reconcile
 from jumar.errors import BadInput
 from jumar.languages.test_annotations import is_slug
-from jumar.ports import (
-    Checked,
-    Collected,
-    Verification,
-)
+from jumar.ports import Checked, Collected, Verification
 from jumar.process.room import lay_out, list_paths, make_links
 from jumar.process.shell_check import run_check
 from jumar.verify.execution import SuiteKnowledge, TreeRunner

@@ -38,7 +38,7 @@ class AssertionFalsifier:
 
     def ways(self, place: ReachableStatement) -> Iterator[FalsifyingEdit]:
         """Yield all ways to falsify what stands at *place*."""
-        match place.node:
+        match place:
             case ast.Assert(test=test):
                 yield from self._held(test)
             case ast.Expr(value=ast.Call() as call):

@@ -19,7 +19,7 @@ from jumar.verify.challenge.literals import (
     list_values,
     make_another,
 )
-from jumar.verify.challenge.source_edits import Edits, ParsedSource, get_dotted_name
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, get_dotted_name, split_words
 
 Chooses = Callable[[Random], Edits]
 
@@ -126,18 +126,14 @@ def is_lenient(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
     if not is_scalar(side) and not isinstance(side, ast.Name):
         return False
     if isinstance(other, ast.Name) and not _made_of_class(other):
-        given = [n.value for n in names.body if isinstance(n, ast.Assign) for t in n.targets if _is_name(t, other.id)]
-        return any(map(_made_of_class, given))
+        assigned = [(target, n.value) for n in names.body if isinstance(n, ast.Assign) for target in n.targets]
+        return any(_made_of_class(v) for t, v in assigned if isinstance(t, ast.Name) and t.id == other.id)
     return _made_of_class(other)
 
 
 def is_peculiar(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
     """Return whether *other* may equal an object that *side*, which it equals, does not."""
     return is_approximate(other) or (is_scalar(side) and is_lenient(other, side, names))
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _made_of_class(node: ast.expr) -> bool:
@@ -216,10 +212,6 @@ def _unrelated(node: ast.expr, pool: Iterable[str]) -> list[str]:
     for other in pool:
         kind = getattr(builtins, other)
         kin = isinstance(known, type) and (issubclass(known, kind) or issubclass(kind, known))
-        alike = set(_words(last)) & set(_words(other)) - {"Error", "Warning"}
+        alike = set(split_words(last)) & set(split_words(other)) - {"Error", "Warning"}
         free += [] if kin or alike else [other]
     return free
-
-
-def _words(name: str) -> list[str]:
-    return re.findall("[A-Z][a-z]+|[A-Z]+(?![a-z])", name)
