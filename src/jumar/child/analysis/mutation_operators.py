@@ -35,7 +35,7 @@ JUMPS = {ast.Break: ("break", "continue"), ast.Continue: ("continue", "break")}
 def build_operators() -> Callable[[ast.Module, set[int]], Iterator[Step]]:
     """Return the function that finds all mutations in a tree that begin on given lines."""
     by_kind = (
-        (ast.Compare, change_comparison), (ast.BinOp, change_arithmetic), (ast.AugAssign, change_assignment),
+        (ast.Compare, change_comparison), ((ast.BinOp, ast.AugAssign), change_arithmetic),
         (ast.BoolOp, change_boolean),
         (ast.UnaryOp, drop_unary), (ast.Constant, change_constant), (ast.Return, change_return),
         ((ast.If, ast.While, ast.IfExp), change_condition),
@@ -90,17 +90,12 @@ def change_comparison(node: Any) -> Iterator[tuple[Place, str, str]]:
 
 
 def change_arithmetic(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: one arithmetic operator to another."""
+    """Yield changes: one arithmetic operator to another, also where the result is assigned to the left side."""
+    assigned = isinstance(node, ast.AugAssign)
+    left, right, equal = (node.target, node.value, "=") if assigned else (node.left, node.right, "")
     if type(node.op) in COMPUTED:
         old, new = COMPUTED[type(node.op)]
-        yield find_operator(node.left, node.right), f" {new} ", f"`{old}` to `{new}`"
-
-
-def change_assignment(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: the same where the result is assigned to the left side."""
-    if type(node.op) in COMPUTED:
-        old, new = COMPUTED[type(node.op)]
-        yield find_operator(node.target, node.value), f" {new}= ", f"`{old}=` to `{new}=`"
+        yield find_operator(left, right), f" {new}{equal} ", f"`{old}{equal}` to `{new}{equal}`"
 
 
 def change_boolean(node: Any) -> Iterator[tuple[Place, str, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from jumar.child.sandbox import locks, mounts
 
@@ -50,8 +51,10 @@ class View:
 
     def carry_out(self, steps: Sequence[tuple[str, list[str]]]) -> None:
         """Carry out *steps*: arguments, each with its words."""
+        acts = self._acts()
         for word, words in steps:
-            self._carry_out(word, words)
+            if word in acts:
+                acts[word](*words)
             self.steps += 1
 
     def finish(self) -> None:
@@ -62,34 +65,27 @@ class View:
         locks.call(locks.LIBC.umount2(b".", DETACH), "the folder of the view")
         os.chdir("/")
 
-    def _carry_out(self, word: str, words: list[str]) -> None:
-        """Carry out one argument."""
-        act = self._acts().get(word)
-        if act is not None:
-            act(*words)
-        elif word == "--perms":
-            self._mode = words[0]
-        elif word == "--size":
-            self._size = words[0]
-        elif word == "--overlay-src":
-            self._lower = words[0]
-        elif word == "--setenv":
-            self.env[words[0]] = words[1]
-        elif word == "--unsetenv":
-            self.env[words[0]] = None
-        elif word == "--chdir":
-            self.folder = words[0]
-        elif word == "--seccomp":
-            self.filters.append(self._read(words[0]))
-        elif word == "--hostname":
-            locks.call(locks.LIBC.sethostname(words[0].encode(), len(words[0])), "a host name")
-
-    def _acts(self) -> dict[str, Callable[..., None]]:
+    def _acts(self) -> dict[str, Callable[..., object]]:
         return {
-            "--tmpfs": self._tmpfs, "--dir": self._dir, "--proc": self._proc, "--dev": self._dev,
-            "--ro-bind": self._ro_bind, "--bind": self._bind, "--ro-bind-data": self._data, "--symlink": self._symlink,
-            "--overlay": self._overlay, "--remount-ro": self._remount,
-        }  # fmt: skip
+            "--perms": partial(setattr, self, "_mode"),
+            "--size": partial(setattr, self, "_size"),
+            "--tmpfs": self._tmpfs,
+            "--dir": _make_folder,
+            "--proc": self._proc,
+            "--dev": self._dev,
+            "--ro-bind": partial(self._bind, more=mounts.READ_ONLY),
+            "--bind": self._bind,
+            "--ro-bind-data": self._data,
+            "--symlink": self._symlink,
+            "--overlay-src": partial(setattr, self, "_lower"),
+            "--overlay": self._overlay,
+            "--remount-ro": self._remount,
+            "--setenv": self.env.__setitem__,
+            "--unsetenv": lambda name: self.env.update({name: None}),
+            "--chdir": partial(setattr, self, "folder"),
+            "--seccomp": lambda number: self.filters.append(self._read(number)),
+            "--hostname": _name_host,
+        }
 
     def _read(self, word: str) -> bytes:
         _, named, place = word.partition(NAMED)
@@ -108,9 +104,6 @@ class View:
         size, self._size = self._size, ""
         options = f"mode={self._taken('0755')}" + (f",size={size}" if size else "")
         mounts.mount("tmpfs", f"/new{place}", "tmpfs", mounts.NOSUID | mounts.NODEV, options)
-
-    def _dir(self, place: str) -> None:
-        _make_folder(place)
 
     def _proc(self, place: str) -> None:
         _make_folder(place)
@@ -135,9 +128,6 @@ class View:
         options = "newinstance,ptmxmode=0666,mode=620"
         mounts.mount("devpts", f"/new{place}/pts", "devpts", mounts.NOSUID | mounts.NOEXEC, options)
         os.symlink("pts/ptmx", f"/new{place}/ptmx")
-
-    def _ro_bind(self, source: str, place: str) -> None:
-        self._bind(source, place, mounts.READ_ONLY)
 
     def _bind(self, source: str, place: str, more: int = 0) -> None:
         real = f"/old{_resolve(source)}"
@@ -195,6 +185,10 @@ def _show(source: str, place: str, attributes: int) -> None:
     """Show *source* at *place*, with all that is mounted in it."""
     mounts.mount(source, place, None, mounts.BIND | mounts.RECURSIVE)
     mounts.change(place, (attributes, 0), mounts.WHOLE)
+
+
+def _name_host(name: str) -> None:
+    locks.call(locks.LIBC.sethostname(name.encode(), len(name)), "a host name")
 
 
 def _make_folder(place: str) -> None:

@@ -49,12 +49,7 @@ class ResourceWatch:
     *order* is the reaper's; *family* counts it, *burst* asks its cell.
     """
 
-    def __init__(
-        self,
-        order: Mapping[str, Any],
-        family: Callable[[], Members],
-        burst: Callable[[], str],
-    ) -> None:
+    def __init__(self, order: Mapping[str, Any], family: Callable[[], Members], burst: Callable[[], str]) -> None:
         self._memory, self._processes = int(order["memory_bytes"]), int(order["processes"])
         self._family, self._burst = family, burst
         self._weights: dict[int, int] = {}

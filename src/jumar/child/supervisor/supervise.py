@@ -186,7 +186,7 @@ def watch(
                 sources.remove(pipe)
         if woken in ready:
             os.read(woken, CHUNK)
-        code = process_tree.reap(child)
+        code, _ = process_tree.reap(child)
         # A family that the kernel ended for its toll looks as if its child had crashed.
         high: dict[str, object] | None = tolls.look() if code is None else tolls.burst() if code else None
         if high is not None:
