@@ -122,9 +122,8 @@ async def make_mutants(verifier: TrustedVerifier, base: str, tree: str, *, most:
             case ["mutant", str(path), int(line), str(what), int(start), int(end), str(text)] if path in texts:
                 now = texts[path][1].encode("latin-1")
                 data = now[:start] + text.encode("latin-1") + now[end:]
-                found.append(
-                    Mutant(await to_thread.run_sync(_kept, store, manifest, path, data), f"{path}:{line}: {what}")
-                )
+                mutant = await to_thread.run_sync(_kept, store, manifest, path, data)
+                found.append(Mutant(mutant, f"{path}:{line}: {what}"))
     return found
 
 
@@ -137,10 +136,8 @@ def _texts(verifier: TrustedVerifier, store: Store, trees: tuple[str, str]) -> d
         data = store.get(node.sha256) if node and node.kind is EntryKind.FILE else b""
         return data.decode("latin-1") if len(data) <= FILE_BYTES else None
 
-    changed = [
-        p for p in find_differences(base, tree) if p.endswith(".py") and verifier.sources(p) and not verifier.own(p)
-    ]
-    both = {path: (text(base, path), text(tree, path)) for path in changed}
+    changed = [p for p in find_differences(base, tree) if verifier.sources(p) and not verifier.own(p)]
+    both = {path: (text(base, path), text(tree, path)) for path in changed if path.endswith(".py")}
     return {path: (before, now) for path, (before, now) in both.items() if before is not None and now}
 
 

@@ -62,9 +62,8 @@ class TrustedVerifier(TreeRunner):
                 return Collected(ids=self.expected)
             records, child = await self.run(self.runner.collection(self.suite, room), room, self.new_output())
             found = self.runner.collected(records, child.ended, child.detail)
-            return map_collected(
-                await to_thread.run_sync(complete_collected, found, room, self.runner, self.suite.select), names
-            )
+            whole = await to_thread.run_sync(complete_collected, found, room, self.runner, self.suite.select)
+            return map_collected(whole, names)
 
     async def verify(
         self,
@@ -217,8 +216,7 @@ class TrustedVerifier(TreeRunner):
         started = time.monotonic()
         async with lay_out(self.store, tree, self.rooms) as room:
             bad, good = [(await self.map_ids(room, ids)).asked for ids in (red, green)]
-            run = build_traced_invocation(
-                self.runner.verification, self.suite, room, (bad, good), filter(self.sources, list_paths(room))
-            )
+            files = filter(self.sources, list_paths(room))
+            run = build_traced_invocation(self.runner.verification, self.suite, room, (bad, good), files)
             records, child = await self.run(run, room, self.new_output(), inf if seconds is None else seconds)
         return build_localisation(tree, bad, records, child, int(1000 * (time.monotonic() - started)))

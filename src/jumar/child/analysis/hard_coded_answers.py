@@ -142,12 +142,8 @@ def find_associations(node: ast.AST) -> Iterator[Association]:
         yield from ((node.lineno, "case", asked, []) for asked in find_compared_literals(node))
     elif type(node).__name__ == "match_case":
         case: Any = node
-        yield (
-            case.pattern.lineno,
-            "case",
-            list(test_literals.find_literals(case.pattern)),
-            find_returned_literals(case.body),
-        )
+        asked = list(test_literals.find_literals(case.pattern))
+        yield case.pattern.lineno, "case", asked, find_returned_literals(case.body)
     elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
         yield from find_constant_function(node)
     else:
@@ -177,9 +173,8 @@ def find_returned_literals(body: Iterable[ast.AST]) -> list[Any]:
     """Return the literals that the first statements of a body give."""
     found = []
     for node in list(body)[:3]:
-        known, value = test_literals.evaluate_literal(
-            node.value if isinstance(node, (ast.Return, ast.Assign, ast.Expr)) else node
-        )
+        given = node.value if isinstance(node, (ast.Return, ast.Assign, ast.Expr)) else node
+        known, value = test_literals.evaluate_literal(given)
         found += [value] if known else []
     return found
 
@@ -195,9 +190,8 @@ def read_table_rows(node: ast.AST) -> Iterator[Association]:
             if value and len(value) > 1:
                 yield row.lineno, "table", [*test_literals.spread_key(value[0]), *value[1:-1]], [value[-1]]
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from (
-            (node.lineno, "table", test_literals.spread_key(key), [value]) for key, value in read_json_table(node.value)
-        )
+        for key, value in read_json_table(node.value):
+            yield node.lineno, "table", test_literals.spread_key(key), [value]
     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         yield from read_table_entry(node.lineno, node.targets[0].slice, node.value)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FRAMES = "looks at the frames of its callers"
 OBJECTS = "looks through the living objects of the process"
+MODULES = "looks through all loaded modules"
 PROBE = "asks whether it is under test"
 LEAVES = "leaves the process behind the back of its tests"
 HOOKS = "hooks itself into the interpreter"
@@ -37,9 +38,7 @@ CALLS = {
     **dict.fromkeys(("inspect.stack", "inspect.trace"), FRAMES),
     **dict.fromkeys(("os.abort", "os.execv", "os.execve", "os.execvp", "os.execl", "os.execlp"), LEAVES),
     **dict.fromkeys(("atexit.register", "gc.callbacks", "sys.monitoring"), HOOKS),
-    **dict.fromkeys(
-        ("sys.modules.values", "sys.modules.items", "sys.modules.copy"), "looks through all loaded modules"
-    ),
+    **dict.fromkeys(("sys.modules.values", "sys.modules.items", "sys.modules.copy"), MODULES),
     **dict.fromkeys(("linecache.getline", "linecache.getlines", "inspect.getsource"), "reads source code"),
 }
 """Dotted names, by the modules that they come from."""
@@ -53,6 +52,8 @@ DATA_FILE = re.compile(r".*\.(?!py\b)\w{1,8}")
 
 LISTINGS = frozenset(["glob", "rglob", "iglob", "iterdir", "listdir", "scandir", "walk"])
 READINGS = frozenset(["open", "read_text", "read_bytes", "getlines"])
+
+MAIN = ast.dump(ast.parse("__name__ == '__main__'", mode="eval").body)
 
 TRUE_OF = {"__eq__": True, "__ne__": False, "__contains__": True, "__ge__": True, "__le__": True}
 """Comparisons, and the answer that flatters."""
@@ -98,14 +99,7 @@ def walk_code(tree: ast.AST) -> Iterator[ast.AST]:
 
 def is_main(test: ast.expr) -> bool:
     """Return whether *test* is `__name__ == "__main__"`: no test runs the code below it."""
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.left, ast.Name)
-        and test.left.id == "__name__"
-        and [type(op) for op in test.ops] == [ast.Eq]
-        and isinstance(test.comparators[0], ast.Constant)
-        and test.comparators[0].value == "__main__"
-    )
+    return ast.dump(test) == MAIN
 
 
 def read_imports(nodes: list[ast.AST]) -> dict[str, str]:
@@ -194,9 +188,7 @@ def check_place(node: ast.AST) -> Iterator[Finding]:
     here = [n for n in below if isinstance(n, ast.Name) and n.id == "__file__"]
     if not here:
         return
-    called = {
-        n.attr if isinstance(n, ast.Attribute) else n.id for n in below if isinstance(n, (ast.Attribute, ast.Name))
-    }
+    called = {getattr(n, "attr", getattr(n, "id", "")) for n in below if isinstance(n, (ast.Attribute, ast.Name))}
     texts = [n.value for n in below if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     data = any(map(DATA_FILE.fullmatch, texts))
     if not data and called & (LISTINGS | READINGS):

@@ -68,13 +68,8 @@ class JavaScriptError(NamedTuple):
             # Jest's worker calls every error by the name of its carrier.
             name = shown[1] if name in ("", "Error") else name
             message = message or shown[2].strip()
-        return cls(
-            name,
-            message or head,
-            stack,
-            said["file"],
-            said["assertion"] or name == "AssertionError" or "expect(" in head,
-        )
+        assertion = said["assertion"] or name == "AssertionError" or "expect(" in head
+        return cls(name, message or head, stack, said["file"], assertion)
 
     def places(self) -> list[tuple[str, int]]:
         """Return its stack frames in the room, innermost first, as path and line. Packages are not part of the room."""

@@ -171,18 +171,14 @@ def is_same_again(before: object, now: object) -> bool:
     if isinstance(before, (types.GetSetDescriptorType, types.MemberDescriptorType)):
         return True  # of a class that was made again
     one, other = unwrap_function(before), unwrap_function(now)
-    return (
-        one is not None and other is not None and one.__globals__ is other.__globals__ and _have_same_inside(one, other)
-    )
+    if one is None or other is None:
+        return False
+    return one.__globals__ is other.__globals__ and _have_same_inside(one, other)
 
 
 def _have_same_inside(one: FunctionType, other: FunctionType) -> bool:
     given, words = list(zip(one.__defaults__ or (), other.__defaults__ or ())), other.__kwdefaults__ or {}
     given += [(value, words.get(name)) for name, value in (one.__kwdefaults__ or {}).items()]
     plain = all(a is b or (type(a) is type(b) and type(a) in (int, str, float) and a == b) for a, b in given)
-    return (
-        plain
-        and one.__code__ == other.__code__
-        and len(one.__defaults__ or ()) == len(other.__defaults__ or ())
-        and not one.__closure__
-    )
+    same_count = len(one.__defaults__ or ()) == len(other.__defaults__ or ())
+    return plain and one.__code__ == other.__code__ and same_count and not one.__closure__

@@ -68,16 +68,11 @@ class TamperCheck:
         self._arm()
 
     def _arm(self) -> None:
-        self._modules = {
-            name: one for name, one in sys.modules.items() if identity.get_address(one) in self._code.by_owner
-        }
+        known = self._code.by_owner
+        self._modules = {name: one for name, one in sys.modules.items() if identity.get_address(one) in known}
         self._asking: AskedNames | None = None
-        deciding = [self._modules.get(name) or self._get_class(name) for name in DECIDING]
-        self._deciding = [
-            self._code.by_owner[identity.get_address(one)]
-            for one in deciding
-            if identity.get_address(one) in self._code.by_owner
-        ]
+        deciding = (self._modules.get(name) or self._get_class(name) for name in DECIDING)
+        self._deciding = [known[key] for key in map(identity.get_address, deciding) if key in known]
 
     def _look_at_deciding(self, *, lenient: bool = False) -> None:
         for table in self._deciding:
@@ -214,9 +209,7 @@ class TamperCheck:
             self._tell(f"{where}.{name}")
 
     def _explained(self, value: object, *, lenient: bool = False) -> bool:
-        """Return whether *value* is the work of the task's own tests or of a plug-in; *lenient*.
-
-        Or of anybody else known.
+        """Return whether *value* is the work of the task's own tests or of a plug-in; *lenient*: of anybody else known.
 
         What belongs to nobody is no explanation: no plug-in wants pytest to call `print` in place of a test.
         """

@@ -35,11 +35,8 @@ def main() -> None:
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(pipes, known, mirrors, side)
     sys.argv[:] = [""]
-    sys.stdout, sys.stderr, sys.stdin = (
-        product_operations.RemoteOutput(side, 1),
-        product_operations.RemoteOutput(side, 2),
-        product_operations.NoInput(),
-    )
+    sys.stdout, sys.stderr = (product_operations.RemoteOutput(side, number) for number in (1, 2))
+    sys.stdin = product_operations.NoInput()
     warnings.simplefilter("always")
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
     try:

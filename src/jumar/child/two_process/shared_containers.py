@@ -60,10 +60,9 @@ class OwnFields:
             return {"name": thing._name_, "value": thing._value_}
         held = dict(getattr(thing, "__dict__", {}))
         kind = type(thing)
-        slots = [n for k in kind.__mro__ for n in _listed(vars(k).get("__slots__", ()))]
-        held.update(
-            {n: getattr(thing, n) for n in (*slots, *_listed(vars(kind).get("_fields", ()))) if hasattr(thing, n)}
-        )
+        names = [n for k in kind.__mro__ for n in _listed(vars(k).get("__slots__", ()))]
+        names += _listed(vars(kind).get("_fields", ()))
+        held.update({n: getattr(thing, n) for n in names if hasattr(thing, n)})
         return {n: v for n, v in held.items() if type(n) is str and not n.startswith("_") and self._admits(v)}
 
     def write(self, told: dict[str, Any]) -> None:

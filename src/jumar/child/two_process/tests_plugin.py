@@ -162,9 +162,8 @@ class DoubtPlugin:
     def pytest_runtest_teardown(self, item: pytest.Item) -> Wrapper:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
         used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
-        yield from self._watched(
-            next((why for fixture, why in self._doubted_fixtures if fixture in used), ""), last=True
-        )
+        doubt = next((why for fixture, why in self._doubted_fixtures if fixture in used), "")
+        yield from self._watched(doubt, last=True)
 
     def pytest_sessionfinish(self) -> Wrapper:
         """Do without a report for people that a plug-in wants to write into the room: every test was told by now."""
@@ -246,6 +245,5 @@ def main() -> None:
 
 def _is_fixed(name: str, value: Any) -> bool:
     """Return whether a name of a file of tests stays what it is: a function's, a class's, a constant's."""
-    return isinstance(value, (types.FunctionType, type)) or (
-        name.isupper() and not isinstance(value, (int, type(None)))
-    )
+    constant = name.isupper() and not isinstance(value, (int, type(None)))
+    return constant or isinstance(value, (types.FunctionType, type))

@@ -20,7 +20,6 @@ def describe(error: BaseException, held: dict[str, Any] | None, encode: Callable
     found = {name: getattr(error, name, None) for name in EXTRAS} if held is None else held
     kept = [[name, encode(value)] for name, value in found.items() if type(value) in (str, int, float, bool)]
     arguments = [encode(argument) for argument in error.args]
-    chain = [
-        encode(other) if other is not None and depth < CHAIN else None for other in (error.__cause__, error.__context__)
-    ]
+    causes = (error.__cause__, error.__context__)
+    chain = [encode(other) if other is not None and depth < CHAIN else None for other in causes]
     return [arguments, kept, *chain, error.__suppress_context__]

@@ -100,9 +100,7 @@ class RoomPaths:
             self._fault(f"the product names a module of the tests: {text[:LONGEST]}")
         elif _reaches(text):
             self._find()
-            self._fault(
-                f"a text of the product would be a format string that reads what the tests are: {text[:LONGEST]}"
-            )
+            self._fault(f"a format string of the product would read what the tests are: {text[:LONGEST]}")
         self.note(text)
 
     @contextlib.contextmanager
