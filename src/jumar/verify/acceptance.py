@@ -257,7 +257,6 @@ def _vacuous(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[s
 
 
 async def _inspect(verifier: TreeRunner, tree: str) -> tuple[str, ...]:
-    """Return the warnings about suspicious code in *tree*."""
     if not rounds.is_pytest(verifier):
         return ()
     tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))

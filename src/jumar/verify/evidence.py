@@ -80,7 +80,6 @@ def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]
 
 
 def _gather(accepted: AcceptedGreen) -> Evidence:
-    """Return the evidence of the fresh runs for each test."""
     whole, rest = accepted.whole, accepted.rest
     strong = {name for name, strength in accepted.strengths.items() if strength is Strength.STRONG}
     proved = strong.difference(rest.unproved)

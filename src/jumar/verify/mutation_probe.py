@@ -142,7 +142,6 @@ def _texts(verifier: TrustedVerifier, store: Store, trees: tuple[str, str]) -> d
 
 
 def _kept(store: Store, manifest: Manifest, path: str, data: bytes) -> str:
-    """Return the tree of *manifest* with *data* at *path*."""
     digest = store.put(data)
     return store.keep({**manifest, path: Node(EntryKind.FILE, digest, manifest[path].executable)})
 

@@ -147,7 +147,6 @@ def separate_product(ours: Path, theirs: Path, product: Callable[[str], bool]) -
 
 
 def _package(path: PurePosixPath, files: Mapping[str, Path]) -> PurePosixPath | None:
-    """Return the outermost package that *path* is in, if any."""
     packages = [folder for folder in path.parents if f"{folder}/__init__.py" in files]
     return packages[-1] if packages else None
 

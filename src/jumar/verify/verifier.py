@@ -93,7 +93,6 @@ class TrustedVerifier(TreeRunner):
         )
 
     def _list_starts(self) -> Counter[str]:
-        """Return how the processes so far were started."""
         return Counter(self.warm.counts if self.warm else ()) + Counter(self.kept.counts if self.kept else ())
 
     async def _verify_all(

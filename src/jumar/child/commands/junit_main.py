@@ -254,7 +254,6 @@ def read(path: Path) -> list[JunitCase]:
 
 
 def _relative(path: str) -> str:
-    """Return *path* as the room sees it."""
     if not path:
         return ""
     room = os.path.realpath(Path.cwd()) + os.sep

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 DRY = frozenset({
@@ -165,11 +166,7 @@ def _plain(args: Sequence[str], values: frozenset[str]) -> tuple[str, ...]:
     for word in rest:
         if word in values and not plain:
             next(rest, "")
-        elif (
-            not word.startswith("-")
-            and not (not plain and word in ("alpha", "beta", "preview"))
-            and not word.startswith("+")
-        ):
+        elif not word.startswith(("-", "+")) and (plain or word not in ("alpha", "beta", "preview")):
             plain.append(word)
     return tuple(plain)
 
@@ -193,9 +190,8 @@ def _elsewhere(program: str, args: Sequence[str]) -> str:
 def _sends(args: Sequence[str]) -> bool:
     joined = " ".join(args).upper()
     fields = {"-f", "-F", "--field", "--raw-field", "--input"} & {word.partition("=")[0] for word in args}
-    return any(f"{o}{m}" in joined for o in ("-X", "-X ", "--METHOD ", "--METHOD=") for m in ("P", "DEL")) or (
-        bool(fields) and "GET" not in joined
-    )
+    changing = any(f"{o}{m}" in joined for o in ("-X", "-X ", "--METHOD ", "--METHOD=") for m in ("P", "DEL"))
+    return changing or (bool(fields) and "GET" not in joined)
 
 
 def _target(program: str, args: Sequence[str], plain: tuple[str, ...]) -> str:
@@ -209,7 +205,5 @@ def _target(program: str, args: Sequence[str], plain: tuple[str, ...]) -> str:
         return ""
     else:
         targets = plain
-    named = next(
-        (t for t in targets if t.replace(":", "-").replace("_", "-").split("-")[0] in ("deploy", "publish")), ""
-    )
+    named = next((t for t in targets if re.split("[:_-]", t)[0] in ("deploy", "publish")), "")
     return f"{program} {' '.join((*(before[:1] if before else ()), named))}" if named else ""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from jumar.child.hook import published_state
+from jumar.child.hook.published_state import HookRefusal
 
 Answer = dict[str, object] | None
 Full = Callable[[str, bytes, str, float], Answer]
@@ -67,10 +68,9 @@ def main(arguments: list[str]) -> int:
     try:
         seconds = float(arguments[1]) if len(arguments) > 1 else PATIENCE_SECONDS
         raw = sys.stdin.buffer.read()
-        answer = answer_event(
-            event, raw, os.environ.get("CLAUDE_PROJECT_DIR", ""), seconds, partial(ask_full_rule, arguments[2:3])
-        )
-    except published_state.HookRefusal as why:
+        project = os.environ.get("CLAUDE_PROJECT_DIR", "")
+        answer = answer_event(event, raw, project, seconds, partial(ask_full_rule, arguments[2:3]))
+    except HookRefusal as why:
         answer = format_refusal(event, str(why), raw)
     if answer is None:
         return 0
@@ -88,7 +88,7 @@ def answer_event(event: str, raw: bytes, project: str, seconds: float, ask: Full
     Where the published file does not tell, *ask* does: the full rule.
 
     Raises:
-        published_state.HookRefusal: with the reason, if it is not let through or was not understood.
+        HookRefusal: with the reason, if it is not let through or was not understood.
     """
     payload = read(event, raw)
     if event in (PRE, POST, FAILED) and payload["tool_name"] in READERS:
@@ -130,22 +130,22 @@ def read(event: str, raw: bytes) -> dict[str, object]:
     """Return the event in *raw*, with the fields that its kind must have.
 
     Raises:
-        published_state.HookRefusal: if it is no such event.
+        HookRefusal: if it is no such event.
     """
     if event not in EVENTS:
-        raise published_state.HookRefusal(f"{event!r} is no event that jumar knows; it knows {', '.join(EVENTS)}")
+        raise HookRefusal(f"{event!r} is no event that jumar knows; it knows {', '.join(EVENTS)}")
     try:
         payload = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError) as fault:
-        raise published_state.HookRefusal(f"what the host sent is not JSON: {fault}") from None
+        raise HookRefusal(f"what the host sent is not JSON: {fault}") from None
     if not isinstance(payload, dict):
-        raise published_state.HookRefusal("what the host sent is no JSON object")
+        raise HookRefusal("what the host sent is no JSON object")
     wanted: dict[str, type] = {"session_id": str, "cwd": str, "hook_event_name": str}
     if event in (PRE, POST, FAILED):
         wanted |= {"tool_name": str, "tool_input": dict}
     published_state.check_fields(payload, wanted, "the event")
     if payload["hook_event_name"] != event:
-        raise published_state.HookRefusal(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
+        raise HookRefusal(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
     return payload
 
 
@@ -153,7 +153,7 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
     """Rule on a tool call before it is made, after waiting at most *seconds* for a hook that is judging.
 
     Raises:
-        published_state.HookRefusal: if it must not be made.
+        HookRefusal: if it must not be made.
         Deferred: if only the full rule can tell.
     """
     tool, given = str(payload["tool_name"]), payload["tool_input"]
@@ -166,7 +166,7 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
         published_state.check_fields(given, {"command": str}, tool)
         rule_on_command(str(given["command"]), seconds)
     elif not tool.startswith("mcp__") and (named := _names_a_file(given)):
-        raise published_state.HookRefusal(
+        raise HookRefusal(
             f"jumar does not know the tool {tool} and it names a file ({named}); use Edit, Write or NotebookEdit"
         )
     # What it writes is found afterwards, by comparing trees: for that there must be a session.
@@ -177,7 +177,7 @@ def find_edited_file(tool: str, given: dict[str, object], root: str) -> str:
     """Return the file that an edit tool is about to change, relative to *root*.
 
     Raises:
-        published_state.HookRefusal: if the call is malformed, or the path is not plainly that of a file inside.
+        HookRefusal: if the call is malformed, or the path is not plainly that of a file inside.
     """
     field, others = EDITS[tool]
     wanted: dict[str, type] = {field: str, **others}
@@ -187,10 +187,10 @@ def find_edited_file(tool: str, given: dict[str, object], root: str) -> str:
     if tool == "MultiEdit":
         edits = given["edits"]
         if not edits or not isinstance(edits, list):
-            raise published_state.HookRefusal("MultiEdit came without edits")
+            raise HookRefusal("MultiEdit came without edits")
         for edit in edits:
             if not isinstance(edit, dict):
-                raise published_state.HookRefusal("an edit of MultiEdit is no object")
+                raise HookRefusal("an edit of MultiEdit is no object")
             published_state.check_fields(edit, EDITS["Edit"][1], "an edit of MultiEdit")
     path: str = published_state.resolve_inside(str(given[field]), root)
     return path
@@ -200,13 +200,13 @@ def rule_on_edit(path: str, root: str, state: dict[str, object]) -> None:
     """Rule on an edit of *path* by what the session has published.
 
     Raises:
-        published_state.HookRefusal: if it must not be made.
+        HookRefusal: if it must not be made.
         Deferred: if only the full rule can tell.
     """
     claims, tests, authored = state["claims"], state["tests"], state["authored"]
     assert isinstance(claims, dict) and isinstance(tests, list) and isinstance(authored, list)  # noqa: S101, PT018
     if path in tests:
-        raise published_state.HookRefusal(
+        raise HookRefusal(
             f"{path} is read-only: tests and configuration that came with the repository stay as they are"
         )
     if path in claims or path in authored:
@@ -215,7 +215,7 @@ def rule_on_edit(path: str, root: str, state: dict[str, object]) -> None:
         raise Deferred
     others = ", ".join(f"{test} for {file}" for file, ids in sorted(claims.items()) for test in ids[:1])
     open_now = f"; open now: {others}" if others else ""
-    raise published_state.HookRefusal(
+    raise HookRefusal(
         f"no claim covers {path}: run `jumar claim TEST_ID {path}` in the shell first, for a test that is red because "
         f"of this file{open_now}"
     )
@@ -225,7 +225,7 @@ def ask_full_rule(gate: list[str], event: str, raw: bytes, root: str, seconds: f
     """Ask the full rule, in a process of its own, about the event in *raw* under *gate*, where one was named.
 
     Raises:
-        published_state.HookRefusal: if it fails, says what is no answer, or takes longer than *seconds*.
+        HookRefusal: if it fails, says what is no answer, or takes longer than *seconds*.
     """
     program = [sys.executable, "-I", "-m", "jumar.hooks.full_rule", event, root, *gate]
     said, status = published_state.run(program, raw, seconds)
@@ -234,9 +234,7 @@ def ask_full_rule(gate: list[str], event: str, raw: bytes, root: str, seconds: f
     except ValueError:
         answer = False
     if status != 0 or not (answer is None or isinstance(answer, dict)):
-        raise published_state.HookRefusal(
-            f"jumar's full rule failed on this {event} (status {status}); `jumar doctor` may say why"
-        )
+        raise HookRefusal(f"jumar's full rule failed on this {event} (status {status}); `jumar doctor` may say why")
     return answer
 
 
@@ -250,7 +248,7 @@ def rule_on_command(line: str, seconds: float) -> None:
     """Rule on a *line* for a shell, within *seconds*.
 
     Raises:
-        published_state.HookRefusal: if it must not be run, or cannot be told.
+        HookRefusal: if it must not be run, or cannot be told.
     """
     from jumar.child.hook import command_prefilter as rules  # noqa: PLC0415  most events name no command
 
@@ -258,6 +256,5 @@ def rule_on_command(line: str, seconds: float) -> None:
         return
     why, status = published_state.run(PARSER, line.encode("utf-8", "replace"), seconds)
     if status != 0 or why:
-        raise published_state.HookRefusal(
-            why.decode("utf-8", "replace") or "jumar's rules for commands failed on this; `jumar doctor` may say why"
-        )
+        failed = "jumar's rules for commands failed on this; `jumar doctor` may say why"
+        raise HookRefusal(why.decode("utf-8", "replace") or failed)

@@ -93,6 +93,17 @@ class RunnerRefused(Exception):  # noqa: N818  # as above
     """The runner did not get as far as loading a test file."""
 
 
+def start_node(node: str, script: str, writes: int) -> subprocess.Popen[bytes]:
+    """Start *script* beside this file, which tells events on the descriptor *writes*; that is closed here."""
+    process = subprocess.Popen(  # noqa: S603  # node, our script, a number
+        [node, str(Path(__file__).with_name(script)), str(writes)],
+        stdin=subprocess.PIPE, pass_fds=[writes], process_group=0,
+        env={**os.environ, "JUMAR_MARKS": str(Path(os.environ["TMPDIR"], "marks"))},
+    )  # fmt: skip
+    os.close(writes)
+    return process
+
+
 class NodeToolSession:
     """All processes of one errand, and what they said."""
 
@@ -138,12 +149,7 @@ class NodeToolSession:
         """
         self._heard.clear()
         reads, writes = os.pipe()
-        with subprocess.Popen(  # noqa: S603  # node, our script, a number
-            [self._node, str(Path(__file__).with_name(self._tool.script)), str(writes)],
-            stdin=subprocess.PIPE, pass_fds=[writes], process_group=0,
-            env={**os.environ, "JUMAR_MARKS": str(self._scratch / "marks")},
-        ) as process:  # fmt: skip
-            os.close(writes)
+        with start_node(self._node, self._tool.script, writes) as process:
             try:
                 if process.stdin:
                     with contextlib.suppress(BrokenPipeError), process.stdin:
@@ -208,7 +214,6 @@ class NodeToolSession:
             raise Hang(late)
 
     def _without(self, batch: Any, hang: Hang) -> list[Any]:
-        """Return *batch* without the files that hang."""
         self._read_marks()
         why = f"nothing came back for {self._config['limit'] + STUCK_SECONDS:g} s, so the process was killed"
         hung = results.NodeTestResult("timeout", int(1000 * self._config["limit"]), why, "code", "")

@@ -12,7 +12,6 @@ import base64
 import contextlib
 import json
 import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,12 +41,7 @@ class KeptVitest:
     def __init__(self, node: str, order: Mapping[str, object]) -> None:
         self.base = order["base"]
         self.events, writes = os.pipe()
-        self._process = subprocess.Popen(  # noqa: S603  # node, our script, a number
-            [node, str(Path(__file__).with_name(SCRIPT)), str(writes)],
-            stdin=subprocess.PIPE, pass_fds=[writes], process_group=0,
-            env={**os.environ, "JUMAR_MARKS": str(Path(os.environ["TMPDIR"], "marks"))},
-        )  # fmt: skip
-        os.close(writes)
+        self._process = node_tool.start_node(node, SCRIPT, writes)
         self.tell(order)
 
     def tell(self, step: Mapping[str, object]) -> None:

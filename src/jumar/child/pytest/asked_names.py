@@ -129,7 +129,6 @@ def _list_state(module: ModuleType) -> set[str]:
 
 
 def _list_operands(code: CodeType, operations: Sequence[int]) -> Iterator[str]:
-    """Yield the names that *operations* in *code* load or store."""
     steps, extended = code.co_code, 0
     for operation, given in zip(steps[::2], steps[1::2]):
         argument = extended << 8 | given

@@ -150,7 +150,6 @@ class BlameFinder:
 
 
 def _unwrapped(error: BaseException) -> BaseException:
-    """Return the original exception, without the wrappers of pytest."""
     while type(error).__name__ in WRAPPED:
         inner = getattr(error, "cause", None) or error.__cause__ or error.__context__
         if inner is None:

@@ -127,7 +127,6 @@ class TestObjects:
 
 
 def _find_global(module: str, name: str) -> Any:
-    """Return an object of pytest's; a module if *name* is empty."""
     held: Any = importlib.import_module(module)
     return getattr(held, name, None) if name else held
 

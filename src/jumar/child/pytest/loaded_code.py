@@ -121,7 +121,6 @@ class LoadedCode:
         self._contents += map(_get_content, self._cells[len(self._contents) :])
 
     def _take(self, owned: Sequence[tuple[Any, Any]]) -> list[Table]:
-        """Take the tables of some owners."""
         versions = self._versions.add([live for _, live in owned])  # before the copies: what is written later is seen
         tables = [Table(one, live, live.copy()) for one, live in owned]
         self._keys += [get_address(one) for one, _ in owned]

@@ -107,5 +107,4 @@ class ProductGuard:
 
 
 def _is_same(before: dict[str, Any], now: Any) -> bool:
-    """Return whether two namespaces hold the same objects."""
     return before.keys() == now.keys() and all(now[name] is value for name, value in before.items())

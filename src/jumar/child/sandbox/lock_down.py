@@ -63,7 +63,6 @@ def _empty_files(files: Iterable[str]) -> Iterator[str]:
 
 
 def _lock(folder: str, program: str) -> Iterator[str]:
-    """Lock this process in by Landlock and seccomp."""
     if locks is None or sys.platform != "linux":
         yield "the tests can write everywhere and start processes: there is no Landlock and no seccomp"
         return

@@ -123,10 +123,8 @@ def settle(order: dict[str, Any], output: int) -> None:
     limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_FSIZE, FILE_BYTES)
     if os.getuid():  # root has no such limit
-        limit(
-            resource.RLIMIT_NPROC,
-            resource_watch.THREADS * order["processes"] + resource_watch.count_user_threads(os.getuid()),
-        )
+        threads = resource_watch.THREADS * order["processes"] + resource_watch.count_user_threads(os.getuid())
+        limit(resource.RLIMIT_NPROC, threads)
     signal.set_wakeup_fd(-1)
 
 

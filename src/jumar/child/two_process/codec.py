@@ -257,7 +257,6 @@ class Codec:
             return self.things.hear(form, depth)
 
     def _make(self, name: str, arguments: list[Any]) -> Any:
-        """Return the value of the type *name* that is made from *arguments*."""
         if name not in MADE:
             return library_values.make_value(name, *arguments)
         maker: Any = re.compile if name == "Pattern" else MADE[name][0]

@@ -220,7 +220,6 @@ def _named(node: ast.expr) -> Sequence[str]:
 
 
 def _cells(row: ast.expr, count: int) -> Sequence[ast.expr]:
-    """Return the values of one row of a table."""
     if isinstance(row, ast.Call) and get_dotted_name(row.func).endswith("param"):
         return row.args
     if count == 1:
@@ -264,7 +263,6 @@ def _beside(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _expected(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Return the expected exception classes."""
     for node in nodes:
         if isinstance(node, ast.Call) and node.args and get_dotted_name(node.func).rpartition(".")[2] in RAISES:
             yield node.args[0]
