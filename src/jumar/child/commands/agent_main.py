@@ -54,32 +54,29 @@ def bridge(port: int, door: str) -> None:
     """Pass on what comes to *port* to the socket *door*. Where the port is taken, the loopback is jumar's own."""
     with contextlib.suppress(OSError):
         listener = socket.create_server((HOST, port))
-        threading.Thread(target=serve_connections, args=(listener, door), daemon=True).start()
+        threading.Thread(target=_serve_connections, args=(listener, door), daemon=True).start()
 
 
-def serve_connections(listener: socket.socket, door: str) -> None:
-    """Serve all connections of the agent to the model proxy until they end."""
+def _serve_connections(listener: socket.socket, door: str) -> None:
     free = threading.BoundedSemaphore(CONNECTIONS)
     while True:
         free.acquire()
         client, _ = listener.accept()
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=serve_connection, args=(client, door, free), daemon=True).start()
+        threading.Thread(target=_serve_connection, args=(client, door, free), daemon=True).start()
 
 
-def serve_connection(client: socket.socket, door: str, free: threading.BoundedSemaphore) -> None:
-    """Serve one connection, until both ends have closed it."""
+def _serve_connection(client: socket.socket, door: str, free: threading.BoundedSemaphore) -> None:
     with contextlib.suppress(OSError), client, socket.socket(socket.AF_UNIX) as server:
         server.connect(door)
-        back = threading.Thread(target=copy_bytes, args=(server, client), daemon=True)
+        back = threading.Thread(target=_copy_bytes, args=(server, client), daemon=True)
         back.start()
-        copy_bytes(client, server)
+        _copy_bytes(client, server)
         back.join()
     free.release()
 
 
-def copy_bytes(source: socket.socket, sink: socket.socket) -> None:
-    """Copy bytes from *source* to *sink* until *source* ends, then end *sink*."""
+def _copy_bytes(source: socket.socket, sink: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(CHUNK):
             sink.sendall(data)
