@@ -113,10 +113,7 @@ def check_chains(chains: Iterable[list[Association]]) -> Iterator[Finding]:
 
 
 def is_for_a_test(asked: list[Any], answered: list[Any]) -> bool:
-    """Return whether a case is written for a test rather than for the domain.
-
-    A table from words to words is a vocabulary.
-    """
+    """Return whether a case is written for a test, not the domain: a table from words to words is a vocabulary."""
     words = all(map(test_literals.is_word, (*asked, *answered)))
     both = any(map(test_literals.is_uncommon, asked)) and any(map(test_literals.is_uncommon, answered))
     return any(map(test_literals.is_rare, asked)) or (both and not words)
@@ -148,10 +145,7 @@ def _find_associations(node: ast.AST) -> Iterator[Association]:
 
 
 def find_compared_literals(test: ast.expr) -> Iterator[Asked]:
-    """Yield the literals that *test* asks its subject to be.
-
-    Each alternative apart, all that must hold together at once.
-    """
+    """Yield the literals that *test* asks for: each alternative apart, all that must hold together at once."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         for value in test.values:
             yield from find_compared_literals(value)

@@ -105,10 +105,7 @@ def dump_tree(source: bytes) -> str:
 
 
 def diff_lines(old: list[bytes], new: list[bytes]) -> tuple[set[int], list[tuple[int, int, int, int]]]:
-    """Return the numbers of the lines of *new* that were changed, and the hunks.
-
-    What lines were taken from counts too.
-    """
+    """Return the numbers of the lines of *new* that were changed, or that lines were taken from, and the hunks."""
     low = 0
     while low < min(len(old), len(new)) and old[low] == new[low]:
         low += 1

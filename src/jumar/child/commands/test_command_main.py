@@ -50,10 +50,7 @@ def run_job(config: dict[str, Any], send: runner_bridge.Send) -> int:
 
 
 def check_startable(command: str, search: str, folder: Path) -> str:
-    """Return why the first program of *command* cannot be started in *folder* with *search* as its PATH.
-
-    Empty if it can.
-    """
+    """Return why the first program of *command* cannot be started in *folder* with the PATH *search*; or empty."""
     program = find_program(command)
     if not program or program in BUILTINS:
         return ""

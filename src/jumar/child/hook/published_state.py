@@ -161,10 +161,7 @@ def _wait(lock: int, seconds: float) -> None:
 
 
 def run(program: list[str], sent: bytes, seconds: float) -> tuple[bytes, int]:
-    """Run *program* with the input *sent*; return its output and status.
-
-    It is killed with all it started after *seconds*.
-    """
+    """Run *program* with the input *sent*, for *seconds* at most; its output and status."""
     given = os.memfd_create("jumar-event")
     with os.fdopen(given, "wb", closefd=False) as file:
         file.write(sent)

@@ -125,10 +125,7 @@ def _named(text: str) -> str:
 
 
 def _missing(text: str, test: str) -> tuple[str, str] | None:
-    """Return the blame of a module or name that is not there, named as *test* would.
-
-    None if *text* says nothing of that.
-    """
+    """Return the blame of a module or name that *text* says is not there, named as *test* would; None: of none."""
     if match := _NO_NAME.search(text):
         return (ABSENT, match[1]) if _of_project(match[1]) else (TEST, "")
     for pattern in _ABSENT:

@@ -28,10 +28,7 @@ SOMEONE = "tests.py::test"
 
 
 class HideTestName:
-    """Plug-in that hides or keeps the test id.
-
-    *supports* says whether a file below *room* belongs to the task's tests.
-    """
+    """Plug-in that hides or keeps the test id; *supports* says whether a file belongs to the task's tests."""
 
     def __init__(self, room: str, supports: Callable[[str], bool]) -> None:
         self._room = room

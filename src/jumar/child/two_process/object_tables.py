@@ -215,10 +215,7 @@ class ObjectTables:
         return {**facts, "_jumar_checks": False, proxies.NAMED: extends or None}
 
     def extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
-        """Return a class of this side that extends mirrored ones.
-
-        Over there is a class as well, which calls its methods.
-        """
+        """Return a class of this side that extends mirrored ones; over there is one, too, which calls its methods."""
         ours: dict[str, Any] = {}
         theirs: dict[str, Any] = {}
         for key, value in body.items():

@@ -155,10 +155,7 @@ class ProductThings:
         return named and proxies.is_library(here.__name__) and here.__name__ == there.__name__
 
     def readable(self, name: str) -> bool:
-        """Return whether the tests' process asks for an attribute of that name.
-
-        Not for names that frameworks look for.
-        """
+        """Return whether the tests' process asks for an attribute of that name: for none that frameworks look for."""
         if name[:2] == "__" and name[-2:] == "__":
             return name in proxies.ATTRIBUTES or name in proxies.METHODS
         return not name.startswith(proxies.RESERVED)

@@ -41,10 +41,7 @@ SAID_BYTES = 64 << 20
 
 
 class CannotRunApart(BaseException):
-    """The tests cannot be run this way, or the product broke off.
-
-    No `Exception`, so that tests do not catch it as one.
-    """
+    """The tests cannot be run this way. No `Exception`, so that tests do not catch it as one."""
 
     __test__ = False
 

@@ -133,10 +133,7 @@ class NameBindings:
         return None
 
     def _looped(self, name: str) -> tuple[ast.expr, ...]:
-        """Return the cells that *name* takes in a loop over a table in the function.
-
-        A loop that ends where the table does.
-        """
+        """Return the cells that *name* takes in a loop over a table in the function, which ends where that does."""
         for loop in self.function.body:
             if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Tuple | ast.List):
                 continue

@@ -130,10 +130,7 @@ def read_imported_modules(tree: ast.Module) -> Mapping[str, str]:
 
 
 def find_excusing_marks(tree: ast.Module) -> frozenset[str]:
-    """Return the names of marks, and of tables with marks, under which a failure may be none.
-
-    `pytestmark` is all tests'.
-    """
+    """Return the names of marks, and tables with marks, under which a failure may be none: `pytestmark` is for all."""
     bound = [node for node in tree.body if isinstance(node, ast.Assign) and _excuses(node.value)]
     return frozenset(t.id for node in bound for t in node.targets if isinstance(t, ast.Name))
 
