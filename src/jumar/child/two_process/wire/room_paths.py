@@ -92,15 +92,16 @@ class RoomPaths:
         """
         if self._capabilities.is_handed_out(text):
             return
+        why = ""
         if any(self._leads_in(path) and not self._capabilities.is_handed_out(path) for path in self._list_paths(text)):
-            self._find()
-            self._fault(f"the product names a file of the tests: {text[:LONGEST]}")
+            why = "the product names a file of the tests"
         elif ":" in text and f"{text.partition(':')[0].rpartition('.')[2]}.py" in self._names:
-            self._find()
-            self._fault(f"the product names a module of the tests: {text[:LONGEST]}")
+            why = "the product names a module of the tests"
         elif _reaches(text):
-            self._find()
-            self._fault(f"a format string of the product would read what the tests are: {text[:LONGEST]}")
+            why = "a format string of the product would read what the tests are"
+        if why:
+            self.found, self.kept = True, self.kept or self._keeping
+            self._fault(f"{why}: {text[:LONGEST]}")
         self.note(text)
 
     @contextlib.contextmanager
@@ -111,9 +112,6 @@ class RoomPaths:
             yield
         finally:
             self._keeping = before
-
-    def _find(self) -> None:
-        self.found, self.kept = True, self.kept or self._keeping
 
     def note(self, text: str) -> None:
         """Note the names of the room that stand in *text*, of the product."""
