@@ -18,7 +18,7 @@ import socket
 import time
 
 from jumar.child.sandbox.locks import LIBC
-from jumar.child.sandbox.probe_files import Aims, Probe
+from jumar.child.sandbox.probe_files import Aims, Probe, name_probes
 
 NAMES, FOLDER = 400, "/usr/lib"
 """Names that do not exist, of which the first process looks up every second one, and where."""
@@ -197,10 +197,6 @@ def _read(path: str) -> bytes:
     return b""
 
 
-PROBES: dict[str, Probe] = {
-    probe.__name__: probe
-    for probe in (
-        leave_pages, evict_pages, leave_names, leave_access_time, leave_files, leave_objects, read_counters,
-        read_numbers,
-    )
-}  # fmt: skip
+PROBES: dict[str, Probe] = name_probes(
+    leave_pages, evict_pages, leave_names, leave_access_time, leave_files, leave_objects, read_counters, read_numbers,
+)  # fmt: skip

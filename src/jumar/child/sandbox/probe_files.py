@@ -23,6 +23,11 @@ Aims = dict[str, Any]
 Probe = Callable[[Aims], str]
 
 
+def name_probes(*probes: Any) -> dict[str, Probe]:
+    """Return *probes* by the names of their functions."""
+    return {probe.__name__: probe for probe in probes}
+
+
 def write(place: str, mode: str, aims: Aims) -> str:
     """Write the token to a file, in *mode*; *place* is a path that names aims."""
     path = place.format_map(aims)
@@ -102,25 +107,22 @@ def write_terminal(aims: Aims) -> str:
     return str(aims["terminal_path"])
 
 
+ALONE = name_probes(
+    write_jumar, truncate_outside, remove_outside, link_outside, change_modes, see_files, list_home, read_disk,
+    write_terminal,
+)  # fmt: skip
+
 PROBES: dict[str, Probe] = {
+    **ALONE,
     "write_room": partial(write, "{room}/probe", "x"),
     "write_home": partial(write, "{home}/probe", "x"),
     "write_run": partial(write, "{journal}", "a"),
     "write_programs": partial(write, "/usr/{name}", "x"),
     "write_settings": partial(write, "/etc/{name}", "x"),
-    "write_jumar": write_jumar,
     "write_tests": partial(write, "{tests}", "a"),
     "write_git": partial(write, "{git}", "a"),
-    "truncate_outside": truncate_outside,
-    "remove_outside": remove_outside,
-    "link_outside": link_outside,
-    "change_modes": change_modes,
-    "see_files": see_files,
     "read_home": partial(read, "{secret}"),
-    "list_home": list_home,
     "read_run": partial(read, "{hidden}"),
     "read_other_root": partial(read, "/proc/{decoy}/root{secret}"),
-    "read_disk": read_disk,
     "read_shared_memory": partial(read, "{shared}"),
-    "write_terminal": write_terminal,
 }

@@ -19,7 +19,7 @@ import struct
 from functools import partial
 
 from jumar.child.sandbox.locks import LIBC, call
-from jumar.child.sandbox.probe_files import Aims, Probe
+from jumar.child.sandbox.probe_files import Aims, Probe, name_probes
 
 NEW_MOUNTS, NEW_USER = 0x20000, 0x10000000
 TIOCSCTTY, TIOCSTI = 0x540E, 0x5412
@@ -153,24 +153,18 @@ def rename_machine(_: Aims) -> str:
     return "its name"
 
 
+ALONE = name_probes(
+    type_into_terminal, become_root_in_namespace, mount, change_root, make_device, open_by_handle, load_module,
+    run_setuid, hold_capabilities, raise_limits, read_kernel_log, rename_machine,
+)  # fmt: skip
+
 PROBES: dict[str, Probe] = {
-    "type_into_terminal": type_into_terminal,
-    "become_root_in_namespace": become_root_in_namespace,
-    "mount": mount,
-    "change_root": change_root,
+    **ALONE,
     "use_keyring": partial(call_kernel, "a key", "add_key", b"user", b"jumar-probe", b"x", 1, -2),
     "use_io_uring": partial(call_kernel, "a queue", "io_uring_setup", 1, ctypes.create_string_buffer(120)),
     "load_bpf": partial(call_kernel, "a map", "bpf", 0, BPF_MAP, 128),
     "watch_performance": partial(call_kernel, "a counter", "perf_event_open", EVENT, 0, -1, -1, 0),
     "catch_page_faults": partial(call_kernel, "a descriptor", "userfaultfd", 1),
-    "make_device": make_device,
-    "open_by_handle": open_by_handle,
-    "load_module": load_module,
-    "run_setuid": run_setuid,
-    "hold_capabilities": hold_capabilities,
-    "raise_limits": raise_limits,
     "change_kernel": partial(open_any, SETTINGS, os.O_WRONLY),
-    "read_kernel_log": read_kernel_log,
     "leave_group": partial(open_any, GROUPS, os.O_WRONLY),
-    "rename_machine": rename_machine,
 }

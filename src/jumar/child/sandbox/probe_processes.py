@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from jumar.child.sandbox.locks import LIBC, call
-from jumar.child.sandbox.probe_files import Aims, Probe
+from jumar.child.sandbox.probe_files import Aims, Probe, name_probes
 
 PTRACE_SEIZE = 0x4206
 PIDFD_OPEN, PIDFD_GETFD = 434, 438
@@ -215,31 +215,20 @@ def _there(aims: Aims, whom: str) -> int:
     return int(aims[whom])
 
 
+ALONE = name_probes(
+    find_descriptors, signal_everything, see_processes, read_environ, read_jumar_environ, keep_secrets, read_memory,
+    write_memory, read_memory_at_once, trace, take_descriptor, write_descriptor, limit_process, join_namespace,
+    attach_memory, connect_tcp, send_udp, reach_internet,
+)  # fmt: skip
+
 PROBES: dict[str, Probe] = {
-    "find_descriptors": find_descriptors,
-    "signal_everything": signal_everything,
-    "see_processes": see_processes,
-    "read_environ": read_environ,
-    "read_jumar_environ": read_jumar_environ,
-    "keep_secrets": keep_secrets,
-    "read_memory": read_memory,
-    "write_memory": write_memory,
-    "read_memory_at_once": read_memory_at_once,
-    "trace": trace,
-    "take_descriptor": take_descriptor,
-    "write_descriptor": write_descriptor,
+    **ALONE,
     "signal_jumar": partial(send_signal, os.kill, "jumar", 0),
     "signal_process": partial(send_signal, os.kill, "decoy", signal.SIGUSR1),
     "signal_group": partial(send_signal, os.killpg, "decoy", signal.SIGUSR2),
-    "limit_process": limit_process,
-    "join_namespace": join_namespace,
-    "attach_memory": attach_memory,
     "connect_abstract": partial(connect_unix, "\0{abstract}"),
     "connect_path": partial(connect_unix, "{socket}"),
     "connect_home": partial(connect_unix, "{home_socket}"),
-    "connect_tcp": connect_tcp,
-    "send_udp": send_udp,
-    "reach_internet": reach_internet,
     "open_raw": partial(open_socket, "a packet socket", PACKET, socket.SOCK_RAW),
     "open_vsock": partial(open_socket, "a socket", VSOCK, socket.SOCK_STREAM),
 }

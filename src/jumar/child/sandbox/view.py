@@ -66,26 +66,16 @@ class View:
         os.chdir("/")
 
     def _acts(self) -> dict[str, Callable[..., object]]:
+        keep = partial(partial, setattr, self)
         return {
-            "--perms": partial(setattr, self, "_mode"),
-            "--size": partial(setattr, self, "_size"),
-            "--tmpfs": self._tmpfs,
-            "--dir": _make_folder,
-            "--proc": self._proc,
-            "--dev": self._dev,
-            "--ro-bind": partial(self._bind, more=mounts.READ_ONLY),
-            "--bind": self._bind,
-            "--ro-bind-data": self._data,
-            "--symlink": self._symlink,
-            "--overlay-src": partial(setattr, self, "_lower"),
-            "--overlay": self._overlay,
-            "--remount-ro": self._remount,
-            "--setenv": self.env.__setitem__,
+            "--perms": keep("_mode"), "--size": keep("_size"), "--overlay-src": keep("_lower"),
+            "--chdir": keep("folder"), "--tmpfs": self._tmpfs, "--dir": _make_folder, "--proc": self._proc,
+            "--dev": self._dev, "--bind": self._bind, "--ro-bind": partial(self._bind, more=mounts.READ_ONLY),
+            "--ro-bind-data": self._data, "--symlink": self._symlink, "--overlay": self._overlay,
+            "--remount-ro": self._remount, "--setenv": self.env.__setitem__,
             "--unsetenv": lambda name: self.env.update({name: None}),
-            "--chdir": partial(setattr, self, "folder"),
-            "--seccomp": lambda number: self.filters.append(self._read(number)),
-            "--hostname": _name_host,
-        }
+            "--seccomp": lambda number: self.filters.append(self._read(number)), "--hostname": _name_host,
+        }  # fmt: skip
 
     def _read(self, word: str) -> bytes:
         _, named, place = word.partition(NAMED)

@@ -65,14 +65,10 @@ class ProductSide(TestsThings):
         self._replaced: dict[tuple[type, str], Any] = {}
         self._operations: dict[str, Any] = {
             **product_operations.OPERATIONS,
-            "import": self._import,
-            "set": self._set,
-            "restore": self._set,
+            "import": self._import, "set": self._set, "restore": self._set, "extend": self._extend,
+            "member": self._get_member, "method": self._call_method,
             "reserve": lambda: self.peer.values.number(),  # noqa: PLW0108  the peer comes later
-            "extend": self._extend,
-            "member": self._get_member,
-            "method": self._call_method,
-        }
+        }  # fmt: skip
 
     def warn(self, message: Any, category: type[Warning], *_: Any) -> None:
         """Hand a warning over soon, as one of the kinds that Python itself knows."""

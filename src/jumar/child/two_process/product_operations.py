@@ -60,17 +60,10 @@ def list_names(module: Any) -> list[str]:
 OPERATIONS: dict[str, Any] = {
     "call": lambda thing, args, keywords: thing(*args, **keywords),
     "new": lambda kind, args: kind.__new__(kind, *args),
-    "get": getattr,
-    "delete": delattr,
-    "repr": repr,
-    "dir": dir,
-    "copy": copy.copy,
-    "deepcopy": copy.deepcopy,
-    "iter": iter,
-    "len": len,
     "getitem": lambda kind, key: kind[key],
-    "names": list_names,
-}
+    "get": getattr, "delete": delattr, "repr": repr, "dir": dir, "iter": iter, "len": len,
+    "copy": copy.copy, "deepcopy": copy.deepcopy, "names": list_names,
+}  # fmt: skip
 """Operations that need nothing but what they are given."""
 
 
