@@ -21,7 +21,7 @@ from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
 from jumar.verify.challenge.challenge import find_challenge
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
-from jumar.verify.evidence import AcceptedGreen, grade_green
+from jumar.verify.evidence import grade_green
 from jumar.verify.two_process import find_product_start
 from jumar.verify.untouched_tree import find_hollow
 from jumar.workspace.files.trees import EntryKind
@@ -87,7 +87,7 @@ async def _accept_green(
         # Held-out tests that fail are no flake: the visible ones alone were answered.
         found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else NOT_GENERAL
         return _refute(first, found, names, whole.executions), strengths
-    graded = await grade_green(AcceptedGreen(whole, rest, apart, strengths), names)
+    graded = await grade_green(whole, rest, apart, strengths, names)
     done = msgspec.structs.replace(
         first,
         executions=first.executions + whole.executions,

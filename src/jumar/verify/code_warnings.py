@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from anyio import to_thread
 
@@ -19,6 +19,7 @@ from jumar.ports import Record, Site
 from jumar.process.launch import Confinement
 from jumar.process.script import ScriptStart, StandaloneScript, run_script
 from jumar.workspace.files.trees import EntryKind, Manifest, find_differences
+from jumar.workspace.store.object_store import Store
 
 SECONDS = 10.0
 """For the child: it takes tenths of one, unless a file was written to keep it busy."""
@@ -40,18 +41,6 @@ DATA = (".json", ".jsonl")
 """Test data that is read beside the test files."""
 
 
-class SourceStore(Protocol):
-    """Store of the bytes of trees (see `jumar.workspace.store.object_store.Store`)."""
-
-    def manifest(self, tree: str) -> Manifest:
-        """Return the nodes of *tree* by path."""
-        ...
-
-    def get(self, digest: str) -> bytes:
-        """Return the bytes named *digest*."""
-        ...
-
-
 class CodeToInspect(NamedTuple):
     """Trees, tests and processes of one inspection."""
 
@@ -63,7 +52,7 @@ class CodeToInspect(NamedTuple):
     """Predicate: paths of code under test."""
     tests: tuple[str, ...]
     """The files that judge, as they are in *base*: test modules and their data."""
-    store: SourceStore
+    store: Store
     confinement: Callable[[Path, Path | None], Confinement]
     """Builds the confinement of a process, given its room and the file of its output."""
     rooms: Path
@@ -131,7 +120,7 @@ def _config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[st
 class _Shelf:
     """Reads files as text, each and all up to a size. Bytes travel as latin-1, which loses none."""
 
-    def __init__(self, store: SourceStore, left: int) -> None:
+    def __init__(self, store: Store, left: int) -> None:
         self.large: list[str] = []
         self._store, self._left = store, left
 

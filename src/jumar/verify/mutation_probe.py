@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +22,6 @@ from jumar.ports import Record
 from jumar.process.launch import Confinement
 from jumar.process.progress import Work
 from jumar.process.script import ScriptStart, StandaloneScript, run_script
-from jumar.sandbox.request import Reach
 from jumar.workspace.files.trees import EntryKind, Manifest, Node, find_differences
 from jumar.workspace.store.object_store import Store
 
@@ -149,15 +149,9 @@ def _kept(store: Store, manifest: Manifest, path: str, data: bytes) -> str:
 async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> list[Record]:
     """Return the mutants from the child process; one that crashes has found fewer."""
 
-    def confinement(room: Path) -> Confinement:
-        return Confinement(
-            room=room,
-            seconds=SECONDS,
-            environ=verifier.environ,
-            sandbox=verifier.sandbox,
-            reach=Reach(readable=verifier.around.readable, own=verifier.around.own),
-        )
+    def confine(room: Path) -> Confinement:
+        return replace(verifier.confinement(room, None), seconds=SECONDS, warm=None)
 
     script = StandaloneScript(programs.MUTANTS, ScriptStart.by(verifier.suite.python))
-    records, _ = await run_script(script, config, verifier.directory / "rooms", confinement)
+    records, _ = await run_script(script, config, verifier.rooms, confine)
     return records
