@@ -30,7 +30,7 @@ class RpcPeer:
         self._home = (os.getpid(), threading.get_ident())
         self._depth = 0
         self.lost = ""
-        """Why nobody is there to ask any more; empty: somebody is."""
+        """Reason that nobody is there to ask any more; empty: somebody is."""
         self._dropped: list[int] = []
         """Numbers that are not used any more, and that the other side does not know of yet."""
         self._waiting = False
