@@ -118,7 +118,7 @@ class Case:
         async def run() -> list[str]:
             made = await make_mutants(self.court.verifier, self.base, self.done, most=most, seed=seed)
             assert len({mutant.tree for mutant in made} - {self.done}) == len(made)
-            return [mutant.what for mutant in made]
+            return [what for _, what in made]
 
         return anyio.run(run)
 

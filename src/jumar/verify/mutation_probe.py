@@ -10,7 +10,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
@@ -59,14 +59,6 @@ class MutationFindings(msgspec.Struct, frozen=True):
         return f"noticed {self.noticed} of {self.total} mutants{tail}"
 
 
-class Mutant(NamedTuple):
-    """A candidate with one more change."""
-
-    tree: str
-    what: str
-    """`path:line: what`."""
-
-
 async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 20, seed: int = 0) -> MutationFindings:
     """Mutate what *tree* changed of *base*, and see how many mutants the expected tests of *verifier* notice.
 
@@ -94,36 +86,38 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
     green = first.verdict.green_ids
     seen: list[tuple[str, bool]] = []
 
-    async def judged(mutant: Mutant, slots: anyio.CapacityLimiter) -> None:
+    async def judged(mutant: str, what: str, slots: anyio.CapacityLimiter) -> None:
         async with slots:
-            verdict = (await judge.verify(mutant.tree, {}, control="")).verdict
+            verdict = (await judge.verify(mutant, {}, control="")).verdict
         if verdict.void is None or verdict.void.cause is not Cause.HARNESS:
-            seen.append((mutant.what, verdict.void is not None or not green <= verdict.green_ids))
+            seen.append((what, verdict.void is not None or not green <= verdict.green_ids))
 
     slots = anyio.CapacityLimiter(AT_ONCE)
     async with anyio.create_task_group() as group:
         for mutant in await make_mutants(verifier, base, tree, most=most, seed=seed) if green else ():
-            group.start_soon(judged, mutant, slots)
+            group.start_soon(judged, *mutant, slots)
     unnoticed = tuple(sorted(what for what, noticed in seen if not noticed))
     return MutationFindings(len(seen) - len(unnoticed), len(seen), unnoticed)
 
 
-async def make_mutants(verifier: TrustedVerifier, base: str, tree: str, *, most: int, seed: int) -> list[Mutant]:
-    """Return the mutants of *tree*, kept in the store of *verifier*, in the order of their choice."""
+async def make_mutants(
+    verifier: TrustedVerifier, base: str, tree: str, *, most: int, seed: int
+) -> list[tuple[str, str]]:
+    """Return the trees of mutants of *tree*, each with its `path:line: what`, in the order of their choice."""
     store = verifier.store
     manifest = store.manifest(tree)
     texts = await to_thread.run_sync(_texts, verifier, store, (base, tree))
     if not texts:
         return []
     config = {"files": texts, "most": most, "seed": seed}
-    found: list[Mutant] = []
+    found: list[tuple[str, str]] = []
     for record in await _asked(verifier, config):
         match record:
             case ["mutant", str(path), int(line), str(what), int(start), int(end), str(text)] if path in texts:
                 now = texts[path][1].encode("latin-1")
                 data = now[:start] + text.encode("latin-1") + now[end:]
                 mutant = await to_thread.run_sync(_kept, store, manifest, path, data)
-                found.append(Mutant(mutant, f"{path}:{line}: {what}"))
+                found.append((mutant, f"{path}:{line}: {what}"))
     return found
 
 

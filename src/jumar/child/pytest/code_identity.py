@@ -42,15 +42,6 @@ _CLASS_NAMES = vars(type)["__dict__"].__get__
 _BASES = vars(type)["__bases__"].__get__
 
 
-class TestFingerprint(NamedTuple):
-    """Parts of a collected test: its function, its code and its parameters."""
-
-    parts: tuple[object, ...]
-    """Its function, its code and the values of its parameters."""
-    content: int
-    """The hash of its code: constants can be overwritten in place."""
-
-
 class HookFingerprint(NamedTuple):
     """The way a hook is called, and its implementations."""
 
@@ -102,8 +93,11 @@ def is_ours(function: object) -> bool:
     return below is not None and below.__code__.co_filename.startswith(FOLDER)
 
 
-def snapshot_test(item: Any) -> TestFingerprint:
-    """Return the parts of *item*, without making an instance of its class."""
+def snapshot_test(item: Any) -> tuple[tuple[object, ...], int]:
+    """Return function, code and parameters of *item*, and a hash of the code: constants can be overwritten in place.
+
+    No instance of its class is made for that.
+    """
     owner, name = getattr(item.parent, "obj", None), getattr(item, "originalname", None) or item.name
     if isinstance(owner, type):
         held: object = next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), None)
@@ -111,7 +105,7 @@ def snapshot_test(item: Any) -> TestFingerprint:
         held = vars(item).get("_obj")
     code = getattr(unwrap_function(held), "__code__", None)
     params = getattr(getattr(item, "callspec", None), "params", {})
-    return TestFingerprint((unwrap_function(held), code, *params.values()), hash(code))
+    return (unwrap_function(held), code, *params.values()), hash(code)
 
 
 def get_module_name(thing: Any) -> str:

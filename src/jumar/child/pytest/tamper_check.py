@@ -115,9 +115,10 @@ class TamperCheck:
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Check that the test about to run is the collected one, and not what an earlier test made of it."""
-        known, now = self._items.get(item.nodeid), identity.snapshot_test(item)
-        if known is not None and not (identity.are_identical(known.parts, now.parts) and known.content == now.content):
-            same_code = identity.are_identical(known.parts[:2], now.parts[:2])
+        (now, content), same = identity.snapshot_test(item), identity.are_identical
+        known, before = self._items.get(item.nodeid, (now, content))
+        if not (same(known, now) and before == content):
+            same_code = same(known[:2], now[:2])
             if same_code or not self._explained(vars(item).get("_obj")):
                 self._tell(f"the collected test {item.nodeid}")
 
