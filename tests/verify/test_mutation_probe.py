@@ -117,7 +117,7 @@ class Case:
 
         async def run() -> list[str]:
             made = await make_mutants(self.court.verifier, self.base, self.done, most=most, seed=seed)
-            assert len({mutant.tree for mutant in made} - {self.done}) == len(made)
+            assert len({tree for tree, _ in made} - {self.done}) == len(made)
             return [what for _, what in made]
 
         return anyio.run(run)
