@@ -117,8 +117,8 @@ class Case:
 
         async def run() -> list[str]:
             made = await make_mutants(self.court.verifier, self.base, self.done, most=most, seed=seed)
-            assert len({mutant.tree for mutant in made} - {self.done}) == len(made)
-            return [mutant.what for mutant in made]
+            assert len({tree for tree, _ in made} - {self.done}) == len(made)
+            return [what for _, what in made]
 
         return anyio.run(run)
 

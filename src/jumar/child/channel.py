@@ -1,7 +1,4 @@
-"""Both ends of the record channel: a line without the right number and MAC is rejected.
-
-Standard library only and Python 3.8 or newer: the writing end is loaded by path inside the tested interpreter.
-"""
+"""Both ends of the record channel: a line without the right number and MAC is rejected."""
 
 from __future__ import annotations
 

@@ -1,27 +1,17 @@
-"""Normalises the report of a failing test: removes what differs from run to run.
-
-Runs inside the tested interpreter and in bridges; standard library only, Python 3.8 or newer.
-"""
+"""Normalises the report of a failing test: removes what differs from run to run."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Plain = Callable[[str], str]
+from collections.abc import Callable
 
 EXCERPT = 4000
 """Characters of a traceback that are reported, head and tail."""
 
 
-def build_normaliser(room: str, private: str) -> Plain:
-    """Return a function that cuts text to size and removes what differs from run to run.
-
-    The room, scratch paths, addresses.
+def build_normaliser(room: str, private: str) -> Callable[[str], str]:
+    """Return a function that cuts text to size and removes the room, scratch paths and addresses.
 
     A prompt made from the text is then the same for the same behaviour.
     """

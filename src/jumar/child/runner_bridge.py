@@ -1,7 +1,6 @@
 """Bridge to a runner that is no Python program: it alone holds the channel, and reports what the runner said.
 
-Runs under jumar's own interpreter; standard library only. What the runner reports can be written by the code it runs,
-so evidence that comes this way has grade X.
+What the runner reports can be written by the code it runs, so evidence that comes this way has grade X.
 """
 
 from __future__ import annotations
@@ -50,6 +49,11 @@ def serve_requests(job: RequestJob) -> None:
         sys.stdout.flush()
     send(["end", status])
     os._exit(status)
+
+
+def build_shell_status(code: int) -> int:
+    """Return the status *code* of a process as shells report it: a death by signal n as 128 and n."""
+    return code if code >= 0 else 128 - code
 
 
 def collect(send: Send, ids: Sequence[str]) -> None:

@@ -18,23 +18,10 @@ from jumar.core.gate.challenge_rounds import Round, Strength, plan_apart, plan_r
 from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
+from jumar.verify import rounds
 from jumar.verify.challenge.challenge import find_challenge
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
-from jumar.verify.evidence import AcceptedGreen, grade_green
-from jumar.verify.rounds import (
-    GreenCandidate,
-    Seeds,
-    begin_rounds,
-    can_run_apart,
-    confirm_forged,
-    draw_seeds,
-    estimate_patience,
-    is_pytest,
-    lay_held_out,
-    run_round,
-    run_round_apart,
-    toss_coins,
-)
+from jumar.verify.evidence import grade_green
 from jumar.verify.two_process import find_product_start
 from jumar.verify.untouched_tree import find_hollow, list_slow_tests
 from jumar.workspace.files.trees import EntryKind
@@ -53,7 +40,7 @@ async def accept_green(
     """
     weak: list[str] = []
     suspicious: list[str] = []
-    begin_rounds(verifier)
+    rounds.begin_rounds(verifier)
 
     async def look() -> None:
         weak.append(await verifier.weakened())
@@ -83,26 +70,24 @@ async def _accept_green(
 
     It stays green and gets its grades, or it is void (a forged report, held-out tests that fail), or the tests whose
     outcome changed are flaky. Returned with it is how the tests that were run in one process can be falsified.
-
-    Args:
-        verifier: what judged it.
-        first: its green verification.
-        tree: the candidate.
-        excused: what the frozen run had for ids that did not pass.
+    *excused* is what the frozen run had for ids that did not pass.
     """
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
-    ids, patience = (*names, *verifier.held_out.ids), estimate_patience(first)
-    whole = GreenCandidate(verifier, lay_held_out(verifier, tree), tree, ids, excuses, patience)
+    ids, patience = (*names, *verifier.held_out.ids), rounds.estimate_patience(first)
+    whole = rounds.GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, patience)
     apart, found = await _run_apart(whole)
     rest = replace(whole, ids=_beside(whole.ids, apart), executions=0)
     strengths = _strengths(rest, apart)
     if rest.ids and found.void is None and not found.flaky:
-        found = (await _confirmed(rest, strengths)).told_after(found)
+        before, found = found, await _confirmed(rest, strengths)
+        found = found._replace(warnings=(*before.warnings, *found.warnings))
         whole.executions += rest.executions
     if found.void is not None or found.flaky:
-        return _refute(first, _held_out(whole, found), names, whole.executions), strengths
-    graded = await grade_green(AcceptedGreen(whole, rest, apart, strengths), names)
+        # Held-out tests that fail are no flake: the visible ones alone were answered.
+        found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else NOT_GENERAL
+        return _refute(first, found, names, whole.executions), strengths
+    graded = await grade_green(whole, rest, apart, strengths, names)
     done = msgspec.structs.replace(
         first,
         executions=first.executions + whole.executions,
@@ -131,12 +116,8 @@ class _Found(NamedTuple):
     warnings: tuple[str, ...] = ()
     step: Round = Round()
     """The one that did not come out as it must."""
-    draw: Seeds = Seeds()
+    draw: rounds.Seeds = rounds.Seeds()
     """Its chances."""
-
-    def told_after(self, before: _Found) -> _Found:
-        """Return these findings with the warnings of those *before*."""
-        return self._replace(warnings=(*before.warnings, *self.warnings))
 
 
 def _beside(ids: Sequence[str], apart: Collection[str]) -> tuple[str, ...]:
@@ -153,23 +134,23 @@ NOT_GENERAL = _Found(
 )
 
 
-async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
+async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Found]:
     """Run the tests in two processes; those that are proved that way, and what refutes the green, if anything does.
 
     A falsified test that passes was asked of an object that answers whatever it is asked: the code under test knows
     nothing of the tests there, but the operators of its own objects see what they are used with.
     """
     kept = frozenset(green.ids) - list_slow_tests(green.verifier.experience)
-    if not can_run_apart(green.verifier):
+    if not rounds.can_run_apart(green.verifier):
         return frozenset(), _Found()
-    plan = plan_apart(_strengths(green, ()), green.verifier.suite.confirm, toss_coins())
+    plan = plan_apart(_strengths(green, ()), green.verifier.suite.confirm, rounds.toss_coins())
     for number, step in enumerate(plan, 1):
         green.verifier.tell(ProgressPart.ROUND, number, len(plan))
         # Shuffled: or answers could go by the number of the call.
-        part, draw = replace(green, ids=tuple(i for i in green.ids if i in kept)), draw_seeds(shuffled=True)
-        result = await run_round_apart(part, step, draw)
+        part, draw = replace(green, ids=tuple(i for i in green.ids if i in kept)), rounds.draw_seeds(shuffled=True)
+        result = await rounds.run_round_apart(part, step, draw)
         if result.forged:
-            forged, again = await confirm_forged(part, step, draw, result.forged)
+            forged, again = await rounds.confirm_forged(part, step, draw, result.forged)
             if forged:
                 green.executions = part.executions
                 return frozenset(), _forged(green, forged, again)
@@ -183,19 +164,19 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
     return kept - await find_hollow(green, kept), _Found()
 
 
-async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength]) -> _Found:
+async def _confirmed(green: rounds.GreenCandidate, strengths: Mapping[str, Strength]) -> _Found:
     """Run all the rounds; in another order first, and if that is what breaks the tests, in their own."""
     verifier, experience = green.verifier, green.verifier.experience
-    plan = plan_rounds(strengths, verifier.suite.confirm, toss_coins())
+    plan = plan_rounds(strengths, verifier.suite.confirm, rounds.toss_coins())
     found = await _run(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
         return found
     # Flaky code gets no retry: only if the same order breaks the same tests again is this an order dependency, and then
     # all rounds are run once more, and one beyond.
-    same, _ = await run_round(green, found.step, found.draw)
+    same, _ = await rounds.run_round(green, found.step, found.draw)
     if set(same.unsteady) != set(found.flaky):
         return found
-    beyond = await _run(green, plan_rounds(strengths, verifier.suite.confirm + 1, toss_coins()), shuffled=False)
+    beyond = await _run(green, plan_rounds(strengths, verifier.suite.confirm + 1, rounds.toss_coins()), shuffled=False)
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
         seen = [i for i in found.flaky if i not in verifier.held_out.ids] or ["one"]
@@ -204,23 +185,18 @@ async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength]) -
     return beyond
 
 
-def _held_out(green: GreenCandidate, found: _Found) -> _Found:
-    """Held-out tests that fail are no flake: the visible ones alone were answered."""
-    return found if set(found.flaky).isdisjoint(green.verifier.held_out.ids) else NOT_GENERAL
-
-
-async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) -> _Found:
+async def _run(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuffled: bool) -> _Found:
     """Run *plan*, up to the first round that does not come out as it must."""
     green.done.clear()
     green.unproved.clear()
     for number, step in enumerate(plan, 1):
         green.verifier.tell(ProgressPart.ROUND, number, len(plan))
-        draw = draw_seeds(shuffled=shuffled)
-        answered, cause = await run_round(green, step, draw)
+        draw = rounds.draw_seeds(shuffled=shuffled)
+        answered, cause = await rounds.run_round(green, step, draw)
         if answered.void:
             return _Found(void=Void(cause, _untold(green) or answered.void))
         if answered.forged:
-            same, _ = await run_round(green, step, draw)
+            same, _ = await rounds.run_round(green, step, draw)
             return _forged(green, answered.forged, same.forged)
         if answered.unsteady:
             return _Found(flaky=answered.unsteady, step=step, draw=draw)
@@ -229,7 +205,7 @@ async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) 
     return _Found()
 
 
-def _forged(green: GreenCandidate, forged: Sequence[str], again: Sequence[str]) -> _Found:
+def _forged(green: rounds.GreenCandidate, forged: Sequence[str], again: Sequence[str]) -> _Found:
     """Judge tests that passed although falsified: random if not all of them are forged *again*, by the same files."""
     wavering = set(forged).difference(again)
     if {i.partition("[")[0] for i in green.verifier.held_out.ids}.issuperset(forged):
@@ -241,16 +217,16 @@ def _forged(green: GreenCandidate, forged: Sequence[str], again: Sequence[str]) 
     return _Found(void=Void(Cause.TAMPER, _untold(green) or some))
 
 
-def _untold(green: GreenCandidate) -> str:
+def _untold(green: rounds.GreenCandidate) -> str:
     """Return the text that replaces output of a room with held-out tests, which could quote them."""
     if not green.verifier.held_out.ids:
         return ""
     return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
 
 
-def _strengths(rest: GreenCandidate, apart: Collection[str]) -> Mapping[str, Strength]:
+def _strengths(rest: rounds.GreenCandidate, apart: Collection[str]) -> Mapping[str, Strength]:
     """Return how the test functions of *rest* can be falsified: those with a case that two processes did not prove."""
-    if not rest.ids or not is_pytest(rest.verifier):
+    if not rest.ids or not rounds.is_pytest(rest.verifier):
         return {}
     judging = {i.partition("[")[0] for i in rest.ids if i not in apart and i not in rest.accepted}
     return {name: strength for name, strength in _read_challenge(rest.verifier).items() if name in judging}
@@ -260,7 +236,7 @@ def _read_challenge(verifier: TreeRunner) -> Mapping[str, Strength]:
     """Return how the tests of the task, held-out ones too, can be falsified; read once from its frozen files."""
     if verifier.experience.challenge is None:
         store = verifier.store
-        manifest = store.manifest(lay_held_out(verifier, verifier.experience.tests or verifier.base))
+        manifest = store.manifest(rounds.lay_held_out(verifier, verifier.experience.tests or verifier.base))
         files = {p: store.get(n.sha256) for p, n in manifest.items() if n.kind is EntryKind.FILE and p.endswith(".py")}
         tests = {*verifier.runner.test_files(tuple(files), ()), *(i.partition("::")[0] for i in verifier.expected)}
         verifier.experience.challenge = find_challenge(
@@ -281,8 +257,7 @@ def _vacuous(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[s
 
 
 async def _inspect(verifier: TreeRunner, tree: str) -> tuple[str, ...]:
-    """Return the warnings about suspicious code in *tree*."""
-    if not is_pytest(verifier):
+    if not rounds.is_pytest(verifier):
         return ()
     tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))
     store = verifier.store

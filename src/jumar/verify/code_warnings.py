@@ -1,6 +1,6 @@
 """Warnings: code in a candidate that looks written for the tests, as `path:line: what`. They change no verdict.
 
-A warning changes no verdict. All parsing happens in a confined child (`warnings_main`); the parent hands it bytes
+All parsing happens in a confined child (`warnings_main`); the parent hands it bytes
 and takes lines of text back, which it trusts no further than to print them.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from anyio import to_thread
 
@@ -19,6 +19,7 @@ from jumar.ports import Record, Site
 from jumar.process.launch import Confinement
 from jumar.process.script import ScriptStart, StandaloneScript, run_script
 from jumar.workspace.files.trees import EntryKind, Manifest, find_differences
+from jumar.workspace.store.object_store import Store
 
 SECONDS = 10.0
 """For the child: it takes tenths of one, unless a file was written to keep it busy."""
@@ -40,18 +41,6 @@ DATA = (".json", ".jsonl")
 """Test data that is read beside the test files."""
 
 
-class SourceStore(Protocol):
-    """Store of the bytes of trees (see `jumar.workspace.store.object_store.Store`)."""
-
-    def manifest(self, tree: str) -> Manifest:
-        """Return the nodes of *tree* by path."""
-        ...
-
-    def get(self, digest: str) -> bytes:
-        """Return the bytes named *digest*."""
-        ...
-
-
 class CodeToInspect(NamedTuple):
     """Trees, tests and processes of one inspection."""
 
@@ -63,7 +52,7 @@ class CodeToInspect(NamedTuple):
     """Predicate: paths of code under test."""
     tests: tuple[str, ...]
     """The files that judge, as they are in *base*: test modules and their data."""
-    store: SourceStore
+    store: Store
     confinement: Callable[[Path, Path | None], Confinement]
     """Builds the confinement of a process, given its room and the file of its output."""
     rooms: Path
@@ -83,9 +72,11 @@ async def find_warnings(suspects: CodeToInspect) -> tuple[str, ...]:
     if not config["after"] and not config["own"]:
         return tuple(warnings)
     script = StandaloneScript(programs.WARNINGS, suspects.started)
-    records, failed = await run_script(
-        script, config, suspects.rooms, lambda room: _brief(suspects.confinement(room, None))
-    )
+
+    def confine(room: Path) -> Confinement:
+        return dataclasses.replace(suspects.confinement(room, None), seconds=SECONDS)
+
+    records, failed = await run_script(script, config, suspects.rooms, confine)
     warnings += [_plain(text) for record in records if (text := _said(record))]
     more = len(warnings) - MOST
     tail = [f"and {more} more like these"] if more > 0 else []
@@ -109,10 +100,6 @@ def warn_of_unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Sit
     return (*named, *([f"and {more} more of {len(strengths)} tests cannot be falsified"] if more > 0 else []))
 
 
-def _brief(confinement: Confinement) -> Confinement:
-    return dataclasses.replace(confinement, seconds=SECONDS)
-
-
 def _config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[str]]:
     """Return the texts for the child, and what is too large to be among them."""
     base, tree = (suspects.store.manifest(hash_) for hash_ in (suspects.base, suspects.tree))
@@ -133,7 +120,7 @@ def _config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[st
 class _Shelf:
     """Reads files as text, each and all up to a size. Bytes travel as latin-1, which loses none."""
 
-    def __init__(self, store: SourceStore, left: int) -> None:
+    def __init__(self, store: Store, left: int) -> None:
         self.large: list[str] = []
         self._store, self._left = store, left
 

@@ -19,18 +19,6 @@ WEAKEST_NAMED = 3
 """Tests of the lowest grade that a warning names."""
 
 
-class AcceptedGreen(NamedTuple):
-    """A green that stood all its fresh runs."""
-
-    whole: GreenCandidate
-    rest: GreenCandidate
-    """The part that was run in one process."""
-    apart: frozenset[str]
-    """Tests that passed in two processes."""
-    strengths: Mapping[str, Strength]
-    """Functions that were falsified, or could not be."""
-
-
 class GradedGreen(NamedTuple):
     """Grades of an accepted green, and warnings about them."""
 
@@ -40,10 +28,20 @@ class GradedGreen(NamedTuple):
     """True if held-out tests agreed, and something proves that they did."""
 
 
-async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> GradedGreen:
-    """Grade the tests *names* of a green; the untouched tree is run only where that decides something."""
-    whole, verifier = accepted.whole, accepted.whole.verifier
-    evidence = _gather(accepted)
+async def grade_green(
+    whole: GreenCandidate,
+    rest: GreenCandidate,
+    apart: frozenset[str],
+    strengths: Mapping[str, Strength],
+    names: Mapping[str, str],
+) -> GradedGreen:
+    """Grade the tests *names* of a green; the untouched tree is run only where that decides something.
+
+    *rest* is the part of *whole* that was run in one process, *apart* are the tests that passed in two, *strengths* say
+    how the functions of the others can be falsified.
+    """
+    verifier = whole.verifier
+    evidence = _gather(rest, apart, strengths)
     red = frozenset(i for i in names if i not in whole.accepted) or frozenset(names)  # until it is known
     grades = grade_tests(names, evidence, red)
     if len(grades.counts) > 1 or Grade.B in grades.tests.values():
@@ -53,16 +51,16 @@ async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> Grad
     agreed = bool(held_out) and (not is_pytest(verifier) or evidence.proved.issuperset(held_out))
     told: list[str] = []
     if grades.lowest is not Grade.A and is_pytest(verifier):
-        gone = (await find_retreated(whole, accepted.apart)).intersection(names)
+        gone = (await find_retreated(whole, apart)).intersection(names)
         grades = grade_tests(names, msgspec.structs.replace(evidence, retreated=gone), red)
         if gone:
             some = f"{len(gone)} tests come out alike in one process and in two on the untouched files, and not here"
             reason = (f" ({names[i]}: {whole.doubted[i]})" for i in sorted(gone) if i in whole.doubted)
             told.append(f"{some}{next(reason, '')}: they are graded C at best")
-    if looked := accepted.rest.looked:
+    if looked := rest.looked:
         said = f"the code under test looks, or may unseen, where tests keep what they expect ({looked}): C at best"
         told.append(said)
-    if verifier.experience.reading and accepted.rest.ids:
+    if verifier.experience.reading and rest.ids:
         told.append("tests read their own files, so the code under test could read there what they expect: C at best")
     if held_out and not agreed:
         told.append(UNPROVED_HELD_OUT)
@@ -79,21 +77,19 @@ def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]
     return (f"grade D, as neither two processes nor a challenge proved {some}{more}",)
 
 
-def _gather(accepted: AcceptedGreen) -> Evidence:
-    """Return the evidence of the fresh runs for each test."""
-    whole, rest = accepted.whole, accepted.rest
-    strong = {name for name, strength in accepted.strengths.items() if strength is Strength.STRONG}
+def _gather(rest: GreenCandidate, apart: frozenset[str], strengths: Mapping[str, Strength]) -> Evidence:
+    strong = {name for name, strength in strengths.items() if strength is Strength.STRONG}
     proved = strong.difference(rest.unproved)
-    family = {i: i.partition("[")[0] for i in rest.ids if i not in accepted.apart and i not in rest.accepted}
+    family = {i: i.partition("[")[0] for i in rest.ids if i not in apart and i not in rest.accepted}
     pairs = sum(step.challenge for step in rest.done) // 2
-    verifier = whole.verifier
+    verifier = rest.verifier
     # In an order that never changes, answers go by the number of the call; in frames and files stands what is expected;
     # and a round that can leave a word for the next one tells it what was falsified.
     shared = is_pytest(verifier) and has_channels_between_rounds(verifier.sandbox)
     foreseen = verifier.experience.ordered or verifier.experience.reading or rest.looked or shared
     return Evidence(
         runner=Grade(verifier.runner.grade),
-        apart=accepted.apart,
+        apart=apart,
         falsified=frozenset(i for i, name in family.items() if pairs and name in proved),
         open_to_it=frozenset(i for i, name in family.items() if name in strong),
         coins={i: name for i, name in family.items() if pairs and name in proved},

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
@@ -21,7 +22,6 @@ from jumar.ports import Record
 from jumar.process.launch import Confinement
 from jumar.process.progress import Work
 from jumar.process.script import ScriptStart, StandaloneScript, run_script
-from jumar.sandbox.request import Reach
 from jumar.workspace.files.trees import EntryKind, Manifest, Node, find_differences
 from jumar.workspace.store.object_store import Store
 
@@ -59,14 +59,6 @@ class MutationFindings(msgspec.Struct, frozen=True):
         return f"noticed {self.noticed} of {self.total} mutants{tail}"
 
 
-class Mutant(NamedTuple):
-    """A candidate with one more change."""
-
-    tree: str
-    what: str
-    """`path:line: what`."""
-
-
 async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 20, seed: int = 0) -> MutationFindings:
     """Mutate what *tree* changed of *base*, and see how many mutants the expected tests of *verifier* notice.
 
@@ -74,7 +66,7 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
     give the same mutants.
 
     Args:
-        verifier: judges them, without acceptance; its store must be a `disk.objects.Store`.
+        verifier: judges them, without acceptance; its store keeps their trees.
         base: the task as it came.
         tree: a candidate that is green.
         most: how many mutants are judged.
@@ -94,39 +86,38 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
     green = first.verdict.green_ids
     seen: list[tuple[str, bool]] = []
 
-    async def judged(mutant: Mutant, slots: anyio.CapacityLimiter) -> None:
+    async def judged(mutant: str, what: str, slots: anyio.CapacityLimiter) -> None:
         async with slots:
-            verdict = (await judge.verify(mutant.tree, {}, control="")).verdict
+            verdict = (await judge.verify(mutant, {}, control="")).verdict
         if verdict.void is None or verdict.void.cause is not Cause.HARNESS:
-            seen.append((mutant.what, verdict.void is not None or not green <= verdict.green_ids))
+            seen.append((what, verdict.void is not None or not green <= verdict.green_ids))
 
     slots = anyio.CapacityLimiter(AT_ONCE)
     async with anyio.create_task_group() as group:
         for mutant in await make_mutants(verifier, base, tree, most=most, seed=seed) if green else ():
-            group.start_soon(judged, mutant, slots)
+            group.start_soon(judged, *mutant, slots)
     unnoticed = tuple(sorted(what for what, noticed in seen if not noticed))
     return MutationFindings(len(seen) - len(unnoticed), len(seen), unnoticed)
 
 
-async def make_mutants(verifier: TrustedVerifier, base: str, tree: str, *, most: int, seed: int) -> list[Mutant]:
-    """Return the mutants of *tree*, kept in the store of *verifier*, in the order of their choice."""
+async def make_mutants(
+    verifier: TrustedVerifier, base: str, tree: str, *, most: int, seed: int
+) -> list[tuple[str, str]]:
+    """Return the trees of mutants of *tree*, each with its `path:line: what`, in the order of their choice."""
     store = verifier.store
-    if not isinstance(store, Store):
-        raise TypeError("mutants need a store that keeps trees")
     manifest = store.manifest(tree)
     texts = await to_thread.run_sync(_texts, verifier, store, (base, tree))
     if not texts:
         return []
     config = {"files": texts, "most": most, "seed": seed}
-    found: list[Mutant] = []
+    found: list[tuple[str, str]] = []
     for record in await _asked(verifier, config):
         match record:
             case ["mutant", str(path), int(line), str(what), int(start), int(end), str(text)] if path in texts:
                 now = texts[path][1].encode("latin-1")
                 data = now[:start] + text.encode("latin-1") + now[end:]
-                found.append(
-                    Mutant(await to_thread.run_sync(_kept, store, manifest, path, data), f"{path}:{line}: {what}")
-                )
+                mutant = await to_thread.run_sync(_kept, store, manifest, path, data)
+                found.append((mutant, f"{path}:{line}: {what}"))
     return found
 
 
@@ -139,15 +130,12 @@ def _texts(verifier: TrustedVerifier, store: Store, trees: tuple[str, str]) -> d
         data = store.get(node.sha256) if node and node.kind is EntryKind.FILE else b""
         return data.decode("latin-1") if len(data) <= FILE_BYTES else None
 
-    changed = [
-        p for p in find_differences(base, tree) if p.endswith(".py") and verifier.sources(p) and not verifier.own(p)
-    ]
-    both = {path: (text(base, path), text(tree, path)) for path in changed}
+    changed = [p for p in find_differences(base, tree) if verifier.sources(p) and not verifier.own(p)]
+    both = {path: (text(base, path), text(tree, path)) for path in changed if path.endswith(".py")}
     return {path: (before, now) for path, (before, now) in both.items() if before is not None and now}
 
 
 def _kept(store: Store, manifest: Manifest, path: str, data: bytes) -> str:
-    """Return the tree of *manifest* with *data* at *path*."""
     digest = store.put(data)
     return store.keep({**manifest, path: Node(EntryKind.FILE, digest, manifest[path].executable)})
 
@@ -155,15 +143,9 @@ def _kept(store: Store, manifest: Manifest, path: str, data: bytes) -> str:
 async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> list[Record]:
     """Return the mutants from the child process; one that crashes has found fewer."""
 
-    def confinement(room: Path) -> Confinement:
-        return Confinement(
-            room=room,
-            seconds=SECONDS,
-            environ=verifier.environ,
-            sandbox=verifier.sandbox,
-            reach=Reach(readable=verifier.around.readable, own=verifier.around.own),
-        )
+    def confine(room: Path) -> Confinement:
+        return replace(verifier.confinement(room, None), seconds=SECONDS, warm=None)
 
     script = StandaloneScript(programs.MUTANTS, ScriptStart.by(verifier.suite.python))
-    records, _ = await run_script(script, config, verifier.directory / "rooms", confinement)
+    records, _ = await run_script(script, config, verifier.rooms, confine)
     return records

@@ -86,10 +86,7 @@ def map_collected(found: Collected, names: Aliases) -> Collected:
 
 
 def complete_collected(found: Collected, room: Path, runner: Runner, select: Sequence[str]) -> Collected:
-    """Return *found* in *room*, with the ids of what could not be collected.
-
-    A folder that is broken stands for its files.
-    """
+    """Return *found* in *room*, with ids of what could not be collected; a broken folder stands for its files."""
     paths = list_paths(room)
     broken = {
         path: why

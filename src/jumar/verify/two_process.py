@@ -1,6 +1,6 @@
 """Runs the tests in one process and the code under test in another; neither can see the other's memory or files.
 
-The tests' process imports mirrors in place of the product's modules (`apart_tests`), the product's process serves them
+The tests' process imports proxies in place of the product's modules (`import_hook`), the product's process serves them
 (`product_main`), over two pipes that jumar made. The product has no channel for records, no file of the tests and
 no frame of theirs; what it says are values, to be compared elsewhere. A suite that cannot run that way comes out red.
 """
@@ -147,7 +147,6 @@ def separate_product(ours: Path, theirs: Path, product: Callable[[str], bool]) -
 
 
 def _package(path: PurePosixPath, files: Mapping[str, Path]) -> PurePosixPath | None:
-    """Return the outermost package that *path* is in, if any."""
     packages = [folder for folder in path.parents if f"{folder}/__init__.py" in files]
     return packages[-1] if packages else None
 

@@ -61,10 +61,6 @@ def list_slow_tests(known: SuiteKnowledge) -> frozenset[str]:
     return frozenset(result.id for result in results if result.outcome is Outcome.TIMEOUT)
 
 
-def _untouched(green: GreenCandidate) -> GreenCandidate:
-    return replace(green, tree=lay_held_out(green.verifier, green.verifier.base), alone=green.verifier.base)
-
-
 async def _run_base(green: GreenCandidate) -> Report:
     """Run the tests of *green* on the untouched tree, in one process; once."""
     known = green.verifier.experience
@@ -79,7 +75,8 @@ async def _run_base_apart(green: GreenCandidate) -> Report | None:
     """Run them there in two processes; once, unless that came to nothing."""
     known = green.verifier.experience
     if known.base_apart is None:
-        known.base_apart = await run_fresh_apart(_untouched(green), Round(challenge=False), Seeds())
+        untouched = replace(green, tree=lay_held_out(green.verifier, green.verifier.base), alone=green.verifier.base)
+        known.base_apart = await run_fresh_apart(untouched, Round(challenge=False), Seeds())
         green.executions += 1
     return known.base_apart
 

@@ -17,11 +17,7 @@ from jumar.core.state.events import Localisation
 from jumar.core.state.verdict import CHANGED, EXCUSED, Ended, Outcome, Report, Verdict, Void, mark_flaky, reconcile
 from jumar.errors import BadInput
 from jumar.languages.test_annotations import is_slug
-from jumar.ports import (
-    Checked,
-    Collected,
-    Verification,
-)
+from jumar.ports import Checked, Collected, Verification
 from jumar.process.room import lay_out, list_paths, make_links
 from jumar.process.shell_check import run_check
 from jumar.verify.execution import SuiteKnowledge, TreeRunner
@@ -66,9 +62,8 @@ class TrustedVerifier(TreeRunner):
                 return Collected(ids=self.expected)
             records, child = await self.run(self.runner.collection(self.suite, room), room, self.new_output())
             found = self.runner.collected(records, child.ended, child.detail)
-            return map_collected(
-                await to_thread.run_sync(complete_collected, found, room, self.runner, self.suite.select), names
-            )
+            whole = await to_thread.run_sync(complete_collected, found, room, self.runner, self.suite.select)
+            return map_collected(whole, names)
 
     async def verify(
         self,
@@ -98,7 +93,6 @@ class TrustedVerifier(TreeRunner):
         )
 
     def _list_starts(self) -> Counter[str]:
-        """Return how the processes so far were started."""
         return Counter(self.warm.counts if self.warm else ()) + Counter(self.kept.counts if self.kept else ())
 
     async def _verify_all(
@@ -221,8 +215,7 @@ class TrustedVerifier(TreeRunner):
         started = time.monotonic()
         async with lay_out(self.store, tree, self.rooms) as room:
             bad, good = [(await self.map_ids(room, ids)).asked for ids in (red, green)]
-            run = build_traced_invocation(
-                self.runner.verification, self.suite, room, (bad, good), filter(self.sources, list_paths(room))
-            )
+            files = filter(self.sources, list_paths(room))
+            run = build_traced_invocation(self.runner.verification, self.suite, room, (bad, good), files)
             records, child = await self.run(run, room, self.new_output(), inf if seconds is None else seconds)
         return build_localisation(tree, bad, records, child, int(1000 * (time.monotonic() - started)))

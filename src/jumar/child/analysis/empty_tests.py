@@ -1,7 +1,4 @@
-"""Tests that pass whatever the code does: nothing is asserted in them, or only what is true of itself.
-
-Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer.
-"""
+"""Tests that pass whatever the code does: nothing is asserted in them, or only what is true of itself."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ def list_claims(function: Function, claiming: frozenset[str]) -> Iterator[bool]:
         elif isinstance(node, ast.Raise):
             yield True
         elif isinstance(node, ast.Call):
-            name = get_called_name(node.func)
+            name = _get_called_name(node.func)
             plain = name.lstrip("_").lower()
             if name in claiming:
                 yield True
@@ -47,8 +44,7 @@ def list_claims(function: Function, claiming: frozenset[str]) -> Iterator[bool]:
                 yield not is_vain(plain, node.args)
 
 
-def get_called_name(node: ast.expr) -> str:
-    """Return the last name of what is called."""
+def _get_called_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

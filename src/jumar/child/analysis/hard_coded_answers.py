@@ -1,8 +1,7 @@
 """Answers that are written down: where code under test holds a value that a test gives next to what it then expects.
 
-Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer. One value of the tests in the code is
-nothing: constants of the matter stand in both. Two that stand together here and there are an answer; a case made for a
-value that nobody would meet by chance is one too.
+One value of the tests in the code is nothing: constants of the matter stand in both. Two that stand together here and
+there are an answer; a case made for a value that nobody would meet by chance is one too.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def build_finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[
         chains: dict[int, list[Association]] = defaultdict(list)
         lines = set()
         for number, (scope, node) in enumerate(walk_scopes(tree)):
-            for found in find_associations(node):
+            for found in _find_associations(node):
                 line, kind, asked, answered = found
                 if not test_literals.are_together(index, asked, answered):
                     continue
@@ -56,7 +55,7 @@ def build_finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[
                     tables[ANYWHERE if isinstance(node, ast.Assign) else number].append(found)
                 elif is_for_a_test(asked, answered) and line not in lines:
                     lines.add(line)
-                    yield f"case {build_key(asked)} {build_key(answered)}", line, format_warning(kind, asked, answered)
+                    yield f"case {build_key(asked)} {build_key(answered)}", line, _format_warning(kind, asked, answered)
                 if line not in lines and is_uncomputed(asked, answered) and not isinstance(node, SEQUENCES):
                     chains[scope].append(found)
         yield from check_chains(chains.values())
@@ -64,7 +63,7 @@ def build_finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[
             rare = [row for row in rows if any(map(test_literals.is_rare, row[2]))]
             if len(rare) >= TABLE:
                 line, _, asked, answered = rare[0]
-                more = f"{format_pair(asked, answered)} and {len(rare) - 1} more"
+                more = f"{_format_pair(asked, answered)} and {len(rare) - 1} more"
                 yield f"table {build_key(asked)}", line, f"a table holds answers of the tests: {more}"
 
     return find
@@ -89,7 +88,7 @@ def is_uncomputed(asked: list[Any], answered: list[Any]) -> bool:
     One number may be a base case; 0 and 1 are truth tables, neighbours and rules.
     """
     numbers, results = flatten(asked), flatten(answered)
-    if len(numbers) < 2 or not results or not all(map(is_number, (*numbers, *results))):  # noqa: PLR2004  as said
+    if len(numbers) < 2 or not results or not all(map(_is_number, (*numbers, *results))):  # noqa: PLR2004  as said
         return False
     return any(abs(result) > 1 for result in results)
 
@@ -99,8 +98,7 @@ def flatten(values: Iterable[Any]) -> list[Any]:
     return [leaf for value in values for leaf in (value if isinstance(value, (list, tuple)) else (value,))]
 
 
-def is_number(value: Any) -> bool:
-    """Return whether *value* is a number and no bool."""
+def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -110,31 +108,26 @@ def check_chains(chains: Iterable[list[Association]]) -> Iterator[Finding]:
         rows = {build_key(case[2]): case for case in cases}
         if len(rows) >= CHAIN:
             line, _, asked, answered = next(iter(rows.values()))
-            more = f"{format_pair(asked, answered)} and {len(rows) - 1} more"
+            more = f"{_format_pair(asked, answered)} and {len(rows) - 1} more"
             yield f"chain {build_key(asked)}", line, f"answers tests by their own values, case by case: {more}"
 
 
 def is_for_a_test(asked: list[Any], answered: list[Any]) -> bool:
-    """Return whether a case is written for a test rather than for the domain.
-
-    A table from words to words is a vocabulary.
-    """
+    """Return whether a case is written for a test, not the domain: a table from words to words is a vocabulary."""
     words = all(map(test_literals.is_word, (*asked, *answered)))
     both = any(map(test_literals.is_uncommon, asked)) and any(map(test_literals.is_uncommon, answered))
     return any(map(test_literals.is_rare, asked)) or (both and not words)
 
 
-def format_warning(kind: str, asked: list[Any], answered: list[Any]) -> str:
-    """Return the warning about an answer that looks hard-coded, with its place."""
+def _format_warning(kind: str, asked: list[Any], answered: list[Any]) -> str:
     if kind == "return":
         return f"returns, whatever it is asked, what a test expects: {test_literals.shorten_value(asked[0])}"
     if answered:
-        return f"answers a test by its own values: {format_pair(asked, answered)}"
+        return f"answers a test by its own values: {_format_pair(asked, answered)}"
     return f"makes a case of a value that a test gives: {test_literals.shorten_value(asked[0])}"
 
 
-def find_associations(node: ast.AST) -> Iterator[Association]:
-    """Yield the inputs and answers that stand together at *node*."""
+def _find_associations(node: ast.AST) -> Iterator[Association]:
     if isinstance(node, (ast.If, ast.IfExp)):
         answered = find_returned_literals(node.body if isinstance(node.body, list) else [node.body])
         for asked in find_compared_literals(node.test) if answered else ():
@@ -143,12 +136,8 @@ def find_associations(node: ast.AST) -> Iterator[Association]:
         yield from ((node.lineno, "case", asked, []) for asked in find_compared_literals(node))
     elif type(node).__name__ == "match_case":
         case: Any = node
-        yield (
-            case.pattern.lineno,
-            "case",
-            list(test_literals.find_literals(case.pattern)),
-            find_returned_literals(case.body),
-        )
+        asked = list(test_literals.find_literals(case.pattern))
+        yield case.pattern.lineno, "case", asked, find_returned_literals(case.body)
     elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
         yield from find_constant_function(node)
     else:
@@ -156,10 +145,7 @@ def find_associations(node: ast.AST) -> Iterator[Association]:
 
 
 def find_compared_literals(test: ast.expr) -> Iterator[Asked]:
-    """Yield the literals that *test* asks its subject to be.
-
-    Each alternative apart, all that must hold together at once.
-    """
+    """Yield the literals that *test* asks for: each alternative apart, all that must hold together at once."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         for value in test.values:
             yield from find_compared_literals(value)
@@ -178,9 +164,8 @@ def find_returned_literals(body: Iterable[ast.AST]) -> list[Any]:
     """Return the literals that the first statements of a body give."""
     found = []
     for node in list(body)[:3]:
-        known, value = test_literals.evaluate_literal(
-            node.value if isinstance(node, (ast.Return, ast.Assign, ast.Expr)) else node
-        )
+        given = node.value if isinstance(node, (ast.Return, ast.Assign, ast.Expr)) else node
+        known, value = test_literals.evaluate_literal(given)
         found += [value] if known else []
     return found
 
@@ -189,29 +174,26 @@ def read_table_rows(node: ast.AST) -> Iterator[Association]:
     """Yield the rows of a table, if *node* is one: written as a literal, as JSON in a text, or entry by entry."""
     if isinstance(node, ast.Dict):
         entries = zip(node.keys, node.values)  # noqa: B905  Python 3.8 has no strict
-        yield from (found for key, value in entries for found in read_table_entry(node.lineno, key, value))
+        yield from (found for key, value in entries for found in _read_table_entry(node.lineno, key, value))
     elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         for row in node.elts:
             value = test_literals.evaluate_literal(row)[1] if isinstance(row, (ast.Tuple, ast.List)) else ()
             if value and len(value) > 1:
                 yield row.lineno, "table", [*test_literals.spread_key(value[0]), *value[1:-1]], [value[-1]]
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from (
-            (node.lineno, "table", test_literals.spread_key(key), [value]) for key, value in read_json_table(node.value)
-        )
+        for key, value in _read_json_table(node.value):
+            yield node.lineno, "table", test_literals.spread_key(key), [value]
     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        yield from read_table_entry(node.lineno, node.targets[0].slice, node.value)
+        yield from _read_table_entry(node.lineno, node.targets[0].slice, node.value)
 
 
-def read_table_entry(line: int, key: ast.expr | None, value: ast.expr) -> Iterator[Association]:
-    """Yield one entry of a table, if both sides are literals."""
+def _read_table_entry(line: int, key: ast.expr | None, value: ast.expr) -> Iterator[Association]:
     asked, answered = test_literals.evaluate_literal(key), test_literals.evaluate_literal(value)
     if asked[0] and answered[0]:
         yield line, "table", test_literals.spread_key(asked[1]), [answered[1]]
 
 
-def read_json_table(text: str) -> list[tuple[Any, Any]]:
-    """Return the entries of a table that is written as JSON in a text."""
+def _read_json_table(text: str) -> list[tuple[Any, Any]]:
     if len(text) < WRITTEN or text[:1] not in "[{":
         return []
     try:
@@ -240,7 +222,6 @@ def build_key(values: list[Any]) -> str:
     return ",".join(map(test_literals.name_of, values))[:200]
 
 
-def format_pair(asked: list[Any], answered: list[Any]) -> str:
-    """Format an input and its answer for people."""
+def _format_pair(asked: list[Any], answered: list[Any]) -> str:
     before, after = (", ".join(map(test_literals.shorten_value, values)) for values in (asked, answered))
     return f"{before} -> {after}"

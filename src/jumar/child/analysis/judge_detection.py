@@ -1,7 +1,7 @@
 """Detects code that looks for its judge: frames, probes, exits, tracers, lying comparisons.
 
-Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer. Honest programs do each of these now
-and then, so a tell is a warning and no more, and only where a candidate brought it in.
+Honest programs do each of these now and then, so a tell is a warning and no more, and only where a candidate brought it
+in.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FRAMES = "looks at the frames of its callers"
 OBJECTS = "looks through the living objects of the process"
+MODULES = "looks through all loaded modules"
 PROBE = "asks whether it is under test"
 LEAVES = "leaves the process behind the back of its tests"
 HOOKS = "hooks itself into the interpreter"
@@ -37,9 +38,7 @@ CALLS = {
     **dict.fromkeys(("inspect.stack", "inspect.trace"), FRAMES),
     **dict.fromkeys(("os.abort", "os.execv", "os.execve", "os.execvp", "os.execl", "os.execlp"), LEAVES),
     **dict.fromkeys(("atexit.register", "gc.callbacks", "sys.monitoring"), HOOKS),
-    **dict.fromkeys(
-        ("sys.modules.values", "sys.modules.items", "sys.modules.copy"), "looks through all loaded modules"
-    ),
+    **dict.fromkeys(("sys.modules.values", "sys.modules.items", "sys.modules.copy"), MODULES),
     **dict.fromkeys(("linecache.getline", "linecache.getlines", "inspect.getsource"), "reads source code"),
 }
 """Dotted names, by the modules that they come from."""
@@ -54,6 +53,8 @@ DATA_FILE = re.compile(r".*\.(?!py\b)\w{1,8}")
 LISTINGS = frozenset(["glob", "rglob", "iglob", "iterdir", "listdir", "scandir", "walk"])
 READINGS = frozenset(["open", "read_text", "read_bytes", "getlines"])
 
+MAIN = ast.dump(ast.parse("__name__ == '__main__'", mode="eval").body)
+
 TRUE_OF = {"__eq__": True, "__ne__": False, "__contains__": True, "__ge__": True, "__le__": True}
 """Comparisons, and the answer that flatters."""
 
@@ -66,20 +67,20 @@ def build_finder(tests: tuple[str, ...]) -> Callable[[ast.Module], Iterator[Find
     def find(tree: ast.Module) -> Iterator[Finding]:
         nodes = list(walk_code(tree))
         aliases = read_imports(nodes)
-        docs = {id(text) for node in nodes for text in find_docs(node)}
+        docs = {id(text) for node in nodes for text in _find_docs(node)}
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-                yield from check_text(node.value, node.lineno, names, stems)
+                yield from _check_text(node.value, node.lineno, names, stems)
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
-                yield from check_import(node, stems)
+                yield from _check_import(node, stems)
             elif isinstance(node, (ast.Attribute, ast.Name)):
-                yield from check_name(node, aliases)
+                yield from _check_name(node, aliases)
             elif isinstance(node, (ast.Assign, ast.Delete)):
-                yield from check_assignment(node, aliases)
+                yield from _check_assignment(node, aliases)
             elif isinstance(node, ast.ClassDef):
-                yield from check_comparisons(node)
+                yield from _check_comparisons(node)
             if isinstance(node, (ast.Expr, ast.Assign, ast.Return, ast.For, ast.withitem)):
-                yield from check_place(node)
+                yield from _check_place(node)
 
     return find
 
@@ -98,14 +99,7 @@ def walk_code(tree: ast.AST) -> Iterator[ast.AST]:
 
 def is_main(test: ast.expr) -> bool:
     """Return whether *test* is `__name__ == "__main__"`: no test runs the code below it."""
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.left, ast.Name)
-        and test.left.id == "__name__"
-        and [type(op) for op in test.ops] == [ast.Eq]
-        and isinstance(test.comparators[0], ast.Constant)
-        and test.comparators[0].value == "__main__"
-    )
+    return ast.dump(test) == MAIN
 
 
 def read_imports(nodes: list[ast.AST]) -> dict[str, str]:
@@ -131,14 +125,12 @@ def get_dotted_name(node: ast.AST, aliases: dict[str, str]) -> str:
     return ".".join([aliases.get(node.id, node.id), *reversed(words)])
 
 
-def find_docs(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the texts that stand alone as statements: documentation."""
+def _find_docs(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         yield node.value
 
 
-def check_text(text: str, line: int, names: set[str], stems: set[str]) -> Iterator[Finding]:
-    """Yield findings in a piece of text."""
+def _check_text(text: str, line: int, names: set[str], stems: set[str]) -> Iterator[Finding]:
     if len(text) > 200 or any(c.isspace() for c in text):  # noqa: PLR2004  a name and not prose
         return
     if text in NAMES:
@@ -151,8 +143,7 @@ def check_text(text: str, line: int, names: set[str], stems: set[str]) -> Iterat
         yield f"file {text}", line, f"looks for Python files ({text!r})"
 
 
-def check_import(node: ast.Import | ast.ImportFrom, stems: set[str]) -> Iterator[Finding]:
-    """Yield findings in an import of a test framework by product code."""
+def _check_import(node: ast.Import | ast.ImportFrom, stems: set[str]) -> Iterator[Finding]:
     module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
     whole = [f"{module}.{a.name}" if module else a.name for a in node.names]
     level = node.level if isinstance(node, ast.ImportFrom) else 0
@@ -166,8 +157,7 @@ def check_import(node: ast.Import | ast.ImportFrom, stems: set[str]) -> Iterator
             yield f"name {alias.name}", node.lineno, f"{NAMES[alias.name]} ({module}.{alias.name})"
 
 
-def check_name(node: ast.Attribute | ast.Name, aliases: dict[str, str]) -> Iterator[Finding]:
-    """Yield findings in an attribute or a name."""
+def _check_name(node: ast.Attribute | ast.Name, aliases: dict[str, str]) -> Iterator[Finding]:
     if isinstance(node, ast.Attribute) and node.attr in NAMES:
         yield f"name {node.attr}", node.lineno, f"{NAMES[node.attr]} ({get_dotted_name(node, aliases) or node.attr})"
         return
@@ -176,7 +166,7 @@ def check_name(node: ast.Attribute | ast.Name, aliases: dict[str, str]) -> Itera
         yield f"call {name}", node.lineno, f"{CALLS[name]} ({name})"
 
 
-def check_assignment(node: ast.Assign | ast.Delete, aliases: dict[str, str]) -> Iterator[Finding]:
+def _check_assignment(node: ast.Assign | ast.Delete, aliases: dict[str, str]) -> Iterator[Finding]:
     """Yield an attribute of an imported module that is replaced: everybody else sees the new one too."""
     for target in node.targets:
         if isinstance(target, ast.Attribute):
@@ -188,23 +178,20 @@ def check_assignment(node: ast.Assign | ast.Delete, aliases: dict[str, str]) -> 
                 yield f"patch {name}", node.lineno, f"replaces {name} for everybody"
 
 
-def check_place(node: ast.AST) -> Iterator[Finding]:
+def _check_place(node: ast.AST) -> Iterator[Finding]:
     """Yield code that reads sources from the folder of its own file."""
     below = list(ast.walk(node)) if not isinstance(node, ast.For) else list(ast.walk(node.iter))
     here = [n for n in below if isinstance(n, ast.Name) and n.id == "__file__"]
     if not here:
         return
-    called = {
-        n.attr if isinstance(n, ast.Attribute) else n.id for n in below if isinstance(n, (ast.Attribute, ast.Name))
-    }
+    called = {getattr(n, "attr", getattr(n, "id", "")) for n in below if isinstance(n, (ast.Attribute, ast.Name))}
     texts = [n.value for n in below if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     data = any(map(DATA_FILE.fullmatch, texts))
     if not data and called & (LISTINGS | READINGS):
         yield "place", here[0].lineno, "reads what lies beside its own source"
 
 
-def check_comparisons(node: ast.ClassDef) -> Iterator[Finding]:
-    """Yield comparisons whose answer does not depend on their operands."""
+def _check_comparisons(node: ast.ClassDef) -> Iterator[Finding]:
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and item.name in TRUE_OF:
             answers = [n.value for n in ast.walk(item) if isinstance(n, ast.Return)]

@@ -1,7 +1,7 @@
 """Makes mutants of what a candidate changed: `["mutant", path, line, what, start, end, text]`, offsets in bytes.
 
-Runs in a confined process; standard library only, Python 3.8 or newer. It runs nothing that it parses. The same
-config gives the same mutants: what is chosen of them depends on the seed and the texts alone.
+It runs nothing that it parses. The same config gives the same mutants: what is chosen of them depends on the seed and
+the texts alone.
 """
 
 from __future__ import annotations
@@ -105,10 +105,7 @@ def dump_tree(source: bytes) -> str:
 
 
 def diff_lines(old: list[bytes], new: list[bytes]) -> tuple[set[int], list[tuple[int, int, int, int]]]:
-    """Return the numbers of the lines of *new* that were changed, and the hunks.
-
-    What lines were taken from counts too.
-    """
+    """Return the numbers of the lines of *new* that were changed, or that lines were taken from, and the hunks."""
     low = 0
     while low < min(len(old), len(new)) and old[low] == new[low]:
         low += 1

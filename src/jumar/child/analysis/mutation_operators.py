@@ -1,7 +1,6 @@
 """Mutation operators: single small changes of a line that a test should notice, as (line, place, new text, what).
 
-Loaded by path by `mutants_boot`; standard library only, Python 3.8 or newer. A place is two pairs of a line and a
-column in bytes; `{}` in a new text stands for what was there.
+A place is two pairs of a line and a column in bytes; `{}` in a new text stands for what was there.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ JUMPS = {ast.Break: ("break", "continue"), ast.Continue: ("continue", "break")}
 def build_operators() -> Callable[[ast.Module, set[int]], Iterator[Step]]:
     """Return the function that finds all mutations in a tree that begin on given lines."""
     by_kind = (
-        (ast.Compare, change_comparison), (ast.BinOp, change_arithmetic), (ast.AugAssign, change_assignment),
-        (ast.BoolOp, change_boolean),
-        (ast.UnaryOp, drop_unary), (ast.Constant, change_constant), (ast.Return, change_return),
-        ((ast.If, ast.While, ast.IfExp), change_condition),
-        ((ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Delete), drop_statement), (tuple(JUMPS), change_jump),
-        (ast.Call, drop_call), (ast.Slice, drop_slice_end),
+        (ast.Compare, _change_comparison), ((ast.BinOp, ast.AugAssign), _change_arithmetic),
+        (ast.BoolOp, _change_boolean),
+        (ast.UnaryOp, _drop_unary), (ast.Constant, _change_constant), (ast.Return, _change_return),
+        ((ast.If, ast.While, ast.IfExp), _change_condition),
+        ((ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Delete), _drop_statement), (tuple(JUMPS), _change_jump),
+        (ast.Call, _drop_call), (ast.Slice, _drop_slice_end),
     )  # fmt: skip
 
     def find(tree: ast.Module, lines: set[int]) -> Iterator[Step]:
-        plain = set(find_untouched(tree))
+        plain = set(_find_untouched(tree))
         for node in ast.walk(tree):
             if getattr(node, "lineno", 0) in lines and id(node) not in plain:
                 for kinds, operator in by_kind:
@@ -55,8 +54,8 @@ def build_operators() -> Callable[[ast.Module, set[int]], Iterator[Step]]:
     return find
 
 
-def find_untouched(tree: ast.AST) -> Iterator[int]:
-    """Yield changes: nodes that are nobody's business: documentation, annotations, and what stands in an f-string."""
+def _find_untouched(tree: ast.AST) -> Iterator[int]:
+    """Yield the identities of nodes that are left alone: documentation, annotations, what stands in an f-string."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield id(node)
@@ -74,54 +73,41 @@ def place(node: Any) -> Place:
     return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
-def find_operator(left: Any, right: Any) -> Place:
-    """Return the position of the operator. It includes parentheses around the operands.
-
-    The mutant then does not parse.
-    """
+def _find_operator(left: Any, right: Any) -> Place:
+    """Return the position of the operator, with parentheses around the operands: then the mutant does not parse."""
     return (left.end_lineno, left.end_col_offset), (right.lineno, right.col_offset)
 
 
-def change_comparison(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: each operator of a comparison to its neighbours, or its opposite."""
+def _change_comparison(node: Any) -> Iterator[tuple[Place, str, str]]:
     for left, op, right in zip((node.left, *node.comparators), node.ops, node.comparators):  # noqa: B905  Python 3.8 has no strict
         old, others = COMPARED[type(op)]
         for new in others:
-            yield find_operator(left, right), f" {new} ", f"`{old}` to `{new}`"
+            yield _find_operator(left, right), f" {new} ", f"`{old}` to `{new}`"
 
 
-def change_arithmetic(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: one arithmetic operator to another."""
+def _change_arithmetic(node: Any) -> Iterator[tuple[Place, str, str]]:
+    assigned = isinstance(node, ast.AugAssign)
+    left, right, equal = (node.target, node.value, "=") if assigned else (node.left, node.right, "")
     if type(node.op) in COMPUTED:
         old, new = COMPUTED[type(node.op)]
-        yield find_operator(node.left, node.right), f" {new} ", f"`{old}` to `{new}`"
+        yield _find_operator(left, right), f" {new}{equal} ", f"`{old}{equal}` to `{new}{equal}`"
 
 
-def change_assignment(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: the same where the result is assigned to the left side."""
-    if type(node.op) in COMPUTED:
-        old, new = COMPUTED[type(node.op)]
-        yield find_operator(node.target, node.value), f" {new}= ", f"`{old}=` to `{new}=`"
-
-
-def change_boolean(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: `and` to `or` and back, and each operand dropped."""
+def _change_boolean(node: Any) -> Iterator[tuple[Place, str, str]]:
     old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
     for left, right in zip(node.values, node.values[1:]):  # noqa: B905  Python 3.8 has no strict
-        yield find_operator(left, right), f" {new} ", f"`{old}` to `{new}`"
+        yield _find_operator(left, right), f" {new} ", f"`{old}` to `{new}`"
     neutral = "True" if old == "and" else "False"
     for value in node.values:
         yield place(value), neutral, f"an operand of `{old}` to `{neutral}`"
 
 
-def drop_unary(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: a sign or a negation dropped."""
+def _drop_unary(node: Any) -> Iterator[tuple[Place, str, str]]:
     if type(node.op) in SIGNS:
         yield (place(node)[0], place(node.operand)[0]), "", f"`{SIGNS[type(node.op)]}` dropped"
 
 
-def change_constant(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: a number to the next one, a truth to the other, a text to an empty or a longer one."""
+def _change_constant(node: Any) -> Iterator[tuple[Place, str, str]]:
     value = node.value
     if isinstance(value, bool):
         yield place(node), str(not value), f"`{value}` to `{not value}`"
@@ -134,39 +120,33 @@ def change_constant(node: Any) -> Iterator[tuple[Place, str, str]]:
         yield place(node), '(b"mutant" + {})', "bytes to others"
 
 
-def change_return(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Mutate a return value: to nothing, or from nothing to something."""
+def _change_return(node: Any) -> Iterator[tuple[Place, str, str]]:
     if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
         yield place(node.value), "None", "`None` returned"
 
 
-def change_condition(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: a condition that always holds, never does, or is turned round."""
+def _change_condition(node: Any) -> Iterator[tuple[Place, str, str]]:
     yield place(node.test), "(not ({}))", "a condition turned round"
     yield place(node.test), "False", "a condition to `False`"
     if not isinstance(node, ast.While):
         yield place(node.test), "True", "a condition to `True`"
 
 
-def drop_statement(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: a statement left out."""
+def _drop_statement(node: Any) -> Iterator[tuple[Place, str, str]]:
     yield place(node), "pass", "a statement dropped"
 
 
-def change_jump(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: a loop left where it went on, or the other way round."""
+def _change_jump(node: Any) -> Iterator[tuple[Place, str, str]]:
     old, new = JUMPS[type(node)]
     yield place(node), new, f"`{old}` to `{new}`"
 
 
-def drop_call(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: a call of one argument to that argument: nothing was done to it."""
+def _drop_call(node: Any) -> Iterator[tuple[Place, str, str]]:
     if len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
         yield (place(node)[0], place(node.args[0])[0]), "(", "a call left out"
 
 
-def drop_slice_end(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Yield changes: an end of a slice dropped."""
+def _drop_slice_end(node: Any) -> Iterator[tuple[Place, str, str]]:
     for bound in (node.lower, node.upper):
         if bound is not None:
             yield place(bound), "", "an end of a slice dropped"

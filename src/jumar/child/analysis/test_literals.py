@@ -1,7 +1,4 @@
-"""Index of the values in tests: which literals stand together. Equal values share a key.
-
-Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer.
-"""
+"""Index of the values in tests: which literals stand together. Equal values share a key."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Looks for what is odd in the sources of its config, and says so: `["warning", path, line, what]` for each.
 
-Runs in a confined process; standard library only, Python 3.8 or newer. What it parses is hostile: it only builds
-syntax trees, runs nothing, and may die of one; then that is known. An oddity that the task had before is none.
+What it parses is hostile: it only builds syntax trees, runs nothing, and may die of one; then that is known. An oddity
+that the task had before is none.
 """
 
 from __future__ import annotations

@@ -1,32 +1,23 @@
 """Bridge of an external agent: makes the git history for its use, starts the agent, and reports its end.
 
-Standard library only. Its config names the argv, the text for the agent's standard input, the git
-that is used, if there is one, and the door to the model: where the agent has a loopback of its own, what comes to that
-port of it is passed on to a socket. The agent knows neither the channel nor its key, and cannot look into this process.
+Its config names the argv, the text for the agent's standard input, the git that is used, if there is one, and the door
+to the model: where the agent has a loopback of its own, what comes to that port of it is passed on to a socket. The
+agent knows neither the channel nor its key, and cannot look into this process.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from jumar.child.runner_bridge import serve
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-SIGNALLED = 128
-"""Shells report a death by signal n as this plus n."""
+from jumar.child import runner_bridge
 
 NOT_FOUND = 127
-
-PR_SET_DUMPABLE = 4
 
 HOST = "127.0.0.1"
 
@@ -59,42 +50,33 @@ def commit_tree(git: str) -> None:
             return
 
 
-def forbid_inspection() -> None:
-    """Let no process of the same user look into this one: it holds the channel and its key."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
 def bridge(port: int, door: str) -> None:
     """Pass on what comes to *port* to the socket *door*. Where the port is taken, the loopback is jumar's own."""
     with contextlib.suppress(OSError):
         listener = socket.create_server((HOST, port))
-        threading.Thread(target=serve_connections, args=(listener, door), daemon=True).start()
+        threading.Thread(target=_serve_connections, args=(listener, door), daemon=True).start()
 
 
-def serve_connections(listener: socket.socket, door: str) -> None:
-    """Serve all connections of the agent to the model proxy until they end."""
+def _serve_connections(listener: socket.socket, door: str) -> None:
     free = threading.BoundedSemaphore(CONNECTIONS)
     while True:
         free.acquire()
         client, _ = listener.accept()
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=serve_connection, args=(client, door, free), daemon=True).start()
+        threading.Thread(target=_serve_connection, args=(client, door, free), daemon=True).start()
 
 
-def serve_connection(client: socket.socket, door: str, free: threading.BoundedSemaphore) -> None:
-    """Serve one connection, until both ends have closed it."""
+def _serve_connection(client: socket.socket, door: str, free: threading.BoundedSemaphore) -> None:
     with contextlib.suppress(OSError), client, socket.socket(socket.AF_UNIX) as server:
         server.connect(door)
-        back = threading.Thread(target=copy_bytes, args=(server, client), daemon=True)
+        back = threading.Thread(target=_copy_bytes, args=(server, client), daemon=True)
         back.start()
-        copy_bytes(client, server)
+        _copy_bytes(client, server)
         back.join()
     free.release()
 
 
-def copy_bytes(source: socket.socket, sink: socket.socket) -> None:
-    """Copy bytes from *source* to *sink* until *source* ends, then end *sink*."""
+def _copy_bytes(source: socket.socket, sink: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(CHUNK):
             sink.sendall(data)
@@ -102,7 +84,7 @@ def copy_bytes(source: socket.socket, sink: socket.socket) -> None:
         sink.shutdown(socket.SHUT_WR)
 
 
-def run_job(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
+def run_job(config: dict[str, Any], send: runner_bridge.Send) -> int:
     """Start the agent, wait for it; its exit status."""
     send(["hello"])
     if config["door"]:
@@ -117,11 +99,10 @@ def run_job(config: dict[str, Any], send: Callable[[list[object]], None]) -> int
         except OSError as error:
             sys.stdout.write(f"jumar: cannot start {config['argv'][0]}: {error.strerror}\n")
             return NOT_FOUND
-    return code if code >= 0 else SIGNALLED - code
+    return runner_bridge.build_shell_status(code)
 
 
 def main() -> None:
     """Run the external agent that one order on standard input names."""
-    forbid_inspection()
     with contextlib.suppress(BrokenPipeError):
-        serve(run_job)
+        runner_bridge.serve(run_job)

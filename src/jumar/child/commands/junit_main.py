@@ -1,7 +1,7 @@
 """Runs a command that writes JUnit XML and parses the report as text: nothing that it names is opened.
 
-Run by path under jumar's own interpreter; standard library only. The format has no standard: what is read here is what
-Jenkins takes, as pytest, Node.js, Surefire, Gradle, jest-junit, nextest, gotestsum, mocha, PHPUnit and others write it.
+The format has no standard: what is read here is what Jenkins takes, as pytest, Node.js, Surefire, Gradle, jest-junit,
+nextest, gotestsum, mocha, PHPUnit and others write it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ import os
 import re
 import stat
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
 from jumar.child import runner_bridge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Send = Callable[[list[object]], None]
 
 REPORT_BYTES = 64 << 20
 """A larger report is not read to its end."""
@@ -142,7 +138,7 @@ def main() -> None:
     runner_bridge.serve(run_job)
 
 
-def run_job(config: dict[str, Any], send: Send) -> int:
+def run_job(config: dict[str, Any], send: runner_bridge.Send) -> int:
     """Run the command, read its report, send the records."""
     send(["hello", {}])
     pattern, asked = config["report"], config["ids"]
@@ -176,7 +172,7 @@ def run_job(config: dict[str, Any], send: Send) -> int:
     return 0
 
 
-def send_missing_report(status: int, said: str, config: dict[str, Any], send: Send) -> None:
+def send_missing_report(status: int, said: str, config: dict[str, Any], send: runner_bridge.Send) -> None:
     """Tell of a command that wrote no report: if it failed, code that does not compile is the usual reason.
 
     Whose code that is, cannot be told from here. A command that is content and wrote nothing is set up wrongly.
@@ -190,7 +186,7 @@ def send_missing_report(status: int, said: str, config: dict[str, Any], send: Se
         send(["broken", head, f"{why}\n{said}", "", ""])
 
 
-def send_cases(cases: Sequence[JunitCase], asked: Sequence[str], send: Send) -> None:
+def send_cases(cases: Sequence[JunitCase], asked: Sequence[str], send: runner_bridge.Send) -> None:
     """Send the ids of *cases* if nothing was asked for, else the results of the asked ones and what broke them."""
     wanted = frozenset(asked)
     unloaded = [case for case in cases if case.outcome in ("failed", "error") and UNLOADED.search(case.why)]
@@ -258,7 +254,6 @@ def read(path: Path) -> list[JunitCase]:
 
 
 def _relative(path: str) -> str:
-    """Return *path* as the room sees it."""
     if not path:
         return ""
     room = os.path.realpath(Path.cwd()) + os.sep

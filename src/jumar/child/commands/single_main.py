@@ -1,7 +1,4 @@
-"""Runs a separate command for each asked test, one after the other; its exit status decides, its output does not.
-
-Run by path under jumar's own interpreter; standard library only.
-"""
+"""Runs a separate command for each asked test, one after the other; its exit status decides, its output does not."""
 
 from __future__ import annotations
 
@@ -12,14 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import IO, Any
 
 from jumar.child import runner_bridge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Send = Callable[[list[object]], None]
 
 SHOWN = 1 << 16
 """Bytes of what one command printed that go to the output, of its start and of its end."""
@@ -30,22 +23,29 @@ def main() -> None:
     runner_bridge.serve(run_job)
 
 
-def run_job(config: dict[str, Any], send: Send) -> int:
+def run_job(config: dict[str, Any], send: runner_bridge.Send) -> int:
     """Run the commands, send the records."""
     send(["hello", {}])
     runner_bridge.collect(send, [test_id for test_id, _ in config["commands"]])
     for test_id, argv in config["commands"]:
-        send(["start", test_id])
-        begun = time.monotonic()
-        try:
-            status, said = run_command(argv, config["limit"])
-        except (OSError, ValueError) as error:
-            send(["unusable", f"cannot run [tests] command_for {argv[0]}: {error.args[-1]}"])
+        if why := judge_test(test_id, argv, " ".join(argv), config["limit"], send):
+            send(["unusable", f"cannot run [tests] command_for {argv[0]}: {why}"])
             return 0
-        sys.stdout.write(f"$ {' '.join(argv)}\n{said}\n")
-        ms = int(1000 * (time.monotonic() - begun))
-        send(["result", test_id, *parse_status(status, ms, runner_bridge.normalise_text(said), config["limit"])])
     return 0
+
+
+def judge_test(test_id: str, argv: Sequence[str], shown: str, limit: float, send: runner_bridge.Send) -> str:
+    """Run *argv*, called *shown* in the output, and send how the test *test_id* came out; why it cannot be started."""
+    send(["start", test_id])
+    begun = time.monotonic()
+    try:
+        status, said = run_command(argv, limit)
+    except (OSError, ValueError) as error:
+        return str(error.args[-1])
+    sys.stdout.write(f"$ {shown}\n{said}\n")
+    ms = int(1000 * (time.monotonic() - begun))
+    send(["result", test_id, *parse_status(status, ms, runner_bridge.normalise_text(said), limit)])
+    return ""
 
 
 def parse_status(status: int | None, ms: int, said: str, limit: float) -> Sequence[object]:

@@ -1,7 +1,4 @@
-"""Runs the test command of a task, which is its one test: exit status 0 is a pass, whatever the command prints.
-
-Runs under jumar's own interpreter; standard library only.
-"""
+"""Runs the test command of a task, which is its one test: exit status 0 is a pass, whatever the command prints."""
 
 from __future__ import annotations
 
@@ -9,18 +6,11 @@ import os
 import re
 import shlex
 import shutil
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jumar.child import runner_bridge
 from jumar.child.commands import single_main
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Send = Callable[[list[object]], None]
 
 ASSIGNMENT = re.compile(r"\w+=")
 """Assignment of a variable before the program."""
@@ -43,7 +33,7 @@ def main() -> None:
     runner_bridge.serve(run_job)
 
 
-def run_job(config: dict[str, Any], send: Send) -> int:
+def run_job(config: dict[str, Any], send: runner_bridge.Send) -> int:
     """Look for the program, run the command if that is asked for, send the records."""
     if config["bin"]:
         os.environ["PATH"] = f"{config['bin']}:{os.environ.get('PATH', '')}"
@@ -54,30 +44,13 @@ def run_job(config: dict[str, Any], send: Send) -> int:
     runner_bridge.collect(send, [config["id"]])
     if config["mode"] == "collect":
         return 0
-    send(["start", config["id"]])
-    begun = time.monotonic()
-    try:
-        status, said = single_main.run_command(config["argv"], config["limit"])
-    except (OSError, ValueError) as error:
-        send(["unusable", f"cannot start the test command {config['command']!r}: {error.args[-1]}"])
-        return 0
-    sys.stdout.write(f"$ {config['command']}\n{said}\n")
-    ms = int(1000 * (time.monotonic() - begun))
-    send(
-        [
-            "result",
-            config["id"],
-            *single_main.parse_status(status, ms, runner_bridge.normalise_text(said), config["limit"]),
-        ]
-    )
+    if why := single_main.judge_test(config["id"], config["argv"], config["command"], config["limit"], send):
+        send(["unusable", f"cannot start the test command {config['command']!r}: {why}"])
     return 0
 
 
 def check_startable(command: str, search: str, folder: Path) -> str:
-    """Return why the first program of *command* cannot be started in *folder* with *search* as its PATH.
-
-    Empty if it can.
-    """
+    """Return why the first program of *command* cannot be started in *folder* with the PATH *search*; or empty."""
     program = find_program(command)
     if not program or program in BUILTINS:
         return ""

@@ -1,7 +1,6 @@
 """Tells a toolchain that does not work in its sandbox from tests that do not build, with a control build.
 
-Loaded by path by the boots of go, cargo and node; standard library only. A control is run only after a build failed in
-a way that a toolchain could be the cause of.
+A control is run only after a build failed in a way that a toolchain could be the cause of.
 """
 
 from __future__ import annotations
@@ -9,12 +8,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+from typing import Any
 
 CONTROL_SECONDS = 60.0
 

@@ -1,24 +1,22 @@
 """Finds the shell commands the rules must be asked about: those that could name a program they speak of.
 
-The rest pass.
-
-The rules themselves are `jumar.commands.parser`, the same as in every run; a process of their own reads the line,
-since a grammar is slower to load than a hook may be. What a script hides is found by comparing the tree afterwards.
+The rest pass. The rules themselves are `jumar.commands.parser`, the same as in every run; a process of their own reads
+the line, since a grammar is slower to load than a hook may be. What a script hides is found by comparing the tree
+afterwards.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 
 from jumar.child.hook.deploy_table import TABLE
 
-_NAMED = frozenset({
+_PROGRAMS = frozenset(TABLE) | frozenset({
     "rm", "mv", "cp", "ln", "dd", "tee", "sed", "find", "shred", "truncate", "unlink", "rmdir", "chmod", "chown",
     "install", "ssh", "scp", "sftp", "rsync", "mosh", "ftp", "lftp", "rclone", "make", "gmake", "just", "task",
     "inv", "invoke", "composer", "nox", "jumar", "hook_fast.py", "hook_fast", "alias", "curl", "wget",
 })  # fmt: skip
-"""Programs that the rules speak of, beside those of the table of deploys."""
+"""Programs that the rules speak of."""
 
 _EXPANDS = frozenset("$`{")
 """Characters that may make a name out of others."""
@@ -29,13 +27,4 @@ def needs_parser(line: str) -> bool:
     plain = re.sub(r"\\\n|['\"\\]", "", line)
     if _EXPANDS & set(plain) or "git" in plain or "mkfs" in plain:
         return True
-    return not _programs().isdisjoint(re.split(r"[^\w.+-]+", plain))
-
-
-def build_parser_command() -> list[str]:
-    """Return the command that tells why the line on its standard input must not be run; no output: it may."""
-    return [sys.executable, "-I", "-m", "jumar.commands.parser"]
-
-
-def _programs() -> frozenset[str]:
-    return frozenset(TABLE) | _NAMED
+    return not _PROGRAMS.isdisjoint(re.split(r"[^\w.+-]+", plain))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 DRY = frozenset({
@@ -16,40 +17,30 @@ def _at(depths: Sequence[int], verbs: str, more: str) -> str:
     return ", ".join([more, *("* " * depth + verb for depth in depths for verb in verbs.split(", "))])
 
 
-_GCLOUD = _at(
-    (1, 2, 3),
-    "create, delete, deploy, update, import, restore, set-iam-policy, add-iam-policy-binding",
-    "builds submit, storage cp, storage rm, storage mv, storage rsync, app services set-traffic",
-)
-_AWS = _at(
-    (1,),
-    "create-*, delete-*, update-*, put-*, terminate-*, run-*, start-*, stop-*, deploy*, publish*, invoke*, register-*, "
-    "deregister-*, modify-*, remove-*, reboot-*, attach-*, detach-*, send-*",
-    "s3 cp, s3 mv, s3 rm, s3 sync, s3 rb, s3 mb, deploy *",
-)
-_AZ = _at(
-    (1, 2, 3),
-    "create, delete, update, deploy, start, stop, restart, purge, upload, swap",
-    "webapp up, containerapp up",
-)
 _CLUSTER = (
     "apply, create, delete, replace, patch, edit, set, scale, drain, cordon, taint, label, annotate, expose, "
     "autoscale, run, cp, exec, rollout restart, rollout undo, rollout pause, rollout resume"
 )
-_REGISTRY = "publish, unpublish, deprecate, dist-tag add, dist-tag rm, owner add, owner rm, access *"
-_IMAGES = "push, image push, compose push, manifest push"
-_STATE = "apply, destroy, import, taint, untaint, state rm, state mv, state push, run-all *"
-_FLY = "deploy, launch, destroy, apps destroy, machine destroy, scale *, secrets set"
-_LESS = "deploy, remove, rollback"
-_GRADLE = "publish, publishPlugins, uploadArchives, * publish"
-_UPLOAD = "upload"
 
 TABLE: dict[str, str] = {
-    "gcloud": _GCLOUD,
+    "gcloud": _at(
+        (1, 2, 3),
+        "create, delete, deploy, update, import, restore, set-iam-policy, add-iam-policy-binding",
+        "builds submit, storage cp, storage rm, storage mv, storage rsync, app services set-traffic",
+    ),
     "gsutil": "cp, mv, rm, rsync, rb, mb, setmeta, * cp, * rm, * rsync",
     "bq": "rm, mk, load, cp, update",
-    "aws": _AWS,
-    "az": _AZ,
+    "aws": _at(
+        (1,),
+        "create-*, delete-*, update-*, put-*, terminate-*, run-*, start-*, stop-*, deploy*, publish*, invoke*, "
+        "register-*, deregister-*, modify-*, remove-*, reboot-*, attach-*, detach-*, send-*",
+        "s3 cp, s3 mv, s3 rm, s3 sync, s3 rb, s3 mb, deploy *",
+    ),
+    "az": _at(
+        (1, 2, 3),
+        "create, delete, update, deploy, start, stop, restart, purge, upload, swap",
+        "webapp up, containerapp up",
+    ),
     "kubectl": _CLUSTER,
     "oc": f"{_CLUSTER}, new-app",
     "helm": "install, upgrade, uninstall, delete, rollback, push",
@@ -58,14 +49,14 @@ TABLE: dict[str, str] = {
     "flux": "reconcile *, delete *, create *, bootstrap *",
     "nomad": "run, stop, job run, job stop",
     "skaffold": "run, deploy, delete",
-    "terraform": _STATE,
-    "tofu": _STATE,
-    "terragrunt": _STATE,
+    **dict.fromkeys(
+        ("terraform", "tofu", "terragrunt"),
+        "apply, destroy, import, taint, untaint, state rm, state mv, state push, run-all *",
+    ),
     "pulumi": "up, update, destroy, refresh, stack rm",
     "cdk": "deploy, destroy, bootstrap",
     "sam": "deploy, delete, sync",
-    "serverless": _LESS,
-    "sls": _LESS,
+    **dict.fromkeys(("serverless", "sls"), "deploy, remove, rollback"),
     "sst": "deploy, remove",
     "chalice": "deploy, delete",
     "zappa": "deploy, update, undeploy",
@@ -75,11 +66,8 @@ TABLE: dict[str, str] = {
     "firebase": "deploy, functions:delete, hosting:disable, firestore:delete, database:remove",
     "vercel": "-, deploy, promote, rollback, remove, rm, alias, redeploy",
     "netlify": "deploy, sites:delete",
-    "now": "-",
     "surge": "-, teardown",
-    "gh-pages": "-",
-    "fly": _FLY,
-    "flyctl": _FLY,
+    **dict.fromkeys(("fly", "flyctl"), "deploy, launch, destroy, apps destroy, machine destroy, scale *, secrets set"),
     "heroku": (
         "apps:destroy, container:push, container:release, releases:rollback, ps:scale, config:set, "
         "pg:reset, pg:push, pipelines:promote, container push, container release"
@@ -89,43 +77,24 @@ TABLE: dict[str, str] = {
     "render": "deploys create",
     "kamal": "deploy, setup, redeploy, rollback, remove",
     "cap": "deploy, * deploy, * deploy:*",
-    "dokku": "*",
     "fastlane": "deploy, release, deliver, supply, pilot, beta, * release, * deploy",
     "eas": "submit, update",
     "supabase": "db push, functions deploy, db reset",
     "shopify": "app deploy, theme push",
-    "ansible-playbook": "*",
-    "ansible": "*",
-    "docker": _IMAGES,
-    "podman": _IMAGES,
-    "nerdctl": _IMAGES,
-    "buildah": "push",
+    **dict.fromkeys(("docker", "podman", "nerdctl"), "push, image push, compose push, manifest push"),
+    **dict.fromkeys(("buildah", "docker-compose"), "push"),
     "skopeo": "copy, delete, sync",
-    "docker-compose": "push",
     "crane": "push, copy, delete, append",
     "oras": "push, copy",
-    "npm": _REGISTRY,
-    "pnpm": _REGISTRY,
-    "bun": "publish",
+    **dict.fromkeys(
+        ("npm", "pnpm"), "publish, unpublish, deprecate, dist-tag add, dist-tag rm, owner add, owner rm, access *"
+    ),
     "yarn": "publish, npm publish, npm tag",
-    "lerna": "publish",
-    "changeset": "publish",
-    "semantic-release": "-",
-    "np": "-",
-    "release-it": "-",
-    "jsr": "publish",
     "deno": "publish, deploy",
     "deployctl": "deploy",
     "vsce": "publish, unpublish",
-    "ovsx": "publish",
     "cargo": "publish, yank, owner *",
-    "cargo-release": "*",
     "twine": "upload, register",
-    "flit": "publish",
-    "poetry": "publish",
-    "hatch": "publish",
-    "uv": "publish",
-    "pdm": "publish",
     "maturin": "publish, upload",
     "setup.py": "upload, register, * upload",
     "gem": "push, yank, owner",
@@ -133,23 +102,23 @@ TABLE: dict[str, str] = {
     "nuget": "push, delete",
     "dotnet": "nuget push, nuget delete",
     "mvn": "deploy, deploy:deploy, release:perform, release:prepare, * deploy, * * deploy, * release:perform",
-    "gradle": _GRADLE,
-    "gradlew": _GRADLE,
+    **dict.fromkeys(("gradle", "gradlew"), "publish, publishPlugins, uploadArchives, * publish"),
     "sbt": "publish, publishSigned, +publish",
     "goreleaser": "release, publish",
-    "conan": _UPLOAD,
+    **dict.fromkeys(("conan", "huggingface-cli"), "upload"),
     "pod": "trunk push, trunk delete",
     "mix": "hex.publish",
-    "dart": "pub publish",
-    "flutter": "pub publish",
+    **dict.fromkeys(("dart", "flutter"), "pub publish"),
     "hf": "upload, upload-large-folder",
-    "huggingface-cli": _UPLOAD,
     "gh": (
         "pr merge, release create, release delete, release upload, release edit, repo delete, repo create, "
         "repo edit, repo archive, repo rename, workflow run, workflow disable, secret set, secret delete, "
         "variable set, variable delete, run rerun, issue delete"
     ),
     "glab": "mr merge, release create, release delete, release upload, repo delete, ci run, variable set",
+    **dict.fromkeys(("bun", "lerna", "changeset", "jsr", "ovsx", "flit", "poetry", "hatch", "uv", "pdm"), "publish"),
+    **dict.fromkeys(("now", "gh-pages", "semantic-release", "np", "release-it"), "-"),
+    **dict.fromkeys(("dokku", "ansible-playbook", "ansible", "cargo-release"), "*"),
 }
 """Program -> what makes it one that changes what others use: each way is words in this order, after any options that
 stand before them; `*` is any one word or ending, `-` alone is no words at all."""
@@ -197,11 +166,7 @@ def _plain(args: Sequence[str], values: frozenset[str]) -> tuple[str, ...]:
     for word in rest:
         if word in values and not plain:
             next(rest, "")
-        elif (
-            not word.startswith("-")
-            and not (not plain and word in ("alpha", "beta", "preview"))
-            and not word.startswith("+")
-        ):
+        elif not word.startswith(("-", "+")) and (plain or word not in ("alpha", "beta", "preview")):
             plain.append(word)
     return tuple(plain)
 
@@ -225,9 +190,8 @@ def _elsewhere(program: str, args: Sequence[str]) -> str:
 def _sends(args: Sequence[str]) -> bool:
     joined = " ".join(args).upper()
     fields = {"-f", "-F", "--field", "--raw-field", "--input"} & {word.partition("=")[0] for word in args}
-    return any(f"{o}{m}" in joined for o in ("-X", "-X ", "--METHOD ", "--METHOD=") for m in ("P", "DEL")) or (
-        bool(fields) and "GET" not in joined
-    )
+    changing = any(f"{o}{m}" in joined for o in ("-X", "-X ", "--METHOD ", "--METHOD=") for m in ("P", "DEL"))
+    return changing or (bool(fields) and "GET" not in joined)
 
 
 def _target(program: str, args: Sequence[str], plain: tuple[str, ...]) -> str:
@@ -241,7 +205,5 @@ def _target(program: str, args: Sequence[str], plain: tuple[str, ...]) -> str:
         return ""
     else:
         targets = plain
-    named = next(
-        (t for t in targets if t.replace(":", "-").replace("_", "-").split("-")[0] in ("deploy", "publish")), ""
-    )
+    named = next((t for t in targets if re.split("[:_-]", t)[0] in ("deploy", "publish")), "")
     return f"{program} {' '.join((*(before[:1] if before else ()), named))}" if named else ""

@@ -16,6 +16,11 @@ CLOSED = (".git", ".jumar", ".claude")
 FOLDER, STATE, LOCK, VERSION = ".jumar/hook", "state.json", "lock", 1
 """Files of a session's state for the hook, relative to the root; see `jumar.hooks.repository_session`."""
 
+FIELDS = {
+    "version": int, "root": str, "run": str, "bytes": int, "mode": str, "fault": str, "claims": dict, "tests": list,
+    "authored": list,
+}  # fmt: skip
+
 LOCK_SECONDS = 5.0
 
 
@@ -130,10 +135,7 @@ def _published(folder: str) -> tuple[dict[str, object], int]:
     try:
         with open(f"{folder}/{STATE}", "rb") as file:  # noqa: PTH123  as above
             state = json.loads(file.read())
-        check_fields(
-            state, {"version": int, "root": str, "run": str, "bytes": int, "mode": str, "fault": str}, "the session"
-        )
-        check_fields(state, {"claims": dict, "tests": list, "authored": list}, "the session")
+        check_fields(state, FIELDS, "the session")
         journal = f"{folder}/runs/{state['run'].replace('/', '')}/events.jsonl"
         size = 0 if state["fault"] else os.stat(journal, follow_symlinks=False).st_size  # noqa: PTH116  as above
     except (OSError, ValueError, RecursionError, HookRefusal) as fault:
@@ -159,10 +161,7 @@ def _wait(lock: int, seconds: float) -> None:
 
 
 def run(program: list[str], sent: bytes, seconds: float) -> tuple[bytes, int]:
-    """Run *program* with the input *sent*; return its output and status.
-
-    It is killed with all it started after *seconds*.
-    """
+    """Run *program* with the input *sent*, for *seconds* at most; its output and status."""
     given = os.memfd_create("jumar-event")
     with os.fdopen(given, "wb", closefd=False) as file:
         file.write(sent)

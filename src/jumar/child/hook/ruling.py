@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from jumar.child.hook import published_state
+from jumar.child.hook.published_state import HookRefusal
 
 Answer = dict[str, object] | None
 Full = Callable[[str, bytes, str, float], Answer]
@@ -44,6 +45,9 @@ READERS = frozenset({
 
 PATIENCE_SECONDS = 570.0
 
+PARSER = [sys.executable, "-I", "-m", "jumar.commands.parser"]
+"""Tells why the line on its standard input must not be run; no output: it may."""
+
 INTRODUCTION = (
     "jumar gates edits here: a file that is not a test may be edited only after `jumar claim TEST_ID FILE` was "
     "admitted in the shell, for that very file and a test that is red because of the code. Tests that came with the "
@@ -58,21 +62,15 @@ class Deferred(Exception):  # noqa: N818  it is no error
     """Raised when the small file cannot tell and the full rule must."""
 
 
-def build_refusal(why: str) -> Exception:
-    """Return the exception to raise where something is not let through, because of *why*."""
-    return published_state.HookRefusal(why)
-
-
 def main(arguments: list[str]) -> int:
     """Answer the event that *arguments* name, within the seconds and under the gate that may follow; exit status."""
     event, raw = (arguments[0] if arguments else ""), b""
     try:
         seconds = float(arguments[1]) if len(arguments) > 1 else PATIENCE_SECONDS
         raw = sys.stdin.buffer.read()
-        answer = answer_event(
-            event, raw, os.environ.get("CLAUDE_PROJECT_DIR", ""), seconds, partial(ask_full_rule, arguments[2:3])
-        )
-    except published_state.HookRefusal as why:
+        project = os.environ.get("CLAUDE_PROJECT_DIR", "")
+        answer = answer_event(event, raw, project, seconds, partial(ask_full_rule, arguments[2:3]))
+    except HookRefusal as why:
         answer = format_refusal(event, str(why), raw)
     if answer is None:
         return 0
@@ -90,7 +88,7 @@ def answer_event(event: str, raw: bytes, project: str, seconds: float, ask: Full
     Where the published file does not tell, *ask* does: the full rule.
 
     Raises:
-        published_state.HookRefusal: with the reason, if it is not let through or was not understood.
+        HookRefusal: with the reason, if it is not let through or was not understood.
     """
     payload = read(event, raw)
     if event in (PRE, POST, FAILED) and payload["tool_name"] in READERS:
@@ -132,22 +130,22 @@ def read(event: str, raw: bytes) -> dict[str, object]:
     """Return the event in *raw*, with the fields that its kind must have.
 
     Raises:
-        published_state.HookRefusal: if it is no such event.
+        HookRefusal: if it is no such event.
     """
     if event not in EVENTS:
-        raise build_refusal(f"{event!r} is no event that jumar knows; it knows {', '.join(EVENTS)}")
+        raise HookRefusal(f"{event!r} is no event that jumar knows; it knows {', '.join(EVENTS)}")
     try:
         payload = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError) as fault:
-        raise build_refusal(f"what the host sent is not JSON: {fault}") from None
+        raise HookRefusal(f"what the host sent is not JSON: {fault}") from None
     if not isinstance(payload, dict):
-        raise build_refusal("what the host sent is no JSON object")
+        raise HookRefusal("what the host sent is no JSON object")
     wanted: dict[str, type] = {"session_id": str, "cwd": str, "hook_event_name": str}
     if event in (PRE, POST, FAILED):
         wanted |= {"tool_name": str, "tool_input": dict}
     published_state.check_fields(payload, wanted, "the event")
     if payload["hook_event_name"] != event:
-        raise build_refusal(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
+        raise HookRefusal(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
     return payload
 
 
@@ -155,7 +153,7 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
     """Rule on a tool call before it is made, after waiting at most *seconds* for a hook that is judging.
 
     Raises:
-        published_state.HookRefusal: if it must not be made.
+        HookRefusal: if it must not be made.
         Deferred: if only the full rule can tell.
     """
     tool, given = str(payload["tool_name"]), payload["tool_input"]
@@ -168,7 +166,7 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
         published_state.check_fields(given, {"command": str}, tool)
         rule_on_command(str(given["command"]), seconds)
     elif not tool.startswith("mcp__") and (named := _names_a_file(given)):
-        raise build_refusal(
+        raise HookRefusal(
             f"jumar does not know the tool {tool} and it names a file ({named}); use Edit, Write or NotebookEdit"
         )
     # What it writes is found afterwards, by comparing trees: for that there must be a session.
@@ -179,7 +177,7 @@ def find_edited_file(tool: str, given: dict[str, object], root: str) -> str:
     """Return the file that an edit tool is about to change, relative to *root*.
 
     Raises:
-        published_state.HookRefusal: if the call is malformed, or the path is not plainly that of a file inside.
+        HookRefusal: if the call is malformed, or the path is not plainly that of a file inside.
     """
     field, others = EDITS[tool]
     wanted: dict[str, type] = {field: str, **others}
@@ -189,10 +187,10 @@ def find_edited_file(tool: str, given: dict[str, object], root: str) -> str:
     if tool == "MultiEdit":
         edits = given["edits"]
         if not edits or not isinstance(edits, list):
-            raise build_refusal("MultiEdit came without edits")
+            raise HookRefusal("MultiEdit came without edits")
         for edit in edits:
             if not isinstance(edit, dict):
-                raise build_refusal("an edit of MultiEdit is no object")
+                raise HookRefusal("an edit of MultiEdit is no object")
             published_state.check_fields(edit, EDITS["Edit"][1], "an edit of MultiEdit")
     path: str = published_state.resolve_inside(str(given[field]), root)
     return path
@@ -202,13 +200,13 @@ def rule_on_edit(path: str, root: str, state: dict[str, object]) -> None:
     """Rule on an edit of *path* by what the session has published.
 
     Raises:
-        published_state.HookRefusal: if it must not be made.
+        HookRefusal: if it must not be made.
         Deferred: if only the full rule can tell.
     """
     claims, tests, authored = state["claims"], state["tests"], state["authored"]
     assert isinstance(claims, dict) and isinstance(tests, list) and isinstance(authored, list)  # noqa: S101, PT018
     if path in tests:
-        raise build_refusal(
+        raise HookRefusal(
             f"{path} is read-only: tests and configuration that came with the repository stay as they are"
         )
     if path in claims or path in authored:
@@ -217,7 +215,7 @@ def rule_on_edit(path: str, root: str, state: dict[str, object]) -> None:
         raise Deferred
     others = ", ".join(f"{test} for {file}" for file, ids in sorted(claims.items()) for test in ids[:1])
     open_now = f"; open now: {others}" if others else ""
-    raise build_refusal(
+    raise HookRefusal(
         f"no claim covers {path}: run `jumar claim TEST_ID {path}` in the shell first, for a test that is red because "
         f"of this file{open_now}"
     )
@@ -227,7 +225,7 @@ def ask_full_rule(gate: list[str], event: str, raw: bytes, root: str, seconds: f
     """Ask the full rule, in a process of its own, about the event in *raw* under *gate*, where one was named.
 
     Raises:
-        published_state.HookRefusal: if it fails, says what is no answer, or takes longer than *seconds*.
+        HookRefusal: if it fails, says what is no answer, or takes longer than *seconds*.
     """
     program = [sys.executable, "-I", "-m", "jumar.hooks.full_rule", event, root, *gate]
     said, status = published_state.run(program, raw, seconds)
@@ -236,7 +234,7 @@ def ask_full_rule(gate: list[str], event: str, raw: bytes, root: str, seconds: f
     except ValueError:
         answer = False
     if status != 0 or not (answer is None or isinstance(answer, dict)):
-        raise build_refusal(f"jumar's full rule failed on this {event} (status {status}); `jumar doctor` may say why")
+        raise HookRefusal(f"jumar's full rule failed on this {event} (status {status}); `jumar doctor` may say why")
     return answer
 
 
@@ -250,14 +248,13 @@ def rule_on_command(line: str, seconds: float) -> None:
     """Rule on a *line* for a shell, within *seconds*.
 
     Raises:
-        published_state.HookRefusal: if it must not be run, or cannot be told.
+        HookRefusal: if it must not be run, or cannot be told.
     """
     from jumar.child.hook import command_prefilter as rules  # noqa: PLC0415  most events name no command
 
     if not rules.needs_parser(line):
         return
-    why, status = published_state.run(rules.build_parser_command(), line.encode("utf-8", "replace"), seconds)
+    why, status = published_state.run(PARSER, line.encode("utf-8", "replace"), seconds)
     if status != 0 or why:
-        raise build_refusal(
-            why.decode("utf-8", "replace") or "jumar's rules for commands failed on this; `jumar doctor` may say why"
-        )
+        failed = "jumar's rules for commands failed on this; `jumar doctor` may say why"
+        raise HookRefusal(why.decode("utf-8", "replace") or failed)

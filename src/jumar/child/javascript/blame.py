@@ -1,6 +1,6 @@
 """Assigns the blame for a failed JavaScript test from its error: the code, its absence, or the test itself.
 
-Loaded by path by the programs beside it; standard library only. The room is the working directory.
+The room is the working directory.
 """
 
 from __future__ import annotations
@@ -68,13 +68,8 @@ class JavaScriptError(NamedTuple):
             # Jest's worker calls every error by the name of its carrier.
             name = shown[1] if name in ("", "Error") else name
             message = message or shown[2].strip()
-        return cls(
-            name,
-            message or head,
-            stack,
-            said["file"],
-            said["assertion"] or name == "AssertionError" or "expect(" in head,
-        )
+        assertion = said["assertion"] or name == "AssertionError" or "expect(" in head
+        return cls(name, message or head, stack, said["file"], assertion)
 
     def places(self) -> list[tuple[str, int]]:
         """Return its stack frames in the room, innermost first, as path and line. Packages are not part of the room."""
@@ -130,10 +125,7 @@ def _named(text: str) -> str:
 
 
 def _missing(text: str, test: str) -> tuple[str, str] | None:
-    """Return the blame of a module or name that is not there, named as *test* would.
-
-    None if *text* says nothing of that.
-    """
+    """Return the blame of a module or name that *text* says is not there, named as *test* would; None: of none."""
     if match := _NO_NAME.search(text):
         return (ABSENT, match[1]) if _of_project(match[1]) else (TEST, "")
     for pattern in _ABSENT:

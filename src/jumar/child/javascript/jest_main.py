@@ -1,4 +1,4 @@
-"""The bridge to jest. Standard library only."""
+"""The bridge to jest."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs vitest and jest: starts node, reads its reports, kills what hangs, and sends the results.
 
-Standard library only. A test that never gives control back is
-found by its silence: its process is killed, and what was asked besides is asked again without it.
+A test that never gives control back is found by its silence: its process is killed, and what was asked besides is asked
+again without it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,7 @@ from jumar.child.commands import toolchain_main
 from jumar.child.javascript import project_batches, results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from jumar.child.javascript.project_batches import NodeRunner
-
-    Send = Callable[[list[object]], None]
 
 
 STUCK_SECONDS = 5.0
@@ -70,7 +67,7 @@ def find_tool(tool: NodeRunner) -> tuple[str, str]:
     return node, version
 
 
-def run_job(tool: NodeRunner, config: dict[str, Any], send: Send) -> int:
+def run_job(tool: NodeRunner, config: dict[str, Any], send: runner_bridge.Send) -> int:
     """List the ids of the suite, or judge the asked ones; the status to leave with."""
     try:
         node, version = find_tool(tool)
@@ -94,6 +91,17 @@ class RunnerUnusable(Exception):  # noqa: N818  # as above
 
 class RunnerRefused(Exception):  # noqa: N818  # as above
     """The runner did not get as far as loading a test file."""
+
+
+def start_node(node: str, script: str, writes: int) -> subprocess.Popen[bytes]:
+    """Start *script* beside this file, which tells events on the descriptor *writes*; that is closed here."""
+    process = subprocess.Popen(  # noqa: S603  # node, our script, a number
+        [node, str(Path(__file__).with_name(script)), str(writes)],
+        stdin=subprocess.PIPE, pass_fds=[writes], process_group=0,
+        env={**os.environ, "JUMAR_MARKS": str(Path(os.environ["TMPDIR"], "marks"))},
+    )  # fmt: skip
+    os.close(writes)
+    return process
 
 
 class NodeToolSession:
@@ -141,12 +149,7 @@ class NodeToolSession:
         """
         self._heard.clear()
         reads, writes = os.pipe()
-        with subprocess.Popen(  # noqa: S603  # node, our script, a number
-            [self._node, str(Path(__file__).with_name(self._tool.script)), str(writes)],
-            stdin=subprocess.PIPE, pass_fds=[writes], process_group=0,
-            env={**os.environ, "JUMAR_MARKS": str(self._scratch / "marks")},
-        ) as process:  # fmt: skip
-            os.close(writes)
+        with start_node(self._node, self._tool.script, writes) as process:
             try:
                 if process.stdin:
                     with contextlib.suppress(BrokenPipeError), process.stdin:
@@ -211,7 +214,6 @@ class NodeToolSession:
             raise Hang(late)
 
     def _without(self, batch: Any, hang: Hang) -> list[Any]:
-        """Return *batch* without the files that hang."""
         self._read_marks()
         why = f"nothing came back for {self._config['limit'] + STUCK_SECONDS:g} s, so the process was killed"
         hung = results.NodeTestResult("timeout", int(1000 * self._config["limit"]), why, "code", "")

@@ -1,6 +1,6 @@
 """Splits a job into processes of vitest or jest: one for each folder with a configuration of its own.
 
-Loaded by path by the programs beside it; standard library only. The room is the working directory.
+The room is the working directory.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ import contextlib
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 
 class NodeRunner(NamedTuple):

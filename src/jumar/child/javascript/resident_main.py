@@ -1,9 +1,9 @@
 """Keeps one vitest for many orders: writes edits, has it run the tests, and looks for traces of the run afterwards.
 
-Standard library only. A request is `{"edits": {path: base64}, "ids": [...], "mark": word}`. The answer is the records
-of a verification and `["served", held]`, whose files a request must not edit, or `["declined", why, lasting]`. After
-`served` comes `["kept", why]`: what the run left behind, empty if that is nothing. Whatever is not as it was before the
-run ends this process: nothing is cleaned for a next run but the folders of temporary files.
+A request is `{"edits": {path: base64}, "ids": [...], "mark": word}`. The answer is the records of a verification and
+`["served", held]`, whose files a request must not edit, or `["declined", why, lasting]`. After `served` comes `["kept",
+why]`: what the run left behind, empty if that is nothing. Whatever is not as it was before the run ends this process:
+nothing is cleaned for a next run but the folders of temporary files.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ import base64
 import contextlib
 import json
 import os
-import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jumar.child import runner_bridge
 from jumar.child.javascript import node_tool, project_batches, sandbox_state
 from jumar.child.javascript.vitest_main import VITEST
 from jumar.child.supervisor import process_tree, supervise
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SCRIPT = "vitest_resident.mjs"
 
@@ -44,12 +41,7 @@ class KeptVitest:
     def __init__(self, node: str, order: Mapping[str, object]) -> None:
         self.base = order["base"]
         self.events, writes = os.pipe()
-        self._process = subprocess.Popen(  # noqa: S603  # node, our script, a number
-            [node, str(Path(__file__).with_name(SCRIPT)), str(writes)],
-            stdin=subprocess.PIPE, pass_fds=[writes], process_group=0,
-            env={**os.environ, "JUMAR_MARKS": str(Path(os.environ["TMPDIR"], "marks"))},
-        )  # fmt: skip
-        os.close(writes)
+        self._process = node_tool.start_node(node, SCRIPT, writes)
         self.tell(order)
 
     def tell(self, step: Mapping[str, object]) -> None:

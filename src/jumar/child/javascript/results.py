@@ -1,7 +1,7 @@
 """Merges the reports of vitest or jest into one result per asked id; an id without a report has no result.
 
-Standard library only. Tests of one name in one file are one id, which has
-passed if all of them have, and an id with placeholders (`adds %i`, `$name`, `${x}`) stands for all tests it fits.
+Tests of one name in one file are one id, which has passed if all of them have, and an id with placeholders (`adds %i`,
+`$name`, `${x}`) stands for all tests it fits.
 """
 
 from __future__ import annotations
@@ -51,11 +51,6 @@ def build_pattern(names: list[str]) -> str:
 def _fitting(name: str) -> str:
     escaped = re.sub(r"[\\^$.*+?()\[\]{}|/]", r"\\\g<0>", name)
     return PLACEHOLDER.sub(lambda _: r"[\s\S]*", escaped).replace(SEPARATOR, "(?: > | )")
-
-
-def build_name_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern for the names that *name* stands for."""
-    return re.compile(_fitting(name))
 
 
 class ResultFindings:
@@ -126,7 +121,7 @@ class ResultFindings:
         known = self.tests.get(path, {})
         if asked in known or not PLACEHOLDER.search(re.escape(name)):
             return [asked] if asked in known else []
-        pattern = build_name_pattern(name)
+        pattern = re.compile(_fitting(name))
         return [test_id for test_id in known if pattern.fullmatch(test_id.partition("::")[2])]
 
     def breaks(self) -> dict[str, NodeTestResult]:
@@ -163,9 +158,8 @@ class ResultFindings:
         """Return whether *test_id* was not run because the suite of *names* could not be set up."""
         said = self._said(test_id)
         wanted = self.tests.get(path, {}).get(test_id) not in ("skip", "todo")
-        return (
-            wanted and test_id.startswith(build_prefix(path, names)) and all(one["state"] == "skipped" for one in said)
-        )
+        within = test_id.startswith(build_prefix(path, names))
+        return wanted and within and all(one["state"] == "skipped" for one in said)
 
     def _said(self, test_id: str) -> list[dict[str, Any]]:
         some = self.results.get(test_id.partition("::")[0], {})
@@ -247,9 +241,8 @@ def add_errors(outcome: str, errors: list[dict[str, Any]], path: str, place: str
     """Return a result with what its errors say; the first one decides whose doing it is."""
     faults = [blaming.JavaScriptError.of(error) for error in errors]
     blame, absent = blaming.assign_blame(faults[0], path, place) if faults else (blaming.TEST, "")
-    texts = [
-        format_excerpt(fault, error["diff"] or error["frame"]) for fault, error in zip(faults, errors, strict=True)
-    ]
+    shown = (error["diff"] or error["frame"] for error in errors)
+    texts = [format_excerpt(fault, more) for fault, more in zip(faults, shown, strict=True)]
     return NodeTestResult(outcome, 0, "\n\n".join(texts) or "it failed and did not say why", blame, absent)
 
 
@@ -258,11 +251,8 @@ def format_excerpt(fault: Any, more: str) -> str:
     head = fault.message if not fault.name or fault.name in fault.message else f"{fault.name}: {fault.message}"
     if fault.message and "\n" in fault.stack and "●" in fault.stack:
         head = blaming.FRAME.sub("", fault.stack)
-    about = (
-        f"\n    in {blaming.get_path_in_room(fault.file)}"
-        if fault.file and blaming.get_path_in_room(fault.file)
-        else ""
-    )
+    inside = blaming.get_path_in_room(fault.file) if fault.file else ""
+    about = f"\n    in {inside}" if inside else ""
     lines = []
     for where, number in fault.places()[:LINES]:
         source = Path(where).read_text("utf-8", "replace").splitlines()

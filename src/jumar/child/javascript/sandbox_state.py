@@ -1,19 +1,18 @@
 """Takes the state of everything that code under test can write to, so that a trace of one run is seen before the next.
 
-Standard library only. It sees that something was changed, not what: the kernel notes the time of each change of a file,
-of its name, its mode and its attributes, and lets nobody but root set that time.
+It sees that something was changed, not what: the kernel notes the time of each change of a file, of its name, its mode
+and its attributes, and lets nobody but root set that time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     State = dict[str, tuple[object, ...]]
     """Path of each file, link and folder -> its number, mode, links, size, and when it was changed."""
 

@@ -1,4 +1,4 @@
-"""The bridge to vitest. Standard library only."""
+"""The bridge to vitest."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Finds the code that tests ask: what their files name and use, and what that uses in turn.
 
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Honest programs exchange
-`print` or `sys.excepthook` for good, and no test asks those for an answer. It is looked at only when code has changed,
-with nothing but what is written in C: other code of the standard library may be what has changed.
+Honest programs exchange `print` or `sys.excepthook` for good, and no test asks those for an answer. It is looked at
+only when code has changed, with nothing but what is written in C: other code of the standard library may be what has
+changed.
 """
 
 # ruff: noqa: B905  zip has no `strict` before Python 3.10
@@ -15,14 +15,12 @@ import importlib
 import opcode
 import re
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jumar.child.pytest.code_identity import FRAMEWORK, get_address, get_module_name, unwrap_function
 from jumar.child.pytest.loaded_code import GONE, Change, LoadedCode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 # Of our own, whatever becomes of the others.
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names
@@ -131,7 +129,6 @@ def _list_state(module: ModuleType) -> set[str]:
 
 
 def _list_operands(code: CodeType, operations: Sequence[int]) -> Iterator[str]:
-    """Yield the names that *operations* in *code* load or store."""
     steps, extended = code.co_code, 0
     for operation, given in zip(steps[::2], steps[1::2]):
         argument = extended << 8 | given

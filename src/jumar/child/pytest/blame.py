@@ -1,7 +1,7 @@
 """Finds what to blame for a failed test, from the exception and never from text: the code, its absence, or the test.
 
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Before 3.10 an exception does
-not keep the module that lacks an attribute: its absence is then told as a fault of the code, or of a fixture.
+Before 3.10 an exception does not keep the module that lacks an attribute: its absence is then told as a fault of the
+code, or of a fixture.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ import importlib.util
 import linecache
 import os
 import sys
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-
     Blamed = tuple[str, str]
     """A `core.verdict.Blame`, and for an absence the module."""
 
@@ -152,7 +150,6 @@ class BlameFinder:
 
 
 def _unwrapped(error: BaseException) -> BaseException:
-    """Return the original exception, without the wrappers of pytest."""
     while type(error).__name__ in WRAPPED:
         inner = getattr(error, "cause", None) or error.__cause__ or error.__context__
         if inner is None:

@@ -1,7 +1,7 @@
 """Identity of code: what lies below a value, where it comes from, and whether hooks and tests are what they were.
 
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Nothing here asks an object
-under suspicion for anything that it could answer itself: no `==`, no attribute of its own making.
+Nothing here asks an object under suspicion for anything that it could answer itself: no `==`, no attribute of its own
+making.
 """
 
 # ruff: noqa: B905  zip has no `strict` before Python 3.10
@@ -12,14 +12,12 @@ import builtins
 import functools
 import sys
 import types
+from collections.abc import Callable, Sequence
 from operator import attrgetter, is_
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from jumar.child.start import FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 # Of our own, whatever becomes of the others.
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names
@@ -42,15 +40,6 @@ In place of `id`, which raises an audit event: where a hook listens, each call c
 
 _CLASS_NAMES = vars(type)["__dict__"].__get__
 _BASES = vars(type)["__bases__"].__get__
-
-
-class TestFingerprint(NamedTuple):
-    """Parts of a collected test: its function, its code and its parameters."""
-
-    parts: tuple[object, ...]
-    """Its function, its code and the values of its parameters."""
-    content: int
-    """The hash of its code: constants can be overwritten in place."""
 
 
 class HookFingerprint(NamedTuple):
@@ -104,8 +93,11 @@ def is_ours(function: object) -> bool:
     return below is not None and below.__code__.co_filename.startswith(FOLDER)
 
 
-def snapshot_test(item: Any) -> TestFingerprint:
-    """Return the parts of *item*, without making an instance of its class."""
+def snapshot_test(item: Any) -> tuple[tuple[object, ...], int]:
+    """Return function, code and parameters of *item*, and a hash of the code: constants can be overwritten in place.
+
+    No instance of its class is made for that.
+    """
     owner, name = getattr(item.parent, "obj", None), getattr(item, "originalname", None) or item.name
     if isinstance(owner, type):
         held: object = next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), None)
@@ -113,7 +105,7 @@ def snapshot_test(item: Any) -> TestFingerprint:
         held = vars(item).get("_obj")
     code = getattr(unwrap_function(held), "__code__", None)
     params = getattr(getattr(item, "callspec", None), "params", {})
-    return TestFingerprint((unwrap_function(held), code, *params.values()), hash(code))
+    return (unwrap_function(held), code, *params.values()), hash(code)
 
 
 def get_module_name(thing: Any) -> str:
@@ -173,18 +165,14 @@ def is_same_again(before: object, now: object) -> bool:
     if isinstance(before, (types.GetSetDescriptorType, types.MemberDescriptorType)):
         return True  # of a class that was made again
     one, other = unwrap_function(before), unwrap_function(now)
-    return (
-        one is not None and other is not None and one.__globals__ is other.__globals__ and _have_same_inside(one, other)
-    )
+    if one is None or other is None:
+        return False
+    return one.__globals__ is other.__globals__ and _have_same_inside(one, other)
 
 
 def _have_same_inside(one: FunctionType, other: FunctionType) -> bool:
     given, words = list(zip(one.__defaults__ or (), other.__defaults__ or ())), other.__kwdefaults__ or {}
     given += [(value, words.get(name)) for name, value in (one.__kwdefaults__ or {}).items()]
     plain = all(a is b or (type(a) is type(b) and type(a) in (int, str, float) and a == b) for a, b in given)
-    return (
-        plain
-        and one.__code__ == other.__code__
-        and len(one.__defaults__ or ()) == len(other.__defaults__ or ())
-        and not one.__closure__
-    )
+    same_count = len(one.__defaults__ or ()) == len(other.__defaults__ or ())
+    return plain and one.__code__ == other.__code__ and same_count and not one.__closure__

@@ -3,23 +3,21 @@
 CPython gives each dictionary a number that changes with every change of it (PEP 509). To read the numbers of two
 thousand dictionaries takes less than a millisecond; to look at their values takes ten, and in a process that was
 forked as long again, because a reference that is only counted is a page that has to be copied.
-Standard library only, Python 3.8 or newer; an interpreter without such numbers says that everything may have changed.
+An interpreter without such numbers says that everything may have changed.
 """
 
 from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     import ctypes
 except ImportError:  # an interpreter without it
     ctypes = None  # type: ignore[assignment]  # asked for below
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _READ = attrgetter("value")
 

@@ -3,7 +3,7 @@
 What is expected of code stands in the frames of its caller and in the test files, so coins of a challenge are worth
 little against code that looks there. The interpreter raises an audit event for each way to a frame or a file (PEP 578);
 a hook cannot be taken away again, but it is there in one process and one interpreter only. It changes no outcome:
-`["looked", how]` lowers a grade. Standard library only, Python 3.8 or newer.
+`["looked", how]` lowers a grade.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import linecache
 import os
 import resource
 import sys
+from collections.abc import Callable, Iterator
 from stat import S_ISDIR
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     Send = Callable[[list[object]], None]
     Foreign = Callable[[str], bool]
     Asks = Callable[[Any, int, tuple[Any, ...]], bool]
@@ -66,7 +65,7 @@ class FrameWatch:
 
     def __init__(self, tests: frozenset[str], foreign: Foreign, send: Send) -> None:
         self._time, self.tell = [OFF], _build_teller(send)
-        concerns = _build_filter(_build_test_files(tests), foreign)
+        concerns = _build_filter(_build_secret_places(tests), foreign)
         sys.addaudithook(_build_hook(self._time, _build_askers(tests, foreign), concerns, self.tell))
         for module, name in UNHEARD:
             place: Any = importlib.import_module(module)
@@ -148,14 +147,13 @@ def _build_hook(
     return hook
 
 
-def _build_filter(is_test_file: Callable[[Any], bool], is_inside: Foreign) -> Callable[[str, Any], bool]:
+def _build_filter(is_secret: Callable[[Any], bool], is_inside: Foreign) -> Callable[[str, Any], bool]:
     """Build what says which events may be a look, or a disguise: code in the name of a file outside of the room."""
     frames, beginnings = FRAMES, (*ROUTES, *ELSEWHERE)
-    is_memory = _build_memory()
 
     def concerns(event: str, arguments: Any) -> bool:
         if event == "open":
-            return is_test_file(arguments[0]) or is_memory(arguments[0])
+            return is_secret(arguments[0])
         if event == "object.__getattr__":
             return arguments[1] in frames
         if event == "compile":
@@ -178,40 +176,25 @@ def build_foreign(room: str, tests: frozenset[str]) -> Foreign:
     return lambda file: file.startswith(inside) and file not in tests
 
 
-def _build_test_files(tests: frozenset[str]) -> Callable[[Any], bool]:
-    """Build what says whether a path, whatever it is called, leads to one of *tests* or to a folder of some."""
-    stat = os.stat
-    found = map(stat, {*tests, *map(os.path.dirname, tests)})
-    files = frozenset((one.st_dev, one.st_ino) for one in found)
+def _build_secret_places(tests: frozenset[str]) -> Callable[[Any], bool]:
+    """Build what says whether a path, whatever it is called, leads to *tests*, to memory, or to a folder of those."""
+    stat, resolve, is_folder = os.stat, os.path.realpath, S_ISDIR
+    known = map(stat, {*tests, *map(os.path.dirname, tests)})
+    files = frozenset((one.st_dev, one.st_ino) for one in known)
+    processes = stat("/proc").st_dev if os.path.isdir("/proc") else None  # noqa: PTH112  asked with each file
 
-    def is_test_file(path: Any) -> bool:
+    def is_secret(path: Any) -> bool:
         if not isinstance(path, (str, bytes)):
             return type(path) is not int  # opened before; anything else may say another name each time it is asked
         try:
             found = stat(path)  # the file itself: it has many names
         except (OSError, ValueError):
             return False
+        if found.st_dev == processes:
+            return is_folder(found.st_mode) or os.fsdecode(resolve(path)).endswith("/mem")
         return (found.st_dev, found.st_ino) in files
 
-    return is_test_file
-
-
-def _build_memory() -> Callable[[Any], bool]:
-    """Build what says whether a path, whatever it is called, leads to the memory of a process, or to its folder."""
-    stat, resolve, is_folder = os.stat, os.path.realpath, S_ISDIR
-    processes = stat("/proc").st_dev if os.path.isdir("/proc") else None  # noqa: PTH112  asked with each file
-
-    def is_memory(path: Any) -> bool:
-        if processes is None or not isinstance(path, (str, bytes)):
-            return False
-        try:
-            found = stat(path)
-        except (OSError, ValueError):
-            return False
-        here = found.st_dev == processes
-        return here and (is_folder(found.st_mode) or os.fsdecode(resolve(path)).endswith("/mem"))
-
-    return is_memory
+    return is_secret
 
 
 def _build_askers(tests: frozenset[str], foreign: Foreign) -> tuple[Asks, Asks]:

@@ -2,7 +2,6 @@
 
 PYTEST_CURRENT_TEST names no real id. Where the task's own test files read that variable it keeps its value: some name
 files after it. Code that abuses it is warned of elsewhere.
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ import os
 import sys
 import threading
 import types
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     import pytest
 
 NAME = "PYTEST_CURRENT_TEST"
@@ -30,10 +28,7 @@ SOMEONE = "tests.py::test"
 
 
 class HideTestName:
-    """Plug-in that hides or keeps the test id.
-
-    *supports* says whether a file below *room* belongs to the task's tests.
-    """
+    """Plug-in that hides or keeps the test id; *supports* says whether a file belongs to the task's tests."""
 
     def __init__(self, room: str, supports: Callable[[str], bool]) -> None:
         self._room = room
@@ -129,7 +124,6 @@ class TestObjects:
 
 
 def _find_global(module: str, name: str) -> Any:
-    """Return an object of pytest's; a module if *name* is empty."""
     held: Any = importlib.import_module(module)
     return getattr(held, name, None) if name else held
 

@@ -1,53 +1,36 @@
 """Records which lines of some files run, with the interpreter's own means: no package has to be installed for it.
 
-`sys.monitoring` where there is one (Python 3.12), `sys.settrace` elsewhere. Loaded by path inside the tested
-interpreter; standard library only, Python 3.8 or newer.
+`sys.monitoring` where there is one (Python 3.12), `sys.settrace` elsewhere.
 """
 
 from __future__ import annotations
 
 import dis
+import functools
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import CodeType, FrameType
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
+from typing import Any
 
 TOOLS = (4, 3, 5, 2, 1)
 """Tool numbers of `sys.monitoring`, those that nobody has a claim to first."""
 
 
-class FileSelection:
-    """The files whose lines count, looked up by the name that the compiler was given."""
-
-    def __init__(self, files: Mapping[str, str]) -> None:
-        """*files*: real path -> the name that is reported."""
-        self._files = files
-        self._known: dict[str, str] = {}
-
-    def name(self, filename: str) -> str:
-        """Return the name to report for a code object's *filename*; empty if its lines do not count."""
-        known = self._known.get(filename)
-        if known is None:
-            known = self._known[filename] = self._files.get(os.path.realpath(filename), "")
-        return known
-
-
 def build_recorder(files: Mapping[str, str]) -> Any:
-    """Return the fastest recorder that this interpreter has."""
+    """Return the fastest recorder that this interpreter has; *files*: real path -> the name that is reported."""
+    names = functools.lru_cache(None)(lambda filename: files.get(os.path.realpath(filename), ""))
     monitoring = getattr(sys, "monitoring", None)
     free = [tool for tool in TOOLS if monitoring and monitoring.get_tool(tool) is None]
-    return Monitored(FileSelection(files), monitoring, free[0]) if free else Traced(FileSelection(files))
+    return Monitored(names, monitoring, free[0]) if free else Traced(names)
 
 
 class Monitored:
     """Records by `sys.monitoring`: a line costs something the first time it runs in a recording, and nothing after."""
 
-    def __init__(self, files: FileSelection, monitoring: Any, tool: int) -> None:
-        self._files, self._monitoring, self._tool = files, monitoring, tool
+    def __init__(self, names: Callable[[str], str], monitoring: Any, tool: int) -> None:
+        self._names, self._monitoring, self._tool = names, monitoring, tool
         self._lines: dict[str, set[int]] = {}
         monitoring.use_tool_id(tool, "jumar")
         events = monitoring.events
@@ -67,20 +50,20 @@ class Monitored:
         return {name: sorted(numbers) for name, numbers in lines.items()}
 
     def _entered(self, code: CodeType, _offset: int) -> object:
-        if self._files.name(code.co_filename):
+        if self._names(code.co_filename):
             self._monitoring.set_local_events(self._tool, code, self._monitoring.events.LINE)
         return self._monitoring.DISABLE
 
     def _ran(self, code: CodeType, line: int) -> object:
-        self._lines.setdefault(self._files.name(code.co_filename), set()).add(line)
+        self._lines.setdefault(self._names(code.co_filename), set()).add(line)
         return self._monitoring.DISABLE
 
 
 class Traced:
     """Records by `sys.settrace`, without tracing frames of other files and code whose lines were all seen."""
 
-    def __init__(self, files: FileSelection) -> None:
-        self._files = files
+    def __init__(self, names: Callable[[str], str]) -> None:
+        self._names = names
         self._codes: dict[int, tuple[CodeType, str, frozenset[int]]] = {}
         """By identity (code objects are slow to hash): the object, the name of its file, its lines."""
         self._unseen: dict[int, set[int]] = {}
@@ -107,7 +90,7 @@ class Traced:
         code = frame.f_code
         unseen = self._unseen.get(id(code))
         if unseen is None:
-            name = self._files.name(code.co_filename)
+            name = self._names(code.co_filename)
             if not name:
                 return None
             if id(code) not in self._codes:

@@ -1,17 +1,13 @@
-"""Records the lines that each test runs, one record per test: a lost process does not lose what was seen before.
-
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
-"""
+"""Records the lines that each test runs, one record per test: a lost process does not lose what was seen before."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-    from pathlib import Path
-
     import pytest
 
     Wrapper = Generator[None, Any, None]

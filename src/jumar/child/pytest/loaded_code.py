@@ -1,7 +1,7 @@
 """Snapshots all code that is loaded: the names of every module and class, and the insides of their functions.
 
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Nothing here asks an object
-under suspicion for anything that it could answer itself: no `==`, no attribute of its own making.
+Nothing here asks an object under suspicion for anything that it could answer itself: no `==`, no attribute of its own
+making.
 """
 
 # ruff: noqa: B905  zip has no `strict` before Python 3.10
@@ -11,16 +11,14 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, count
 from operator import attrgetter, is_, is_not, ne
 from types import FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from jumar.child.pytest.code_identity import get_address, get_module_name, is_code, unwrap_function
 from jumar.child.pytest.dict_versions import DictVersions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 # Of our own, whatever becomes of the others.
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names
@@ -123,7 +121,6 @@ class LoadedCode:
         self._contents += map(_get_content, self._cells[len(self._contents) :])
 
     def _take(self, owned: Sequence[tuple[Any, Any]]) -> list[Table]:
-        """Take the tables of some owners."""
         versions = self._versions.add([live for _, live in owned])  # before the copies: what is written later is seen
         tables = [Table(one, live, live.copy()) for one, live in owned]
         self._keys += [get_address(one) for one, _ in owned]

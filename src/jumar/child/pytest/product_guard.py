@@ -1,7 +1,6 @@
 """Stops a test from running what the product gave it as code, or from taking it for the place of a file.
 
-The product has no code in the tests' process, so a hook of the interpreter is a gate here. Loaded by path inside the
-tested interpreter; standard library only, Python 3.8 or newer.
+The product has no code in the tests' process, so a hook of the interpreter is a gate here.
 """
 
 from __future__ import annotations
@@ -108,5 +107,4 @@ class ProductGuard:
 
 
 def _is_same(before: dict[str, Any], now: Any) -> bool:
-    """Return whether two namespaces hold the same objects."""
     return before.keys() == now.keys() and all(now[name] is value for name, value in before.items())

@@ -1,9 +1,8 @@
 """Checks by identity that loaded code, the hooks of pytest and the collected tests stay what they were.
 
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Monkeypatching within a test
-that is undone with it is nobody's business. What the code under test leaves behind in the framework, or in what tests
-ask, is reported as `["tampered", what]`. It is a wire across the floor, not a wall: code in the same process can step
-over it, which is what challenges and a second process are for.
+Monkeypatching within a test that is undone with it is nobody's business. What the code under test leaves behind in the
+framework, or in what tests ask, is reported as `["tampered", what]`. It is a wire across the floor, not a wall: code in
+the same process can step over it, which is what challenges and a second process are for.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import builtins
 import sys
 import time
+from collections.abc import Callable, Generator, Iterable, Sequence
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,6 @@ from jumar.child.pytest import loaded_code as loaded
 from jumar.child.pytest.asked_names import AskedNames, is_special, load_imports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
-
     import pytest
 
     from jumar.child.pytest.blame import BlameFinder
@@ -70,16 +68,11 @@ class TamperCheck:
         self._arm()
 
     def _arm(self) -> None:
-        self._modules = {
-            name: one for name, one in sys.modules.items() if identity.get_address(one) in self._code.by_owner
-        }
+        known = self._code.by_owner
+        self._modules = {name: one for name, one in sys.modules.items() if identity.get_address(one) in known}
         self._asking: AskedNames | None = None
-        deciding = [self._modules.get(name) or self._get_class(name) for name in DECIDING]
-        self._deciding = [
-            self._code.by_owner[identity.get_address(one)]
-            for one in deciding
-            if identity.get_address(one) in self._code.by_owner
-        ]
+        deciding = (self._modules.get(name) or self._get_class(name) for name in DECIDING)
+        self._deciding = [known[key] for key in map(identity.get_address, deciding) if key in known]
 
     def _look_at_deciding(self, *, lenient: bool = False) -> None:
         for table in self._deciding:
@@ -122,9 +115,10 @@ class TamperCheck:
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Check that the test about to run is the collected one, and not what an earlier test made of it."""
-        known, now = self._items.get(item.nodeid), identity.snapshot_test(item)
-        if known is not None and not (identity.are_identical(known.parts, now.parts) and known.content == now.content):
-            same_code = identity.are_identical(known.parts[:2], now.parts[:2])
+        (now, content), same = identity.snapshot_test(item), identity.are_identical
+        known, before = self._items.get(item.nodeid, (now, content))
+        if not (same(known, now) and before == content):
+            same_code = same(known[:2], now[:2])
             if same_code or not self._explained(vars(item).get("_obj")):
                 self._tell(f"the collected test {item.nodeid}")
 
@@ -216,9 +210,7 @@ class TamperCheck:
             self._tell(f"{where}.{name}")
 
     def _explained(self, value: object, *, lenient: bool = False) -> bool:
-        """Return whether *value* is the work of the task's own tests or of a plug-in; *lenient*.
-
-        Or of anybody else known.
+        """Return whether *value* is the work of the task's own tests or of a plug-in; *lenient*: of anybody else known.
 
         What belongs to nobody is no explanation: no plug-in wants pytest to call `print` in place of a test.
         """

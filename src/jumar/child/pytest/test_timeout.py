@@ -1,7 +1,4 @@
-"""Enforces the time limit of one test from within the process that runs it.
-
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
-"""
+"""Enforces the time limit of one test from within the process that runs it."""
 
 from __future__ import annotations
 
@@ -12,11 +9,10 @@ import os
 import signal
 import time
 import types
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     import pytest
 
     Nodes = Iterable[pytest.Item | pytest.Collector]

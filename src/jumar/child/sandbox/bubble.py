@@ -1,7 +1,7 @@
 """Carries out the arguments of bubblewrap in this very process, which a program that is started would not be any more.
 
 The arguments are those of `jumar.sandbox.bwrap`; one that is not known here is refused. What they make is judged as
-every sandbox is: by the probes. Standard library only.
+every sandbox is: by the probes.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import cast
 
 from jumar.child.sandbox import locks, mounts, process_namespace
 from jumar.child.sandbox.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NEW_NAMES, NEW_CGROUPS = 0x4000000, 0x2000000
 """CLONE_NEWUTS and CLONE_NEWCGROUP; the others are in `mounts`."""
@@ -26,12 +24,10 @@ ALL = (
     | NEW_NAMES | NEW_CGROUPS
 )  # fmt: skip
 
-
 SET_DUMPABLE = 4
-SET_PARENT_DEATH_SIGNAL, DROP_BOUNDING, AMBIENT, CLEAR_ALL = 1, 24, 47, 4
+DROP_BOUNDING, AMBIENT, CLEAR_ALL = 24, 47, 4
 CAPABILITIES_3 = 0x20080522
 """_LINUX_CAPABILITY_VERSION_3."""
-
 
 ONE, TWO = 1, 2
 WORDS = {
@@ -76,16 +72,16 @@ def open_namespaces() -> Entrance:
     user, group = os.getuid(), os.getgid()
     # Of the machine's, as one in the view is read only; no program must find it open.
     proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
-    mounts.call(locks.LIBC.prctl(SET_DUMPABLE, 1, 0, 0, 0), "a process that can be given namespaces")
-    mounts.call(locks.LIBC.unshare(ALL), "namespaces")
+    locks.call(locks.LIBC.prctl(SET_DUMPABLE, 1, 0, 0, 0), "a process that can be given namespaces")
+    locks.call(locks.LIBC.unshare(ALL), "namespaces")
     _map(proc, user, group)
     mounts.mount("none", "/", None, mounts.RECURSIVE | mounts.DEPENDENT)
     maximum = os.open("sys/user/max_user_namespaces", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
     process_namespace.enter_namespace()
-    locks.LIBC.prctl(SET_PARENT_DEATH_SIGNAL, 9, 0, 0, 0)
+    process_namespace.die_with_parent()
     mounts.enable_loopback()
     process_namespace.start_second(drop_capabilities)
-    locks.LIBC.prctl(SET_PARENT_DEATH_SIGNAL, 9, 0, 0, 0)
+    process_namespace.die_with_parent()
     return Entrance(proc, maximum)
 
 
@@ -115,7 +111,7 @@ def enter(argv: Sequence[str], env: dict[str, str], entrance: Entrance) -> tuple
     view.finish()
     os.write(entrance.maximum, b"1")
     os.close(entrance.maximum)
-    mounts.call(locks.LIBC.unshare(mounts.NEW_USER), "a user namespace")
+    locks.call(locks.LIBC.unshare(mounts.NEW_USER), "a user namespace")
     _map(entrance.proc, user, group)
     os.close(entrance.proc)
     os.umask(mask)
@@ -165,4 +161,4 @@ def drop_capabilities() -> None:
     while locks.LIBC.prctl(DROP_BOUNDING, number, 0, 0, 0) == 0:
         number += 1
     header = (ctypes.c_uint32 * 2)(CAPABILITIES_3, 0)
-    mounts.call(locks.LIBC.capset(header, (ctypes.c_uint32 * 6)()), "capabilities")
+    locks.call(locks.LIBC.capset(header, (ctypes.c_uint32 * 6)()), "capabilities")

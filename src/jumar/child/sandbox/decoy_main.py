@@ -1,7 +1,7 @@
 """Decoy process outside every sandbox: it holds a secret and reports what was done to it.
 
-Standard library only. Its config names the secret and the paths of its sockets and files; it
-answers `["ready", {...}]` with where all of it is to be found, and to each request `["seen", {...}]`.
+Its config names the secret and the paths of its sockets and files; it answers `["ready", {...}]` with where all of it
+is to be found, and to each request `["seen", {...}]`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ PRIVATE, CREATE, REMOVE = 0, 0o1000, 0
 """IPC_PRIVATE, IPC_CREAT, IPC_RMID of sys/ipc.h."""
 
 
-def answer_connections(listener: socket.socket, token: bytes) -> None:
-    """Tell everybody who connects the secret."""
+def _answer_connections(listener: socket.socket, token: bytes) -> None:
     listener.listen(8)
 
     def serve() -> None:
@@ -35,8 +34,7 @@ def answer_connections(listener: socket.socket, token: bytes) -> None:
     threading.Thread(target=serve, daemon=True).start()
 
 
-def note_datagrams(listener: socket.socket, token: bytes, seen: dict[str, bool]) -> None:
-    """Note a datagram that holds the secret."""
+def _note_datagrams(listener: socket.socket, token: bytes, seen: dict[str, bool]) -> None:
 
     def serve() -> None:
         while True:
@@ -75,8 +73,8 @@ def main() -> None:
         bound.bind(name)
     Path(config["socket"]).chmod(0o777)
     for bound in (tcp, *unix):
-        answer_connections(bound, token)
-    note_datagrams(udp, token, seen)
+        _answer_connections(bound, token)
+    _note_datagrams(udp, token, seen)
     with Path(config["journal"]).open("a", encoding="utf-8") as journal, Path(config["secret"]).open("rb") as secret:
         send(["ready", {
             "decoy": os.getpid(), "started_as": sys.argv[0],

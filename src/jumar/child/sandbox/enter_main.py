@@ -1,8 +1,8 @@
 """Locks this process in (namespaces, another user, Landlock, seccomp), then becomes the given program.
 
-Standard library only. Its first argument is the number of the descriptor that holds the order
-(see `jumar.sandbox.launch_order.Order`), the others are the argv. What cannot be had and may be missing is done
-without; what may not ends it with status 126 and a sentence, before anything was started.
+Its first argument is the number of the descriptor that holds the order (see `jumar.sandbox.launch_order.Order`), the
+others are the argv. What cannot be had and may be missing is done without; what may not ends it with status 126 and a
+sentence, before anything was started.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Confines the tests' process for good once its files are loaded: no writing elsewhere, no test file, no process.
 
-What a test does with the data of the product is then bounded by the kernel, whatever way it takes. Loaded by path
-inside the tested interpreter; standard library only, Python 3.8 or newer.
+What a test does with the data of the product is then bounded by the kernel, whatever way it takes.
 """
 
 from __future__ import annotations
@@ -12,16 +11,14 @@ import linecache
 import os
 import shutil
 import sys
+from collections.abc import Iterable, Iterator
 from importlib.util import decode_source
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     from jumar.child.sandbox import locks
 except (ImportError, OSError):  # an interpreter without ctypes, or ctypes without a C library
     locks = None  # type: ignore[assignment]  # asked for below
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 NULL_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 
@@ -66,7 +63,6 @@ def _empty_files(files: Iterable[str]) -> Iterator[str]:
 
 
 def _lock(folder: str, program: str) -> Iterator[str]:
-    """Lock this process in by Landlock and seccomp."""
     if locks is None or sys.platform != "linux":
         yield "the tests can write everywhere and start processes: there is no Landlock and no seccomp"
         return

@@ -1,7 +1,4 @@
-"""Locks that a process puts on itself for good: another user, Landlock, seccomp.
-
-Loaded by name by `enter_main.py`, in whose process it runs; standard library only.
-"""
+"""Locks that a process puts on itself for good: another user, Landlock, seccomp."""
 
 from __future__ import annotations
 

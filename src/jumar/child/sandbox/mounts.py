@@ -1,7 +1,4 @@
-"""Gives a process its own namespaces and mounts: it sees little of the machine and can change nothing.
-
-Loaded by name by `enter_main.py`, in whose process it runs; standard library only.
-"""
+"""Gives a process its own namespaces and mounts: it sees little of the machine and can change nothing."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ import os
 import stat
 import struct
 
+from jumar.child.sandbox.locks import LIBC, call
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
-
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 """CLONE_NEW* of sched.h."""
@@ -37,14 +34,6 @@ COVERS = {
     "/sys": SHUT,
 }  # fmt: skip
 """Folders where others leave files, sockets and counters -> the mode of the empty folder in memory that covers it."""
-
-
-def call(result: int, what: str) -> int:
-    """Return *result* of a function of C, unless it failed."""
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
-    return result
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:

@@ -16,11 +16,9 @@ import random
 import resource
 import socket
 import time
-from typing import Any
 
-Aims = dict[str, Any]
-
-LIBC = ctypes.CDLL(None, use_errno=True)
+from jumar.child.sandbox.locks import LIBC
+from jumar.child.sandbox.probe_files import Aims, Probe, name_probes
 
 NAMES, FOLDER = 400, "/usr/lib"
 """Names that do not exist, of which the first process looks up every second one, and where."""
@@ -29,7 +27,6 @@ SURELY = 0.75
 """Share of pairs in which the name that was looked up has to be the faster one: it is a half where nothing is left."""
 
 PAGEOUT, COLD = 21, 20
-ADVISE = {"x86_64": 221, "aarch64": 223}
 MQ_OPEN, MQ_UNLINK = {"x86_64": 240, "aarch64": 180}, {"x86_64": 241, "aarch64": 181}
 SO_COOKIE = 57
 CREATE = 0o1000 | 0o666
@@ -200,6 +197,6 @@ def _read(path: str) -> bytes:
     return b""
 
 
-PROBES = (
+PROBES: dict[str, Probe] = name_probes(
     leave_pages, evict_pages, leave_names, leave_access_time, leave_files, leave_objects, read_counters, read_numbers,
 )  # fmt: skip

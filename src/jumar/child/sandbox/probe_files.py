@@ -1,7 +1,7 @@
 """Probes of files: each tries something bad on a decoy, and says how it went; what a decoy can tell is asked of it.
 
-Runs in the sandbox that is tested, loaded by path by `probe_main.py`; standard library only. A probe gets the aims
-(see `jumar.sandbox.probes.decoys`) and returns evidence that it succeeded, or nothing, or raises an OSError.
+A probe gets the aims (see `jumar.sandbox.probes.decoys`) and returns evidence that it succeeded, or nothing, or raises
+an OSError. `jumar.sandbox.probes.catalogue` says what each of them would show.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 NEEDLESS = ("/etc/shadow", "/etc/fstab", "/etc/machine-id", "/var/log")
@@ -18,62 +20,49 @@ NEEDLESS = ("/etc/shadow", "/etc/fstab", "/etc/machine-id", "/var/log")
 Aims = dict[str, Any]
 """Paths, numbers of processes, the token."""
 
-
-def write_room(aims: Aims) -> str:
-    """Probe: the one thing that is meant to be possible."""
-    return _written(os.path.join(aims["room"], "probe"), aims)
+Probe = Callable[[Aims], str]
 
 
-def write_home(aims: Aims) -> str:
-    """Probe: a new file in the person's home."""
-    return _written(os.path.join(aims["home"], "probe"), aims)
+def name_probes(*probes: Any) -> dict[str, Probe]:
+    """Return *probes* by the names of their functions."""
+    return {probe.__name__: probe for probe in probes}
 
 
-def write_run(aims: Aims) -> str:
-    """Probe: a line in the journal of a run."""
-    return _written(aims["journal"], aims, "a")
+def write(place: str, mode: str, aims: Aims) -> str:
+    """Write the token to a file, in *mode*; *place* is a path that names aims."""
+    path = place.format_map(aims)
+    with open(path, mode, encoding="utf-8") as file:
+        file.write(aims["token"])
+    return path
 
 
-def write_programs(aims: Aims) -> str:
-    """Probe: a new file in /usr."""
-    return _written(os.path.join("/usr", aims["name"]), aims)
-
-
-def write_settings(aims: Aims) -> str:
-    """Probe: a new file in /etc."""
-    return _written(os.path.join("/etc", aims["name"]), aims)
+def read(place: str, aims: Aims) -> str:
+    """Read the token in a file."""
+    path = place.format_map(aims)
+    with open(path, encoding="utf-8") as file:
+        return path if aims["token"] in file.read() else ""
 
 
 def write_jumar(aims: Aims) -> str:
-    """Probe: jumar's own code, opened for writing; nothing is written."""
+    """Open jumar's own code for writing; nothing is written."""
     with open(aims["code"], "ab"):
         return str(aims["code"])
 
 
-def write_tests(aims: Aims) -> str:
-    """Probe: tests that may only be read."""
-    return _written(aims["tests"], aims, "a")
-
-
-def write_git(aims: Aims) -> str:
-    """Probe: the configuration of a repository that may only be read."""
-    return _written(aims["git"], aims, "a")
-
-
 def truncate_outside(aims: Aims) -> str:
-    """Probe: empty a file without opening it."""
+    """Empty a file without opening it."""
     os.truncate(aims["truncated"], 0)
     return str(aims["truncated"])
 
 
 def remove_outside(aims: Aims) -> str:
-    """Probe: remove a file outside the sandbox."""
+    """Remove a file outside the sandbox."""
     os.unlink(aims["removed"])
     return str(aims["removed"])
 
 
 def link_outside(aims: Aims) -> str:
-    """Probe: a second name, in the room, for a file outside: whoever follows it there changes both."""
+    """Give a file outside a second name in the room: whoever follows it there changes both."""
     os.link(aims["secret"], os.path.join(aims["room"], "linked"))
     return str(aims["secret"])
 
@@ -92,28 +81,13 @@ def see_files(aims: Aims) -> str:
     return next(filter(os.path.lexists, NEEDLESS), "")
 
 
-def read_home(aims: Aims) -> str:
-    """Probe: a key in the person's home."""
-    return _read(aims["secret"], aims)
-
-
 def list_home(aims: Aims) -> str:
     """List the files in the person's home."""
     return str(aims["home"]) if "jumar-decoy" in os.listdir(aims["home"]) else ""
 
 
-def read_run(aims: Aims) -> str:
-    """Probe: the held-out tests of a run."""
-    return _read(aims["hidden"], aims)
-
-
-def read_other_root(aims: Aims) -> str:
-    """Probe: a key in the person's home, by way of what another process has as its root."""
-    return _read(f"/proc/{aims['decoy']}/root{aims['secret']}", aims)
-
-
-def read_disk(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Probe: the bytes of a disk, beneath every file."""
+def read_disk(_: Aims) -> str:
+    """Open a disk, beneath every file."""
     for name in os.listdir("/dev"):
         path = os.path.join("/dev", name)
         try:
@@ -125,32 +99,30 @@ def read_disk(aims: Aims) -> str:  # noqa: ARG001  # as the others
     return ""
 
 
-def read_shared_memory(aims: Aims) -> str:
-    """Probe: a file in /dev/shm, where processes of one user share memory."""
-    return _read(aims["shared"], aims)
-
-
 def write_terminal(aims: Aims) -> str:
-    """Probe: another terminal, by its path: what is written there may make it do something."""
+    """Write to another terminal, by its path: what is written there may make it do something."""
     handle = os.open(aims["terminal_path"], os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
     os.write(handle, aims["token"].encode())
     os.close(handle)
     return str(aims["terminal_path"])
 
 
-def _written(path: str, aims: Aims, mode: str = "x") -> str:
-    with open(path, mode, encoding="utf-8") as file:
-        file.write(aims["token"])
-    return path
-
-
-def _read(path: str, aims: Aims) -> str:
-    with open(path, encoding="utf-8") as file:
-        return path if aims["token"] in file.read() else ""
-
-
-PROBES = (
-    write_room, write_home, write_run, write_programs, write_settings, write_jumar, write_tests, write_git,
-    truncate_outside, remove_outside, link_outside, change_modes, see_files, read_home, list_home, read_run,
-    read_other_root, read_disk, read_shared_memory, write_terminal,
+ALONE = name_probes(
+    write_jumar, truncate_outside, remove_outside, link_outside, change_modes, see_files, list_home, read_disk,
+    write_terminal,
 )  # fmt: skip
+
+PROBES: dict[str, Probe] = {
+    **ALONE,
+    "write_room": partial(write, "{room}/probe", "x"),
+    "write_home": partial(write, "{home}/probe", "x"),
+    "write_run": partial(write, "{journal}", "a"),
+    "write_programs": partial(write, "/usr/{name}", "x"),
+    "write_settings": partial(write, "/etc/{name}", "x"),
+    "write_tests": partial(write, "{tests}", "a"),
+    "write_git": partial(write, "{git}", "a"),
+    "read_home": partial(read, "{secret}"),
+    "read_run": partial(read, "{hidden}"),
+    "read_other_root": partial(read, "/proc/{decoy}/root{secret}"),
+    "read_shared_memory": partial(read, "{shared}"),
+}

@@ -1,8 +1,8 @@
 """Runs the probes in the sandbox that it was started in, and reports which were possible.
 
-Standard library only. Its first request names the aims; it answers
-`["tried", name, "possible" | "impossible" | "untried", evidence]` for each probe. Probes that change what they run in
-have a process of their own, which ends with them; one that hangs or crashes is no answer.
+Its first request names the aims; it answers `["tried", name, "possible" | "impossible" | "untried", evidence]` for each
+probe. Probes that change what they run in have a process of their own, which ends with them; one that hangs or crashes
+is no answer.
 """
 
 from __future__ import annotations
@@ -10,17 +10,20 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from jumar.child.channel import join
 from jumar.child.sandbox import probe_channels, probe_files, probe_kernel, probe_processes
+from jumar.child.sandbox.probe_files import Probe
 
-MODULES = (probe_processes, probe_files, probe_kernel, probe_channels)
+PROBES = {**probe_processes.PROBES, **probe_files.PROBES, **probe_kernel.PROBES, **probe_channels.PROBES}
+
+FORKED = frozenset({
+    "trace", "join_namespace", "type_into_terminal", "become_root_in_namespace", "mount", "change_root", "raise_limits",
+})  # fmt: skip
+"""Probes that change what they run in: they have a process of their own, which ends with them."""
 
 PATIENCE_SECONDS = 3
-
-Probe = Callable[[dict[str, Any]], str]
 
 
 class Slow(Exception):  # noqa: N818  # no TimeoutError, which is what an OSError is
@@ -72,11 +75,10 @@ def main() -> None:
     aims["inherited"] = inherited
     only = aims["only"]
     signal.signal(signal.SIGALRM, hang)
-    for module in MODULES:
-        for probe in module.PROBES:
-            if not only or probe.__name__ in only:
-                judge = run_probe_forked if probe in getattr(module, "APART", ()) else run_probe
-                send(["tried", probe.__name__, *judge(probe, aims)])
+    for name, probe in PROBES.items():
+        if not only or name in only:
+            judge = run_probe_forked if name in FORKED else run_probe
+            send(["tried", name, *judge(probe, aims)])
     send(["end", 0])
     sys.stdout.flush()
     os._exit(0)

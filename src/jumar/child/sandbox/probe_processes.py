@@ -14,11 +14,12 @@ import os
 import resource
 import signal
 import socket
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-Aims = dict[str, Any]
-
-LIBC = ctypes.CDLL(None, use_errno=True)
+from jumar.child.sandbox.locks import LIBC, call
+from jumar.child.sandbox.probe_files import Aims, Probe, name_probes
 
 PTRACE_SEIZE = 0x4206
 PIDFD_OPEN, PIDFD_GETFD = 434, 438
@@ -36,7 +37,7 @@ def see_processes(aims: Aims) -> str:
 
 
 def read_environ(aims: Aims) -> str:
-    """Probe: the environment of any other process: there are keys in some."""
+    """Read the environment of any other process: there are keys in some."""
     mark = aims["token"].encode()
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
@@ -46,14 +47,14 @@ def read_environ(aims: Aims) -> str:
 
 
 def read_jumar_environ(aims: Aims) -> str:
-    """Probe: jumar's own environment, where the keys of the providers are."""
+    """Read jumar's own environment, where the keys of the providers are."""
     with open(f"/proc/{aims['jumar']}/environ", "rb") as file:
         found = hashlib.sha256(file.read()).hexdigest()
     return f"process {aims['jumar']}" if found == aims["environ"] else ""
 
 
 def keep_secrets(aims: Aims) -> str:
-    """Probe: a key in one's own environment or argv, or in those of the first process that is seen."""
+    """Find a key in one's own environment or argv, or in those of the first process that is seen."""
     mark = aims["key"].encode()
     if mark in b"\0".join(os.environb.values()):
         return "its environment"
@@ -65,14 +66,14 @@ def keep_secrets(aims: Aims) -> str:
 
 
 def read_memory(aims: Aims) -> str:
-    """Probe: the memory of another process."""
+    """Read the memory of another process."""
     with open(f"/proc/{aims['decoy']}/mem", "rb", buffering=0) as file:
         file.seek(aims["address"])
         return f"process {aims['decoy']}" if file.read(len(aims["token"])) == aims["token"].encode() else ""
 
 
 def write_memory(aims: Aims) -> str:
-    """Probe: the memory of another process, changed."""
+    """Change the memory of another process."""
     with open(f"/proc/{aims['decoy']}/mem", "r+b", buffering=0) as file:
         file.seek(aims["scratch"])
         file.write(b"changed")
@@ -80,37 +81,37 @@ def write_memory(aims: Aims) -> str:
 
 
 def read_memory_at_once(aims: Aims) -> str:
-    """Probe: the memory of another process, by a system call that needs no file."""
+    """Read the memory of another process by a system call that needs no file."""
     size = len(aims["token"])
     held = ctypes.create_string_buffer(size)
     here = (ctypes.c_void_p * 2)(ctypes.addressof(held), size)
     there = (ctypes.c_void_p * 2)(aims["address"], size)
-    _checked(LIBC.process_vm_readv(_there(aims, "decoy"), here, 1, there, 1, 0))
+    call(LIBC.process_vm_readv(_there(aims, "decoy"), here, 1, there, 1, 0), "read")
     return f"process {aims['decoy']}" if held.raw == aims["token"].encode() else ""
 
 
 def trace(aims: Aims) -> str:
-    """Probe: steer another process; it is let go when the prober ends."""
-    _checked(LIBC.ptrace(PTRACE_SEIZE, _there(aims, "decoy"), None, None))
+    """Steer another process; it is let go when the prober ends."""
+    call(LIBC.ptrace(PTRACE_SEIZE, _there(aims, "decoy"), None, None), "trace")
     return f"process {aims['decoy']}"
 
 
 def take_descriptor(aims: Aims) -> str:
-    """Probe: a file that another process has open."""
-    process = _checked(LIBC.syscall(PIDFD_OPEN, _there(aims, "decoy"), 0))
-    taken = _checked(LIBC.syscall(PIDFD_GETFD, process, aims["descriptor"], 0))
+    """Take a file that another process has open."""
+    process = call(LIBC.syscall(PIDFD_OPEN, _there(aims, "decoy"), 0), "open")
+    taken = call(LIBC.syscall(PIDFD_GETFD, process, aims["descriptor"], 0), "take")
     return "a file" if aims["token"].encode() in os.pread(taken, len(aims["token"]), 0) else ""
 
 
 def write_descriptor(aims: Aims) -> str:
-    """Probe: a journal, by way of the descriptor that its writer has open."""
+    """Write to a journal by way of the descriptor that its writer has open."""
     with open(f"/proc/{aims['decoy']}/fd/{aims['journal_descriptor']}", "a", encoding="utf-8") as file:
         file.write("by descriptor")
     return str(aims["journal"])
 
 
 def find_descriptors(aims: Aims) -> str:
-    """Probe: a descriptor that nobody meant to hand on: it was there at the start and is no end of the channel."""
+    """Find a descriptor that nobody meant to hand on: it was there at the start and is no end of the channel."""
     found = sorted(list_descriptors() & aims["inherited"] - {0, 1, 2, aims["terminal"]})
     return f"descriptors {found}" if found else ""
 
@@ -126,9 +127,7 @@ def list_descriptors() -> set[int]:
 
 
 def signal_everything(aims: Aims) -> str:
-    """Probe: any process that can be seen: signal 0, which nobody notices.
-
-    Tried while there is none of the prober's own.
+    """Signal any process that can be seen, with 0, which nobody notices, while there is none of the prober's own.
 
     Not all at once: to do nothing to all of them succeeds where nothing may be done to any.
     """
@@ -140,39 +139,27 @@ def signal_everything(aims: Aims) -> str:
     return ""
 
 
-def signal_jumar(aims: Aims) -> str:
-    """Probe: Jumar itself: signal 0, which nobody notices."""
-    os.kill(_there(aims, "jumar"), 0)
-    return f"process {aims['jumar']}"
-
-
-def signal_process(aims: Aims) -> str:
-    """Probe: another process; the decoy waits for it."""
-    os.kill(_there(aims, "decoy"), signal.SIGUSR1)
-    return f"process {aims['decoy']}"
-
-
-def signal_group(aims: Aims) -> str:
-    """Probe: a group of processes; the decoy leads one."""
-    os.killpg(_there(aims, "decoy"), signal.SIGUSR2)
-    return f"group {aims['decoy']}"
+def send_signal(send: Callable[[int, int], None], whom: str, number: int, aims: Aims) -> str:
+    """Signal *whom*; the decoy waits for it."""
+    send(_there(aims, whom), number)
+    return f"process {aims[whom]}"
 
 
 def limit_process(aims: Aims) -> str:
-    """Probe: the limits of another process: some kill it. The decoy is set to the one it has."""
+    """Set the limits of another process: some kill it. The decoy is set to the one it has."""
     resource.prlimit(_there(aims, "decoy"), resource.RLIMIT_CORE, (0, 0))
     return f"process {aims['decoy']}"
 
 
 def join_namespace(aims: Aims) -> str:
-    """Probe: the network of another process."""
+    """Join the network of another process."""
     handle = os.open(f"/proc/{aims['decoy']}/ns/net", os.O_RDONLY)
-    _checked(LIBC.setns(handle, NEW_NETWORK))
+    call(LIBC.setns(handle, NEW_NETWORK), "join")
     return f"that of process {aims['decoy']}"
 
 
 def attach_memory(aims: Aims) -> str:
-    """Probe: memory that processes of one user share by number."""
+    """Attach memory that processes of one user share by number."""
     LIBC.shmat.restype = ctypes.c_void_p
     place = LIBC.shmat(aims["segment"], None, 0o10000)  # SHM_RDONLY
     if place in (None, ctypes.c_void_p(-1).value):
@@ -180,35 +167,15 @@ def attach_memory(aims: Aims) -> str:
     return "a segment" if ctypes.string_at(place, len(aims["token"])) == aims["token"].encode() else ""
 
 
-def connect_abstract(aims: Aims) -> str:
-    """Probe: a Unix socket that is no file."""
-    return _heard(socket.AF_UNIX, "\0" + aims["abstract"], aims)
-
-
-def connect_path(aims: Aims) -> str:
-    """Probe: a Unix socket that is a file everybody may open, such as those of many services."""
-    return _heard(socket.AF_UNIX, aims["socket"], aims)
-
-
-def connect_home(aims: Aims) -> str:
-    """Probe: a Unix socket in the person's home, such as that of an agent which holds keys."""
-    return _heard(socket.AF_UNIX, aims["home_socket"], aims)
-
-
-def connect_tcp(aims: Aims) -> str:
-    """Probe: a service of this machine."""
-    return _heard(socket.AF_INET, ("127.0.0.1", aims["tcp"]), aims)
-
-
 def send_udp(aims: Aims) -> str:
-    """Probe: a datagram to a service of this machine, such as its name server; the decoy waits for it."""
+    """Send a datagram to a service of this machine, such as its name server; the decoy waits for it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as speaker:
         speaker.sendto(aims["token"].encode(), ("127.0.0.1", aims["udp"]))
     return f"port {aims['udp']}"
 
 
-def reach_internet(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Probe: a route to an address that documentation is given; nothing is sent."""
+def reach_internet(_: Aims) -> str:
+    """Find a route to an address that documentation is given; nothing is sent."""
     for family, address in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as speaker:
             speaker.connect((address, 9))
@@ -216,19 +183,23 @@ def reach_internet(aims: Aims) -> str:  # noqa: ARG001  # as the others
     return ""
 
 
-def open_raw(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Open a raw socket, which shows what others send, below every protocol."""
-    socket.socket(PACKET, socket.SOCK_RAW, 0).close()
-    return "a packet socket"
+def open_socket(evidence: str, family: int, kind: int, _: Aims) -> str:
+    """Open a socket to what is below every protocol, or to the host of a virtual machine."""
+    socket.socket(family, kind, 0).close()
+    return evidence
 
 
-def open_vsock(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Probe: a socket to the host of a virtual machine: no network namespace holds it back."""
-    socket.socket(VSOCK, socket.SOCK_STREAM, 0).close()
-    return "a socket"
+def connect_tcp(aims: Aims) -> str:
+    """Connect to a service of this machine."""
+    return _hear(socket.AF_INET, ("127.0.0.1", aims["tcp"]), aims)
 
 
-def _heard(family: int, address: Any, aims: Aims) -> str:
+def connect_unix(place: str, aims: Aims) -> str:
+    """Connect to a Unix socket; *place* is a path, or an abstract address, that names aims."""
+    return _hear(socket.AF_UNIX, place.format_map(aims), aims)
+
+
+def _hear(family: int, address: Any, aims: Aims) -> str:
     folder, slash, name = address.rpartition("/") if isinstance(address, str) else ("", "", address)
     with socket.socket(family, socket.SOCK_STREAM) as caller, contextlib.chdir(folder if slash else "."):
         caller.settimeout(SECONDS)
@@ -244,16 +215,20 @@ def _there(aims: Aims, whom: str) -> int:
     return int(aims[whom])
 
 
-def _checked(result: int) -> int:
-    if result < 0:
-        raise OSError(ctypes.get_errno(), "refused")
-    return result
-
-
-PROBES = (
+ALONE = name_probes(
     find_descriptors, signal_everything, see_processes, read_environ, read_jumar_environ, keep_secrets, read_memory,
-    write_memory, read_memory_at_once, trace, take_descriptor, write_descriptor, signal_jumar, signal_process,
-    signal_group, limit_process, join_namespace, attach_memory, connect_abstract, connect_path, connect_home,
-    connect_tcp, send_udp, reach_internet, open_raw, open_vsock,
+    write_memory, read_memory_at_once, trace, take_descriptor, write_descriptor, limit_process, join_namespace,
+    attach_memory, connect_tcp, send_udp, reach_internet,
 )  # fmt: skip
-APART = (trace, join_namespace)
+
+PROBES: dict[str, Probe] = {
+    **ALONE,
+    "signal_jumar": partial(send_signal, os.kill, "jumar", 0),
+    "signal_process": partial(send_signal, os.kill, "decoy", signal.SIGUSR1),
+    "signal_group": partial(send_signal, os.killpg, "decoy", signal.SIGUSR2),
+    "connect_abstract": partial(connect_unix, "\0{abstract}"),
+    "connect_path": partial(connect_unix, "{socket}"),
+    "connect_home": partial(connect_unix, "{home_socket}"),
+    "open_raw": partial(open_socket, "a packet socket", PACKET, socket.SOCK_RAW),
+    "open_vsock": partial(open_socket, "a socket", VSOCK, socket.SOCK_STREAM),
+}

@@ -1,20 +1,16 @@
-"""Gives a process a namespace of process numbers of its own: it sees no others, and all of it ends with it.
-
-Loaded by name by `enter_main.py`, in whose process it runs; standard library only.
-"""
+"""Gives a process a namespace of process numbers of its own: it sees no others, and all of it ends with it."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
+
+from jumar.child.sandbox.locks import LIBC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
-
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 SET_PARENT_DEATH_SIGNAL = 1
 
@@ -22,6 +18,11 @@ SIGNALLED = 128
 """A death by signal n is told as the status of this plus n, as by a shell."""
 
 DESCRIPTORS = 1 << 16
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends."""
+    LIBC.prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
 def enter_namespace() -> None:
@@ -38,7 +39,7 @@ def start_second(lock: Callable[[], None] = lambda: None) -> None:
     """
     if pid := os.fork():
         lock()
-        LIBC.prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        die_with_parent()
         wait_for(pid)
 
 

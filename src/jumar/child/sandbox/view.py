@@ -1,6 +1,6 @@
 """Builds the files that are seen in a sandbox of bubblewrap's arguments, in this very process.
 
-Loaded by `bubble.py`; standard library only. What bubblewrap makes of the same arguments is the model for each of them.
+What bubblewrap makes of the same arguments is the model for each of them.
 """
 
 from __future__ import annotations
@@ -8,13 +8,10 @@ from __future__ import annotations
 # ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH211
 import errno
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from jumar.child.sandbox import locks, mounts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 DETACH = 2
 ATTRIBUTE_NOSUID, ATTRIBUTE_NODEV = 2, 4
@@ -54,45 +51,30 @@ class View:
 
     def carry_out(self, steps: Sequence[tuple[str, list[str]]]) -> None:
         """Carry out *steps*: arguments, each with its words."""
+        acts = self._acts()
         for word, words in steps:
-            self._carry_out(word, words)
+            if word in acts:
+                acts[word](*words)
             self.steps += 1
 
     def finish(self) -> None:
         """Make what was built the root; there is no way back."""
-        mounts.call(locks.LIBC.umount2(b"/old", DETACH), "the old root")
+        locks.call(locks.LIBC.umount2(b"/old", DETACH), "the old root")
         os.chdir("/new")
         _pivot(".", ".")
-        mounts.call(locks.LIBC.umount2(b".", DETACH), "the folder of the view")
+        locks.call(locks.LIBC.umount2(b".", DETACH), "the folder of the view")
         os.chdir("/")
 
-    def _carry_out(self, word: str, words: list[str]) -> None:
-        """Carry out one argument."""
-        act = self._acts().get(word)
-        if act is not None:
-            act(*words)
-        elif word == "--perms":
-            self._mode = words[0]
-        elif word == "--size":
-            self._size = words[0]
-        elif word == "--overlay-src":
-            self._lower = words[0]
-        elif word == "--setenv":
-            self.env[words[0]] = words[1]
-        elif word == "--unsetenv":
-            self.env[words[0]] = None
-        elif word == "--chdir":
-            self.folder = words[0]
-        elif word == "--seccomp":
-            self.filters.append(self._read(words[0]))
-        elif word == "--hostname":
-            mounts.call(locks.LIBC.sethostname(words[0].encode(), len(words[0])), "a host name")
-
-    def _acts(self) -> dict[str, Callable[..., None]]:
+    def _acts(self) -> dict[str, Callable[..., object]]:
+        keep = partial(partial, setattr, self)
         return {
-            "--tmpfs": self._tmpfs, "--dir": self._dir, "--proc": self._proc, "--dev": self._dev,
-            "--ro-bind": self._ro_bind, "--bind": self._bind, "--ro-bind-data": self._data, "--symlink": self._symlink,
-            "--overlay": self._overlay, "--remount-ro": self._remount,
+            "--perms": keep("_mode"), "--size": keep("_size"), "--overlay-src": keep("_lower"),
+            "--chdir": keep("folder"), "--tmpfs": self._tmpfs, "--dir": _make_folder, "--proc": self._proc,
+            "--dev": self._dev, "--bind": self._bind, "--ro-bind": partial(self._bind, more=mounts.READ_ONLY),
+            "--ro-bind-data": self._data, "--symlink": self._symlink, "--overlay": self._overlay,
+            "--remount-ro": self._remount, "--setenv": self.env.__setitem__,
+            "--unsetenv": lambda name: self.env.update({name: None}),
+            "--seccomp": lambda number: self.filters.append(self._read(number)), "--hostname": _name_host,
         }  # fmt: skip
 
     def _read(self, word: str) -> bytes:
@@ -112,9 +94,6 @@ class View:
         size, self._size = self._size, ""
         options = f"mode={self._taken('0755')}" + (f",size={size}" if size else "")
         mounts.mount("tmpfs", f"/new{place}", "tmpfs", mounts.NOSUID | mounts.NODEV, options)
-
-    def _dir(self, place: str) -> None:
-        _make_folder(place)
 
     def _proc(self, place: str) -> None:
         _make_folder(place)
@@ -139,9 +118,6 @@ class View:
         options = "newinstance,ptmxmode=0666,mode=620"
         mounts.mount("devpts", f"/new{place}/pts", "devpts", mounts.NOSUID | mounts.NOEXEC, options)
         os.symlink("pts/ptmx", f"/new{place}/ptmx")
-
-    def _ro_bind(self, source: str, place: str) -> None:
-        self._bind(source, place, mounts.READ_ONLY)
 
     def _bind(self, source: str, place: str, more: int = 0) -> None:
         real = f"/old{_resolve(source)}"
@@ -201,6 +177,10 @@ def _show(source: str, place: str, attributes: int) -> None:
     mounts.change(place, (attributes, 0), mounts.WHOLE)
 
 
+def _name_host(name: str) -> None:
+    locks.call(locks.LIBC.sethostname(name.encode(), len(name)), "a host name")
+
+
 def _make_folder(place: str) -> None:
     if not os.path.isdir(f"/new{place}"):
         os.makedirs(f"/new{place}", 0o755, exist_ok=True)
@@ -220,6 +200,6 @@ def _pivot(new: str, old: str) -> None:
     number = PIVOT_ROOT.get(os.uname().machine)
     if number is None:
         raise OSError(errno.ENOSYS, "pivot_root is not known for this machine")
-    mounts.call(locks.LIBC.syscall(number, os.fsencode(new), os.fsencode(old)), "pivot_root")
+    locks.call(locks.LIBC.syscall(number, os.fsencode(new), os.fsencode(old)), "pivot_root")
     if old != new:
         os.chdir("/")

@@ -1,8 +1,8 @@
 """Creates a cgroup per process, if the kernel permits it: the kernel then counts, limits, kills and forgets by itself.
 
 It sees what no sum over processes does: memory without a process, and what happens between two looks. And by it one
-run leaves nothing for the next in the caches of the kernel: see `Cgroup.empty`. Standard library only: the reaper
-loads it by path. Formats: cgroups(7), proc_pid_mountinfo(5), Documentation/admin-guide/cgroup-v2.rst of the kernel.
+run leaves nothing for the next in the caches of the kernel: see `Cgroup.empty`. Formats: cgroups(7),
+proc_pid_mountinfo(5), Documentation/admin-guide/cgroup-v2.rst of the kernel.
 """
 
 from __future__ import annotations
@@ -39,15 +39,22 @@ def find_group_folders() -> list[str]:
     for words in mounts:
         kind, options = words[words.index("-") + 1], words[-1].split(",")
         for controllers, path in groups:
-            ours = (
-                not controllers
-                if kind == "cgroup2"
-                else bool({*controllers.split(",")} & {*options} & {"memory", "pids"})
-            )
+            bounding = {*controllers.split(",")} & {*options} & {"memory", "pids"}
+            ours = not controllers if kind == "cgroup2" else bool(bounding)
             inner = os.path.relpath(path, words[3])
             if ours and not inner.startswith(".."):
                 found.append(os.path.normpath(os.path.join(words[4], inner)))
     return found
+
+
+def write(path: str, text: str) -> bool:
+    """Write *text* to the file at *path*, if there is one; whether that succeeded."""
+    with contextlib.suppress(OSError):
+        if os.path.exists(path):
+            with open(path, "w") as file:
+                file.write(text)
+            return True
+    return False
 
 
 class Cgroup:
@@ -74,26 +81,17 @@ class Cgroup:
             os.mkdir(group)
         except OSError:
             return False
-        bounds = False
-        for name, value in values.items():
-            path = os.path.join(group, name)
-            with contextlib.suppress(OSError):
-                if os.path.exists(path):
-                    with open(path, "w") as setting:
-                        setting.write(value)
-                    bounds = True
-        if bounds:
+        if [name for name, value in values.items() if write(os.path.join(group, name), value)]:
             self.groups.append(group)
-        else:
-            with contextlib.suppress(OSError):
-                os.rmdir(group)
-        return bounds
+            return True
+        with contextlib.suppress(OSError):
+            os.rmdir(group)
+        return False
 
     def enter(self, pid: int = 0) -> None:
         """Move process *pid* into the groups, or this one before it becomes another program."""
         for group in self.groups:
-            with contextlib.suppress(OSError), open(os.path.join(group, "cgroup.procs"), "w") as members:
-                members.write(str(pid))
+            write(os.path.join(group, "cgroup.procs"), str(pid))
 
     def burst(self) -> str:
         """Return which bound was met, `memory` or `processes`, or empty."""
@@ -124,8 +122,7 @@ class Cgroup:
             for name, all_of_it in EMPTYING:
                 path = os.path.join(group, name)
                 if os.path.exists(path):
-                    with contextlib.suppress(OSError), open(path, "w") as order:  # it says so where a little is left
-                        order.write(all_of_it)
+                    write(path, all_of_it)  # it fails where a little is left
                     break
 
     def sweep(self) -> None:

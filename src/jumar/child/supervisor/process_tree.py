@@ -1,6 +1,6 @@
 """Finds and kills a process tree: a process and all its descendants, whatever they call themselves.
 
-Standard library only: the reaper loads it by path, and jumar imports it to do what a reaper cannot do any more.
+Used by the supervisor, and by jumar for what a supervisor cannot do any more.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def find_marked(nonce: str) -> set[int]:
     return found
 
 
-def destroy(nonce: str, root: int | None, seconds: float = KILL_SECONDS) -> int:
+def destroy(nonce: str, root: int | None) -> int:
     """Kill all below *root* and all that bear *nonce*, and count those that would not die in time.
 
     Called by the reaper on itself, and by jumar on a reaper that does not answer (or with None where it is gone).
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + KILL_SECONDS
     while True:
         began = time.monotonic()
         frozen = freeze(nonce, root, deadline)
@@ -90,18 +90,18 @@ def destroy(nonce: str, root: int | None, seconds: float = KILL_SECONDS) -> int:
         time.sleep(max(DYING_SECONDS, min(0.1, 2 * (time.monotonic() - began))))
 
 
-def kill_children(seconds: float = HUNT_SECONDS) -> int:
+def kill_children() -> int:
     """Kill each child of this process as soon as it has one, and return how many are left.
 
     Below a process that adopts orphans somebody lives if, and only if, it has a child: the kernel says so, while a
     look through `/proc` misses whoever starts another one and ends while it lasts.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + HUNT_SECONDS
     before: list[bytes] = []
     try:
         listing = os.open("/proc/thread-self/children", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:  # a kernel without it: the looks through /proc are all there is
-        reap(-1)
+        reap()
         return 0
     try:
         while has_children():
@@ -150,25 +150,21 @@ def is_stopped(pid: int) -> bool:
         return False
 
 
-def reap(child: int) -> int | None:
-    """Collect the dead, orphans included; the return code of *child* if it was among them."""
+def reap(child: int = 0) -> tuple[int | None, bool]:
+    """Collect the dead, orphans included; the return code of *child* if it was among them, and whether any are left."""
     code = None
-    with contextlib.suppress(ChildProcessError):
-        for _ in range(1000):  # a process that forks without end must not keep the reaper here
+    try:
+        for _ in range(1000):  # a process that forks without end must not keep the supervisor here
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 break
             if pid == child:
                 code = os.waitstatus_to_exitcode(status)
-    return code
+    except ChildProcessError:
+        return code, False
+    return code, True
 
 
 def has_children() -> bool:
     """Collect the dead, and return whether this process has a child that lives, or one more that is dead."""
-    try:
-        for _ in range(1000):  # as above
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                break
-    except ChildProcessError:
-        return False
-    return True
+    return reap()[1]

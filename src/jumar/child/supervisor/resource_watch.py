@@ -1,7 +1,7 @@
 """Samples the memory, processes and disk use of a process tree, and kills the tree past a limit.
 
-Standard library only: the reaper loads it by path. Limits of the kernel are per process or per user, and runtimes
-reserve far more than they use, so what is really there is counted.
+Limits of the kernel are per process or per user, and runtimes reserve far more than they use, so what is really
+there is counted.
 """
 
 from __future__ import annotations
@@ -49,12 +49,7 @@ class ResourceWatch:
     *order* is the reaper's; *family* counts it, *burst* asks its cell.
     """
 
-    def __init__(
-        self,
-        order: Mapping[str, Any],
-        family: Callable[[], Members],
-        burst: Callable[[], str],
-    ) -> None:
+    def __init__(self, order: Mapping[str, Any], family: Callable[[], Members], burst: Callable[[], str]) -> None:
         self._memory, self._processes = int(order["memory_bytes"]), int(order["processes"])
         self._family, self._burst = family, burst
         self._weights: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """Supervises a confined process: when that process or jumar ends, everything it started is killed.
 
-Standard library only. Its standard input is a lifeline: the end of it means that jumar is gone.
-Its arguments are numbers of file descriptors: the order (marshalled), and where the status (JSON) goes.
+Its standard input is a lifeline: the end of it means that jumar is gone. Its arguments are numbers of file descriptors:
+the order (marshalled), and where the status (JSON) goes.
 """
 
 from __future__ import annotations
@@ -123,10 +123,8 @@ def settle(order: dict[str, Any], output: int) -> None:
     limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_FSIZE, FILE_BYTES)
     if os.getuid():  # root has no such limit
-        limit(
-            resource.RLIMIT_NPROC,
-            resource_watch.THREADS * order["processes"] + resource_watch.count_user_threads(os.getuid()),
-        )
+        threads = resource_watch.THREADS * order["processes"] + resource_watch.count_user_threads(os.getuid())
+        limit(resource.RLIMIT_NPROC, threads)
     signal.set_wakeup_fd(-1)
 
 
@@ -186,7 +184,7 @@ def watch(
                 sources.remove(pipe)
         if woken in ready:
             os.read(woken, CHUNK)
-        code = process_tree.reap(child)
+        code, _ = process_tree.reap(child)
         # A family that the kernel ended for its toll looks as if its child had crashed.
         high: dict[str, object] | None = tolls.look() if code is None else tolls.burst() if code else None
         if high is not None:

@@ -1,9 +1,8 @@
 """Decides what the product may ask of the tests: to call what they handed out, or a method that their files define.
 
 A request names a number that the tests handed out in this test, and one of three operations. There is none that reads
-an attribute, names a module or a path, or reaches a method that Python or a framework wrote: values cross as data.
-The contract is `docs/two-processes.md`. Loaded by path inside the tested interpreter; standard library only, Python 3.8
-or newer.
+an attribute, names a module or a path, or reaches a method that Python or a framework wrote: values cross as data. The
+contract is `docs/two-processes.md`.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from __future__ import annotations
 import os
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from jumar.child.two_process import proxies
 from jumar.child.two_process.shared_containers import DATA
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PARTS = {"call": 3, "invoke": 4, "next": 1}
 """Operation -> parts of its request: number, name of the method for `invoke`, and arguments but for `next`."""

@@ -3,14 +3,12 @@
 | on the wire | is |
 | --- | --- |
 | `null`, `true`, `1`, `0.5`, `"a"` | itself |
-| `["i", hex]`, `["b", hex]`, `["c", re, im]`, `["k", name]` | a long integer, bytes, a complex number, a singleton |
+| `["i", hex]`, `["b", hex]`, `["c", re, im]`, `["k", name]` | a long integer, bytes, a complex number, a constant |
 | `["t", items]`, `["z", items]`, `["r", ...]`, `["s", ...]` | a tuple, a frozen set, a range, a slice |
 | `["n", name]` | a type or exception that both sides have |
 | `["v", name, args]` | a value of the standard library, made from its arguments |
 | `["m", number, kind, content]`, `["m", number]` | a container that may change: the first time, and from then on |
-| anything else | a thing of one side (`apart_mirrors`) |
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
+| anything else | a thing of one side (`object_tables`) |
 """
 
 from __future__ import annotations
@@ -24,14 +22,12 @@ import pathlib
 import re
 import types
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from jumar.child.two_process.shared_containers import CHANGING, SharedContainer
 from jumar.child.two_process.wire import library_values
 from jumar.child.two_process.wire.container_batches import Batches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 DEPTH = 60
 """Deepest nesting of a value that can be sent."""
@@ -45,8 +41,6 @@ NAMED: dict[str, type] = {
     **{t.__name__: t for t in (*LASTING, object, range, slice, type(None), dt.tzinfo)},
     **{n: t for n, t in vars(builtins).items() if isinstance(t, type) and issubclass(t, BaseException)},
 }
-
-SINGLETONS: dict[str, Any] = {"...": Ellipsis, "NotImplemented": NotImplemented}
 
 MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
     "date": (dt.date, lambda v: (v.year, v.month, v.day)),
@@ -199,23 +193,19 @@ class Codec:
             return ["n", "." + MADE_NAMES[value]]
         return self._rare(value, depth)
 
-    def _rare(self, value: Any, depth: int) -> Any:  # noqa: PLR0911  as above
+    def _rare(self, value: Any, depth: int) -> Any:
         kind = type(value)
         if kind is types.TracebackType:
             return None  # frames stay where they are
         if kind is complex:
             return ["c", value.real, value.imag]
-        if kind is range:
-            return ["r", *(self.encode(part) for part in (value.start, value.stop, value.step))]
-        if kind is slice:
-            return ["s", *(self.encode(part, depth + 1) for part in (value.start, value.stop, value.step))]
-        for name, single in SINGLETONS.items():
-            if value is single:
-                return ["k", name]
+        if kind is range or kind is slice:
+            parts = (value.start, value.stop, value.step)
+            return ["r" if kind is range else "s", *(self.encode(part, depth + 1) for part in parts)]
         if constant := library_values.find_constant(value):
             return ["k", constant]
-        if parts := library_values.find_argument(value):
-            return ["v", parts[0], [self.encode(parts[1], depth + 1)]]
+        if made := library_values.find_argument(value):
+            return ["v", made[0], [self.encode(made[1], depth + 1)]]
         return self.things.tell(value, depth)
 
     def _container(self, value: Any, kind: str, depth: int) -> Any:
@@ -262,12 +252,11 @@ class Codec:
         if tag in ("r", "s"):
             return (range if tag == "r" else slice)(*(self.decode(part, depth + 1) for part in form[1:4]))
         if tag == "k":
-            return SINGLETONS[form[1]] if form[1] in SINGLETONS else library_values.get_constant(form[1])
+            return library_values.get_constant(form[1])
         with self._keeping():
             return self.things.hear(form, depth)
 
     def _make(self, name: str, arguments: list[Any]) -> Any:
-        """Return the value of the type *name* that is made from *arguments*."""
         if name not in MADE:
             return library_values.make_value(name, *arguments)
         maker: Any = re.compile if name == "Pattern" else MADE[name][0]

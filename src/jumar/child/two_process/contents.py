@@ -1,7 +1,4 @@
-"""Operators and truths of built-in types, by the content that crossed: what an heir says otherwise is no evidence.
-
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
-"""
+"""Operators and truths of built-in types, by the content that crossed: what an heir says otherwise is no evidence."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Imports the product's modules as proxies: found where they would lie, and loaded in the remote process.
-
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
-"""
+"""Imports the product's modules as proxies: found where they would lie, and loaded in the remote process."""
 
 from __future__ import annotations
 
@@ -12,10 +9,8 @@ import importlib.util
 import os
 import sys
 import types
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Any
 
 STARRED = ("IMPORT_STAR", "CALL_INTRINSIC_1")
 """Instructions of `from module import *`, of Python up to 3.11 and from 3.12 on."""

@@ -1,7 +1,4 @@
-"""Object tables of one side: its own things that the other knows, and one proxy for each of the other's in use.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
-"""
+"""Object tables of one side: its own things that the other knows, and one proxy for each of the other's in use."""
 
 from __future__ import annotations
 
@@ -37,12 +34,6 @@ class ObjectTables:
         """Identity of a copy of an object of the other side -> the number of that, and the copy."""
         self._enough = SPARE
 
-    @property
-    def numbers(self) -> dict[int, int]:
-        """Identity of what this side has told of -> its number."""
-        known: dict[int, int] = self._values.numbers
-        return known
-
     def keep(self, thing: Any, reserved: int | None = None) -> int:
         """Return a number for *thing*, which the other side knows what to make of: a new one, or *reserved*."""
         number: int = reserved or self._values.number()
@@ -69,7 +60,8 @@ class ObjectTables:
         dead = self._unused_copies()
         for number in list(self._known):
             least = 2 + (number in self._values.shared)
-            if sys.getrefcount(self._known[number]) <= least and not proxies.is_kept(self._known[number]):
+            unused = sys.getrefcount(self._known[number]) <= least
+            if unused and not proxies.get_fact(self._known[number], "_jumar_kept"):
                 del self._known[number]
                 self._values.forget(number)
                 dead.append(number)
@@ -223,10 +215,7 @@ class ObjectTables:
         return {**facts, "_jumar_checks": False, proxies.NAMED: extends or None}
 
     def extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
-        """Return a class of this side that extends mirrored ones.
-
-        Over there is a class as well, which calls its methods.
-        """
+        """Return a class of this side that extends mirrored ones; over there is one, too, which calls its methods."""
         ours: dict[str, Any] = {}
         theirs: dict[str, Any] = {}
         for key, value in body.items():

@@ -1,7 +1,6 @@
 """Process of the product: it imports the code under test and does what the tests' process asks for. It judges nothing.
 
-Standard library only, Python 3.8 or newer. Nothing of the tests is
-in its room, and the channel for records is closed before the first line of the product runs.
+Nothing of the tests is in its room, and the channel for records is closed before the first line of the product runs.
 """
 
 from __future__ import annotations
@@ -36,11 +35,8 @@ def main() -> None:
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(pipes, known, mirrors, side)
     sys.argv[:] = [""]
-    sys.stdout, sys.stderr, sys.stdin = (
-        product_operations.RemoteOutput(side, 1),
-        product_operations.RemoteOutput(side, 2),
-        product_operations.NoInput(),
-    )
+    sys.stdout, sys.stderr = (product_operations.RemoteOutput(side, number) for number in (1, 2))
+    sys.stdin = product_operations.NoInput()
     warnings.simplefilter("always")
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
     try:
@@ -67,6 +63,12 @@ class ProductSide(TestsThings):
         self._input, self._stdin = builtins.input, product_operations.NoInput()
         self._inserted: list[str] = []
         self._replaced: dict[tuple[type, str], Any] = {}
+        self._operations: dict[str, Any] = {
+            **product_operations.OPERATIONS,
+            "import": self._import, "set": self._set, "restore": self._set, "extend": self._extend,
+            "member": self._get_member, "method": self._call_method,
+            "reserve": lambda: self.peer.values.number(),  # noqa: PLW0108  the peer comes later
+        }  # fmt: skip
 
     def warn(self, message: Any, category: type[Warning], *_: Any) -> None:
         """Hand a warning over soon, as one of the kinds that Python itself knows."""
@@ -127,7 +129,7 @@ class ProductSide(TestsThings):
 
     def number(self, value: Any, reserved: int | None = None) -> int:
         """Return the number of a thing that is kept for good; *reserved* if it has none."""
-        known = self.peer.mirrors.numbers.get(id(value))
+        known = self.peer.values.numbers.get(id(value))
         return int(self.peer.mirrors.keep(value, reserved) if known is None else known)
 
     def allow(self, *_: Any) -> None:
@@ -188,26 +190,15 @@ class ProductSide(TestsThings):
         """Return the exception that a function of the tests raised."""
         return error
 
-    def perform(self, op: str, values: list[Any], _: Any) -> Any:  # noqa: PLR0911  one line per operation
+    def perform(self, op: str, values: list[Any], _: Any) -> Any:
         """Perform an operation that the tests ask for."""
-        if op == "import":
-            return self._imported(*values)
-        if op in ("set", "restore"):
-            return self._set(*values)
-        if op == "delete":
-            return delattr(*values)
-        if op == "member":
-            return product_operations.get_member(values[0], self.peer.mirrors.own.get(values[1]), values[2])
-        if op == "class":
-            return {"iter": iter, "len": len, "getitem": lambda kind, key: kind[key]}[values[1]](values[0], *values[2:])  # type: ignore[operator]
-        if op == "names":
-            given = getattr(values[0], "__all__", None)
-            return list(given) if given is not None else [n for n in dir(values[0]) if not n.startswith("_")]
-        if op == "reserve":
-            return self.peer.values.number()
-        if op == "extend":
-            return self.number(self._extended(*values[:4]), values[4])
-        return product_operations.perform_operation(op, values, self.peer.mirrors.own)
+        return self._operations[op](*values)
+
+    def _get_member(self, thing: Any, owner: int, name: str) -> Any:
+        return product_operations.get_member(thing, self.peer.mirrors.own.get(owner), name)
+
+    def _call_method(self, thing: Any, owner: int, name: str, args: Any, keywords: Any) -> Any:
+        return product_operations.get_method(thing, self.peer.mirrors.own.get(owner), name)(*args, **keywords)
 
     def _set(self, thing: Any, name: str, *value: Any) -> None:
         """Set an attribute, or, without a value, put back what a class had before it was first set."""
@@ -219,7 +210,7 @@ class ProductSide(TestsThings):
         else:
             delattr(thing, name)
 
-    def _imported(self, name: str, roots: list[str], again: bool) -> int:  # noqa: FBT001  as it came
+    def _import(self, name: str, roots: list[str], again: bool) -> int:  # noqa: FBT001  as it came
         """Import a module of the room: installed packages, which the code under test may be too, come after it."""
         sys.path[:] = [path for path in sys.path if path not in self._inserted]
         folders = (os.path.join(self._room, root) if root else self._room for root in (*roots, *self._paths))  # noqa: PTH118  as above
@@ -235,8 +226,10 @@ class ProductSide(TestsThings):
             raise ImportError(f"{name} is found outside of the room", name=name)
         return self.number(module)
 
-    def _extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> type:
-        """Return a class that has methods of the tests."""
+    def _extend(
+        self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any], number: int
+    ) -> int:
+        """Make a class that has methods of the tests; return *number*, or another one if it crossed already."""
         made: dict[str, Any] = {}
         for key, (how, *given) in body.items():
             if how == "property":
@@ -246,4 +239,4 @@ class ProductSide(TestsThings):
             else:
                 wrap: Any = {"staticmethod": staticmethod, "classmethod": classmethod}.get(how, lambda f: f)
                 made[key] = wrap(product_operations.wrap_function(given[0]))
-        return types.new_class(name, bases, keywords, lambda namespace: namespace.update(made))
+        return self.number(types.new_class(name, bases, keywords, lambda namespace: namespace.update(made)), number)

@@ -1,7 +1,4 @@
-"""Operations that the tests ask of things of the product, and the streams of its process.
-
-Loaded by path in the product's process; standard library only, Python 3.8 or newer.
-"""
+"""Operations that the tests ask of things of the product, and the streams of its process."""
 
 from __future__ import annotations
 
@@ -38,33 +35,7 @@ def get_member(thing: Any, owner: Any, name: str) -> Any:
     own = getattr(thing, "__dict__", {})
     if name in own or name not in vars(owner):
         return own[name] if name in own else getattr(super(owner, thing), name)
-    found = vars(owner)[name]
-    bind = getattr(type(found), "__get__", None)
-    return bind(found, thing, type(thing)) if bind else found
-
-
-OF_ONE: dict[str, Any] = {
-    "repr": repr, "dir": dir, "copy": copy.copy, "deepcopy": copy.deepcopy}  # fmt: skip
-"""Operations on one thing."""
-
-
-def perform_operation(op: str, values: list[Any], own: dict[int, Any]) -> Any:
-    """Perform an operation on a thing of the product.
-
-    Raises:
-        LookupError: if there is no such operation.
-    """
-    if op == "get":
-        return getattr(values[0], values[1])
-    if op == "call":
-        return values[0](*values[1], **values[2])
-    if op == "method":
-        return get_method(values[0], own.get(values[1]), values[2])(*values[3], **values[4])
-    if op in OF_ONE:
-        return OF_ONE[op](values[0])
-    if op == "new":
-        return values[0].__new__(values[0], *values[1])
-    raise LookupError(op)
+    return _bind(vars(owner)[name], thing)
 
 
 def get_method(thing: Any, owner: Any, name: str) -> Any:
@@ -72,8 +43,28 @@ def get_method(thing: Any, owner: Any, name: str) -> Any:
     found = vars(owner).get(name) if isinstance(owner, type) and isinstance(thing, owner) else None
     if found is None:
         found = getattr(type(thing), name)
+    return _bind(found, thing)
+
+
+def _bind(found: Any, thing: Any) -> Any:
     bind = getattr(type(found), "__get__", None)
     return bind(found, thing, type(thing)) if bind else found
+
+
+def list_names(module: Any) -> list[str]:
+    """Return the names that `from module import *` brings."""
+    given = getattr(module, "__all__", None)
+    return list(given) if given is not None else [n for n in dir(module) if not n.startswith("_")]
+
+
+OPERATIONS: dict[str, Any] = {
+    "call": lambda thing, args, keywords: thing(*args, **keywords),
+    "new": lambda kind, args: kind.__new__(kind, *args),
+    "getitem": lambda kind, key: kind[key],
+    "get": getattr, "delete": delattr, "repr": repr, "dir": dir, "iter": iter, "len": len,
+    "copy": copy.copy, "deepcopy": copy.deepcopy, "names": list_names,
+}  # fmt: skip
+"""Operations that need nothing but what they are given."""
 
 
 class RemoteOutput(io.TextIOBase):

@@ -1,7 +1,4 @@
-"""Things of the product as the tests see them: all is asked for, and what decides a comparison is not.
-
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
-"""
+"""Things of the product as the tests see them: all is asked for, and what decides a comparison is not."""
 
 from __future__ import annotations
 
@@ -112,7 +109,7 @@ class ProductThings:
     def duplicate(self, op: str, thing: Any) -> Any:
         """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`. That of a query is one, too."""
         answer = self._ask_aside(op, thing)
-        if _holds(thing, COMPARED) and not self._mark(answer):
+        if proxies.get_fact(thing, COMPARED) and not self._mark(answer):
             self.unable(f"a copy of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
 
@@ -158,17 +155,14 @@ class ProductThings:
         return named and proxies.is_library(here.__name__) and here.__name__ == there.__name__
 
     def readable(self, name: str) -> bool:
-        """Return whether the tests' process asks for an attribute of that name.
-
-        Not for names that frameworks look for.
-        """
+        """Return whether the tests' process asks for an attribute of that name: for none that frameworks look for."""
         if name[:2] == "__" and name[-2:] == "__":
             return name in proxies.ATTRIBUTES or name in proxies.METHODS
         return not name.startswith(proxies.RESERVED)
 
     def of_class(self, kind: Any, op: str, *arguments: Any) -> Any:
         """Iterate over a class of the product, get its size, or an item of it."""
-        return self.peer.ask("class", kind, op, *arguments)
+        return self.peer.ask(op, kind, *arguments)
 
     def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:
         """Call the special method *name* of a thing of the product, as the class *owner* has it.
@@ -189,7 +183,7 @@ class ProductThings:
         answer = ask("method", thing, owner, name, args, keywords)
         if name in contents.OPERATORS and self.running and not contents.is_content(answer, name, thing, args):
             self.unable(f"{name} of a {type(thing).__name__} comes to something else than its content does")
-        combined = name in COMBINING and any(_holds(part, COMPARED) for part in (thing, *args))
+        combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.unable(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
@@ -211,7 +205,7 @@ class ProductThings:
         """
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"
-        if name == "__contains__" and not isinstance(thing, type) and _holds(thing, "_jumar_made"):
+        if name == "__contains__" and not isinstance(thing, type) and proxies.get_fact(thing, "_jumar_made"):
             return self.invoke(thing, owner, name, others, {})
         kind = thing if isinstance(thing, type) else type(thing)
         if not isinstance(thing, type) and name != "__contains__":
@@ -232,7 +226,7 @@ class ProductThings:
 
     def decides(self, thing: Any, name: str) -> None:
         """Refuse to use what a comparison of the product came to as if it were true or false."""
-        if name not in (*COMBINING, *NEUTRAL) and _holds(thing, COMPARED):
+        if name not in (*COMBINING, *NEUTRAL) and proxies.get_fact(thing, COMPARED):
             self.unable(f"a {type(thing).__name__} that a comparison came to would decide it by {name}")
 
     def left(self, answer: Any, error: tuple[Any, ...]) -> Any:
@@ -245,12 +239,4 @@ class ProductThings:
         """Return False; refuse to ask a class that decides itself what belongs to it."""
         if type.__getattribute__(kind, "_jumar_checks"):
             self.unable(f"{kind.__name__} would decide what its instances are")
-        return False
-
-
-def _holds(thing: Any, fact: str) -> bool:
-    """Return whether the proxy *thing* is marked with *fact*; its `__dict__` is the other side's."""
-    try:
-        return bool(object.__getattribute__(thing, fact))
-    except AttributeError:
         return False

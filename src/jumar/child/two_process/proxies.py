@@ -8,8 +8,6 @@ What C decides is decided here, on the content that crossed; what Python code of
 | `["o", number, class, state]` | a thing of the sender's, and what a mirror of it must hold |
 | `["C", number, description]`, `["C", number]` | a class of the sender's: the first time, and from then on |
 | `["q", module, name]` | a module, function or class of the standard library, for the product's side alone |
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
 """
 
 from __future__ import annotations
@@ -121,10 +119,18 @@ def get_number(proxy: Any) -> int:
     """
     if type(proxy) is ProxyClass:
         return int(type.__getattribute__(proxy, NUMBER))
+    number = get_fact(proxy, "_jumar_thing")
+    if number is None:
+        raise ValueError("an object that was made without its constructor")
+    return int(number)
+
+
+def get_fact(proxy: Any, name: str) -> Any:
+    """Return what this side has noted of *proxy* under *name*, or None; its `__dict__` is the other side's."""
     try:
-        return int(object.__getattribute__(proxy, "_jumar_thing"))
+        return object.__getattribute__(proxy, name)
     except AttributeError:
-        raise ValueError("an object that was made without its constructor") from None
+        return None
 
 
 class CopyMember:
@@ -196,14 +202,6 @@ def get_kept_attributes(proxy: Any) -> dict[str, Any]:
     """Return the attributes that *proxy* has on this side alone."""
     held = vars(Proxy)["__dict__"].__get__(proxy) if isinstance(proxy, Proxy) else {}
     return {name: value for name, value in held.items() if not name.startswith("_jumar")}
-
-
-def is_kept(proxy: Any) -> bool:
-    """Return whether *proxy* has attributes of this side."""
-    try:
-        return bool(object.__getattribute__(proxy, "_jumar_kept"))
-    except AttributeError:
-        return False
 
 
 class ProxyMember:

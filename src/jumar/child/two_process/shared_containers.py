@@ -1,8 +1,6 @@
 """Data that both sides hold: containers that change, fields of objects, and copies of the standard library's objects.
 
 Each side keeps a copy of a container, and every message carries the changes made to it.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
 """
 
 from __future__ import annotations
@@ -13,12 +11,10 @@ import functools
 import io
 import operator
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from jumar.child.two_process import proxies
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CHANGING: dict[type, str] = {
     list: "list", dict: "dict", set: "set", bytearray: "bytearray", collections.deque: "deque",
@@ -64,10 +60,9 @@ class OwnFields:
             return {"name": thing._name_, "value": thing._value_}
         held = dict(getattr(thing, "__dict__", {}))
         kind = type(thing)
-        slots = [n for k in kind.__mro__ for n in _listed(vars(k).get("__slots__", ()))]
-        held.update(
-            {n: getattr(thing, n) for n in (*slots, *_listed(vars(kind).get("_fields", ()))) if hasattr(thing, n)}
-        )
+        names = [n for k in kind.__mro__ for n in _listed(vars(k).get("__slots__", ()))]
+        names += _listed(vars(kind).get("_fields", ()))
+        held.update({n: getattr(thing, n) for n in names if hasattr(thing, n)})
         return {n: v for n, v in held.items() if type(n) is str and not n.startswith("_") and self._admits(v)}
 
     def write(self, told: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Environment that a test may arrange for the product: working directory, environment variables, argv, input.
 
 Patches of libraries are none of it: they stay in the tests' process, which is found out. The product never hears which
-test runs. Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
+test runs.
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ import io
 import os
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from jumar.child.two_process import proxies
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 PATCHING = (("unittest.mock", "_patch", "__enter__", "target"), ("_pytest.monkeypatch", "MonkeyPatch", "setattr", ""))
 """Methods that patch: module, class, name, and the attribute that holds the target; empty: the first argument."""

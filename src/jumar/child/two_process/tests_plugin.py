@@ -1,7 +1,4 @@
-"""Pytest plug-in for a product in another process: it finds the modules there, and every doubt fails a test.
-
-Runs inside the tested interpreter; standard library and pytest only, Python 3.8 or newer.
-"""
+"""Pytest plug-in for a product in another process: it finds the modules there, and every doubt fails a test."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import linecache
 import os
 import sys
 import types
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import pytest_main
@@ -20,8 +18,6 @@ from jumar.child.two_process import codec, import_hook, object_tables, proxies, 
 from jumar.child.two_process.wire import frames, room_paths, rpc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
-
     import pytest
 
     Wrapper = Generator[None, Any, None]
@@ -141,7 +137,7 @@ class DoubtPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
         self._side.capabilities.begin_test()
-        before, faults, paths = self._side.peer.is_lost, self._side.faults, self._side.peer.values.paths
+        before, faults, paths = self._side.peer.lost, self._side.faults, self._side.peer.values.paths
         paths.found = False
         yield
         if paths.found:  # a helper of that file may remember what it has read
@@ -149,7 +145,7 @@ class DoubtPlugin:
         self._side.capabilities.end_test()
         if self._side.faults > faults:
             self._send(["doubted", item.nodeid, self._side.why[:300]])
-        if self._side.peer.is_lost and not before:
+        if self._side.peer.lost and not before:
             self._send(["lost", item.nodeid])
 
     def pytest_runtest_setup(self) -> Wrapper:
@@ -166,9 +162,8 @@ class DoubtPlugin:
     def pytest_runtest_teardown(self, item: pytest.Item) -> Wrapper:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
         used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
-        yield from self._watched(
-            next((why for fixture, why in self._doubted_fixtures if fixture in used), ""), last=True
-        )
+        doubt = next((why for fixture, why in self._doubted_fixtures if fixture in used), "")
+        yield from self._watched(doubt, last=True)
 
     def pytest_sessionfinish(self) -> Wrapper:
         """Do without a report for people that a plug-in wants to write into the room: every test was told by now."""
@@ -250,6 +245,5 @@ def main() -> None:
 
 def _is_fixed(name: str, value: Any) -> bool:
     """Return whether a name of a file of tests stays what it is: a function's, a class's, a constant's."""
-    return isinstance(value, (types.FunctionType, type)) or (
-        name.isupper() and not isinstance(value, (int, type(None)))
-    )
+    constant = name.isupper() and not isinstance(value, (int, type(None)))
+    return constant or isinstance(value, (types.FunctionType, type))

@@ -1,7 +1,6 @@
 """Side of the tests: it believes values and classes of the product, and never lets the product decide a comparison.
 
 What cannot be done that way makes the test fail in which it is tried, whatever that test does with the exception.
-Loaded by path inside the tested interpreter; standard library and pytest only, Python 3.8 or newer.
 """
 
 from __future__ import annotations
@@ -14,16 +13,14 @@ import sys
 import types
 import unittest
 import warnings
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from jumar.child.two_process import codec, import_hook, proxies, shared_containers
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.product_things import ProductThings
 from jumar.child.two_process.test_environment import ProductEnvironment
 from jumar.child.two_process.wire import frames
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -44,10 +41,7 @@ SAID_BYTES = 64 << 20
 
 
 class CannotRunApart(BaseException):
-    """The tests cannot be run this way, or the product broke off.
-
-    No `Exception`, so that tests do not catch it as one.
-    """
+    """The tests cannot be run this way. No `Exception`, so that tests do not catch it as one."""
 
     __test__ = False
 

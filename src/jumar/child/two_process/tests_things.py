@@ -1,7 +1,4 @@
-"""Things of the tests as the product sees them: data that came with them, and methods that are asked for by number.
-
-Loaded by path in the product's process; standard library only, Python 3.8 or newer.
-"""
+"""Things of the tests as the product sees them: data that came with them, and methods that are asked for by number."""
 
 from __future__ import annotations
 
@@ -10,6 +7,9 @@ from typing import Any
 
 from jumar.child.two_process import codec, proxies
 from jumar.child.two_process.shared_containers import CHANGING
+
+FIELDS = "_jumar_fields"
+"""Fact of a proxy: the public data that crossed with it."""
 
 
 class TestsThings:
@@ -41,7 +41,7 @@ class TestsThings:
         """Set public data of *thing*, which the tests hear with the next message; all else is kept here."""
         if isinstance(thing, type) or name in ("__class__", "__dict__"):
             raise AttributeError(name)
-        fields = find_fields(thing)
+        fields = proxies.get_fact(thing, FIELDS)
         if fields is None or name.startswith("_"):
             proxies.keep_attribute(thing, name, value)
         else:
@@ -106,17 +106,8 @@ def get_members(kind: Any) -> dict[str, Any]:
 
 def get_fields(thing: Any) -> dict[str, Any]:
     """Return the public data of *thing* that crossed."""
-    fields = find_fields(thing)
+    fields = proxies.get_fact(thing, FIELDS)
     return {} if fields is None else fields
-
-
-def find_fields(thing: Any) -> dict[str, Any] | None:
-    """Return the public data of *thing*; None: it is nothing that has any."""
-    try:
-        fields: dict[str, Any] = object.__getattribute__(thing, "_jumar_fields")
-    except AttributeError:
-        return None
-    return fields
 
 
 class DataMember:

@@ -82,7 +82,7 @@ PROBES: Mapping[str, str] = MappingProxyType({
     "read_counters": "reading counters of the whole machine, which earlier runs moved",
     "read_numbers": "reading numbers that the kernel gives in turn, which earlier runs moved",
 })  # fmt: skip
-"""Name -> what would be possible. The names are those of the functions in `probes_*.py`."""
+"""Name, as in `jumar.child.sandbox.probe_main` -> what would be possible."""
 
 QUICK = (
     "write_room", "write_home", "write_run", "read_home", "read_run", "read_jumar_environ", "signal_jumar",

@@ -55,7 +55,7 @@ class HelperIndex:
         names = NameBindings(helper.function, {}, frozenset(), known)
         given = [arg.arg for arg in (*helper.function.args.posonlyargs, *helper.function.args.args)]
         for place in find_reachable(names, self._imported[helper.path]):
-            for operand in find_operands(place.node, names.witnesses):
+            for operand in find_operands(place, names.witnesses):
                 name = operand.id if isinstance(operand, ast.Name) else ""
                 if name in given and names.only_compared(name):
                     yield given.index(name) - helper.method

@@ -38,7 +38,7 @@ class AssertionFalsifier:
 
     def ways(self, place: ReachableStatement) -> Iterator[FalsifyingEdit]:
         """Yield all ways to falsify what stands at *place*."""
-        match place.node:
+        match place:
             case ast.Assert(test=test):
                 yield from self._held(test)
             case ast.Expr(value=ast.Call() as call):
@@ -160,7 +160,6 @@ class AssertionFalsifier:
             yield from self._stricter(stricter.get_assertion_operands(self.source, call))
 
     def _expected_by(self, call: ast.Call, name: str, args: Sequence[ast.expr]) -> Iterator[FalsifyingEdit]:
-        """By what the assertion *name* of unittest's expects."""
         if name == "assertCountEqual":  # to it, the letters of a text may come in any order
             sides = [arg for arg in args[:TWO] if isinstance(arg, ast.List | ast.Tuple | ast.Set)]
             yield from (way for side in sides for way in self._literal(side))

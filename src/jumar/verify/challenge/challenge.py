@@ -19,19 +19,11 @@ from pathlib import PurePosixPath
 from random import Random
 
 from jumar.core.gate.challenge_rounds import Strength
+from jumar.verify.challenge import eligibility
 from jumar.verify.challenge.assert_helpers import HelperIndex
 from jumar.verify.challenge.assertions import AssertionFalsifier
 from jumar.verify.challenge.constants import NameBindings, Witnesses, find_constants
 from jumar.verify.challenge.decoys import make_decoy
-from jumar.verify.challenge.eligibility import (
-    FalsifiableTest,
-    Uses,
-    can_be_falsified,
-    collect_uses,
-    find_excusing_marks,
-    find_tests,
-    read_imported_modules,
-)
 from jumar.verify.challenge.reachable_statements import find_reachable
 from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit
 from jumar.verify.challenge.stricter_comparisons import HELPER, is_candid, is_odd, is_open
@@ -87,7 +79,7 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
     """
     read = _read(sources)
     trees = {path: source.tree for path, source in {**_read(helpers or {}), **read}.items()}
-    used, company = collect_uses(trees.values()), HelperIndex(trees)
+    used, company = eligibility.collect_uses(trees.values()), HelperIndex(trees)
     odd = frozenset(path for path, tree in trees.items() if is_odd(tree))
     strengths: dict[str, Strength] = {}
     ways: dict[str, tuple[FalsifyingEdit, ...]] = {}
@@ -97,7 +89,7 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
         # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
         near = path in odd or not odd <= read.keys() or _imported(source.tree, odd)
         file = _File(source, used, company.known_in(path), starred=starred, candid=not near)
-        found = list(find_tests(source.tree, used))
+        found = list(eligibility.find_tests(source.tree, used))
         often = Counter(test.name for test in found)
         for test in found:
             known = file.ways(test) if often[test.name] == 1 else []
@@ -119,7 +111,8 @@ def _read(files: Mapping[str, bytes]) -> dict[str, ParsedSource]:
 
 def _imported(tree: ast.Module, paths: Collection[str]) -> bool:
     """Return whether *tree* imports something of one of *paths*."""
-    mentioned = {part for pair in read_imported_modules(tree).items() for name in pair for part in name.split(".")}
+    modules = eligibility.read_imported_modules(tree).items()
+    mentioned = {part for pair in modules for name in pair for part in name.split(".")}
     return any(PurePosixPath(path).stem in mentioned for path in paths)
 
 
@@ -131,10 +124,12 @@ class _File:
         candid: whether no class of the tests' own that it may meet says what is equal, or contained.
     """
 
-    def __init__(self, source: ParsedSource, used: Uses, witnesses: Witnesses, *, starred: bool, candid: bool) -> None:
+    def __init__(
+        self, source: ParsedSource, used: eligibility.Uses, witnesses: Witnesses, *, starred: bool, candid: bool
+    ) -> None:
         self._source, self._used, self._witnesses, self._starred = source, used, witnesses, starred
-        self._excusing = find_excusing_marks(source.tree)
-        self._modules = read_imported_modules(source.tree)
+        self._excusing = eligibility.find_excusing_marks(source.tree)
+        self._modules = eligibility.read_imported_modules(source.tree)
         self._constants = find_constants(source.tree)
         bound = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         # Who compares some types in another way may mean another thing by equality.
@@ -142,14 +137,14 @@ class _File:
         self._bound = frozenset({*bound, *self._modules, *used.defined, *own})
         self._open = candid and is_open(source.tree, self._modules)
 
-    def ways(self, test: FalsifiableTest) -> list[FalsifyingEdit]:
+    def ways(self, test: eligibility.FalsifiableTest) -> list[FalsifyingEdit]:
         """Return all ways to falsify *test*; none if it is nested too deeply to be looked at."""
         with suppress(RecursionError):
-            if not self._starred and can_be_falsified(test, self._used, self._modules, self._excusing):
+            if not self._starred and eligibility.can_be_falsified(test, self._used, self._modules, self._excusing):
                 return list(self._found(test))
         return []
 
-    def _found(self, test: FalsifiableTest) -> Iterator[FalsifyingEdit]:
+    def _found(self, test: eligibility.FalsifiableTest) -> Iterator[FalsifyingEdit]:
         function = test.function
         within = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}

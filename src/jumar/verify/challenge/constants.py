@@ -133,10 +133,7 @@ class NameBindings:
         return None
 
     def _looped(self, name: str) -> tuple[ast.expr, ...]:
-        """Return the cells that *name* takes in a loop over a table in the function.
-
-        A loop that ends where the table does.
-        """
+        """Return the cells that *name* takes in a loop over a table in the function, which ends where that does."""
         for loop in self.function.body:
             if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Tuple | ast.List):
                 continue
@@ -220,7 +217,6 @@ def _named(node: ast.expr) -> Sequence[str]:
 
 
 def _cells(row: ast.expr, count: int) -> Sequence[ast.expr]:
-    """Return the values of one row of a table."""
     if isinstance(row, ast.Call) and get_dotted_name(row.func).endswith("param"):
         return row.args
     if count == 1:
@@ -264,7 +260,6 @@ def _beside(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _expected(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Return the expected exception classes."""
     for node in nodes:
         if isinstance(node, ast.Call) and node.args and get_dotted_name(node.func).rpartition(".")[2] in RAISES:
             yield node.args[0]

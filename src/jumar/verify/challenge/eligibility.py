@@ -15,8 +15,6 @@ from jumar.verify.challenge.source_edits import get_dotted_name
 EXCUSING = ("skip", "fail", "flaky", "rerun", "retry", "forked")
 """In the name of a mark under which a failure is none, or is tried again."""
 
-MARKS = ("pytest.mark", "mark")
-
 OPEN = {
     "mock": "unittest", "patch": "unittest", "unittest": "unittest", "given": "hypothesis", "settings": "hypothesis",
     "example": "hypothesis", "seed": "hypothesis", "hypothesis": "hypothesis", "freeze_time": "freezegun",
@@ -106,20 +104,18 @@ def _mentioned(tree: ast.Module) -> Iterator[str]:
         todo += [(part, inside, isinstance(node, ast.Attribute)) for part in parts]
 
 
-def find_tests(tree: ast.Module, used: Uses) -> Iterator[FalsifiableTest]:
-    """Yield all test functions of a module, those under a condition included."""
-    yield from _tests(tree, (), used, alone=True)
-
-
-def _tests(node: ast.AST, classes: tuple[ast.ClassDef, ...], used: Uses, *, alone: bool) -> Iterator[FalsifiableTest]:
+def find_tests(
+    node: ast.AST, used: Uses, classes: tuple[ast.ClassDef, ...] = (), *, alone: bool = True
+) -> Iterator[FalsifiableTest]:
+    """Yield all test functions in *node*, a module or what stands in *classes*, those under a condition included."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function):
             if child.name.startswith("test"):
                 yield FalsifiableTest("::".join((*(c.name for c in classes), child.name)), child, classes, alone)
         elif isinstance(child, ast.ClassDef):
-            yield from _tests(child, (*classes, child), used, alone=alone and _alone(child, used))
+            yield from find_tests(child, used, (*classes, child), alone=alone and _alone(child, used))
         elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
-            yield from _tests(child, classes, used, alone=alone)
+            yield from find_tests(child, used, classes, alone=alone)
 
 
 def read_imported_modules(tree: ast.Module) -> Mapping[str, str]:
@@ -134,10 +130,7 @@ def read_imported_modules(tree: ast.Module) -> Mapping[str, str]:
 
 
 def find_excusing_marks(tree: ast.Module) -> frozenset[str]:
-    """Return the names of marks, and of tables with marks, under which a failure may be none.
-
-    `pytestmark` is all tests'.
-    """
+    """Return the names of marks, and tables with marks, under which a failure may be none: `pytestmark` is for all."""
     bound = [node for node in tree.body if isinstance(node, ast.Assign) and _excuses(node.value)]
     return frozenset(t.id for node in bound for t in node.targets if isinstance(t, ast.Name))
 
@@ -157,7 +150,7 @@ def _plain(decorator: ast.expr, imported: Mapping[str, str]) -> bool:
     """Return whether *decorator* lets a test run as it is written, and fail."""
     name = get_dotted_name(decorator)
     root = name.partition(".")[0]
-    if name.startswith(tuple(f"{mark}." for mark in MARKS)):
+    if name.startswith(("pytest.mark.", "mark.")):
         return not _excuses(decorator)
     return root in OPEN and imported.get(root, "").partition(".")[0] in (OPEN[root], root)
 

@@ -9,17 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 
+from jumar.verify.challenge import literals
 from jumar.verify.challenge.constants import Binding, NameBindings
-from jumar.verify.challenge.literals import (
-    Accepts,
-    Scalar,
-    find_scalars,
-    get_value,
-    is_scalar,
-    list_values,
-    make_another,
-)
-from jumar.verify.challenge.source_edits import Edits, ParsedSource, get_dotted_name
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, get_dotted_name, split_words
 
 Chooses = Callable[[Random], Edits]
 
@@ -55,8 +47,8 @@ def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: b
 
     All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part.
     """
-    places = [list(find_scalars(node)) for node in nodes]
-    taken = list_values(nodes)
+    places = [list(literals.find_scalars(node)) for node in nodes]
+    taken = literals.list_values(nodes)
     ordered = not any(isinstance(n, ast.Set | ast.Call) for node in nodes for n in ast.walk(node))
 
     def fresh(value: object) -> bool:
@@ -85,9 +77,9 @@ def change_bound_value(source: ParsedSource, bound: Binding) -> Chooses:
     return choose
 
 
-def _all(source: ParsedSource, places: Sequence[Scalar], random: Random, accepts: Accepts) -> Edits:
+def _all(source: ParsedSource, places: Sequence[literals.Scalar], random: Random, accepts: literals.Accepts) -> Edits:
     chosen = random.sample(places, min(len(places), MOST))
-    return tuple(edit for place in chosen if (edit := make_another(source, place, random, accepts)))
+    return tuple(edit for place in chosen if (edit := literals.make_another(source, place, random, accepts)))
 
 
 def is_approximate(node: ast.expr) -> bool:
@@ -97,13 +89,14 @@ def is_approximate(node: ast.expr) -> bool:
 
 def change_number(source: ParsedSource, node: ast.expr, margins: Mapping[str, ast.expr]) -> Chooses:
     """Change a number in *node* to one that is not near it for any of *margins*: `rel`, `abs`, `places`, `delta`."""
-    numbers = [s for s in find_scalars(node) if type(get_value(s)) in (int, float)]
-    known = {word: get_value(given) for word, given in margins.items() if is_scalar(given)}
+    numbers = [s for s in literals.find_scalars(node) if type(literals.get_value(s)) in (int, float)]
+    known = {word: literals.get_value(given) for word, given in margins.items() if literals.is_scalar(given)}
     allowed = {word: value for word, value in known.items() if isinstance(value, int | float)}
 
     def choose(random: Random) -> Edits:
         for number in random.sample(numbers, len(numbers)) if len(allowed) == len(margins) else ():
-            if edit := make_another(source, number, random, partial(_apart, get_value(number), allowed)):
+            apart = partial(_apart, literals.get_value(number), allowed)
+            if edit := literals.make_another(source, number, random, apart):
                 return (edit,)
         return ()
 
@@ -123,21 +116,17 @@ def is_lenient(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
     """Return whether *other* may have an equality of its own, so that more than one literal *side* equals it."""
     if is_approximate(other):
         return True
-    if not is_scalar(side) and not isinstance(side, ast.Name):
+    if not literals.is_scalar(side) and not isinstance(side, ast.Name):
         return False
     if isinstance(other, ast.Name) and not _made_of_class(other):
-        given = [n.value for n in names.body if isinstance(n, ast.Assign) for t in n.targets if _is_name(t, other.id)]
-        return any(map(_made_of_class, given))
+        assigned = [(target, n.value) for n in names.body if isinstance(n, ast.Assign) for target in n.targets]
+        return any(_made_of_class(v) for t, v in assigned if isinstance(t, ast.Name) and t.id == other.id)
     return _made_of_class(other)
 
 
 def is_peculiar(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
     """Return whether *other* may equal an object that *side*, which it equals, does not."""
-    return is_approximate(other) or (is_scalar(side) and is_lenient(other, side, names))
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+    return is_approximate(other) or (literals.is_scalar(side) and is_lenient(other, side, names))
 
 
 def _made_of_class(node: ast.expr) -> bool:
@@ -170,7 +159,7 @@ def change_word(source: ParsedSource, node: ast.Constant, text: str) -> Chooses:
         return any(found.start() <= at < found.end() for found in WORD.finditer(text))
 
     def choose(random: Random) -> Edits:
-        edit = make_another(source, node, random, rare)
+        edit = literals.make_another(source, node, random, rare)
         return (edit,) if edit else ()
 
     return choose
@@ -216,10 +205,6 @@ def _unrelated(node: ast.expr, pool: Iterable[str]) -> list[str]:
     for other in pool:
         kind = getattr(builtins, other)
         kin = isinstance(known, type) and (issubclass(known, kind) or issubclass(kind, known))
-        alike = set(_words(last)) & set(_words(other)) - {"Error", "Warning"}
+        alike = set(split_words(last)) & set(split_words(other)) - {"Error", "Warning"}
         free += [] if kin or alike else [other]
     return free
-
-
-def _words(name: str) -> list[str]:
-    return re.findall("[A-Z][a-z]+|[A-Z]+(?![a-z])", name)

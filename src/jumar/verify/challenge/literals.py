@@ -98,19 +98,16 @@ def _made(call: ast.Call) -> Iterator[Scalar]:
     elif len(args) > 1 and name in DATES:
         # Another year, and never the 29th of a February that it has not.
         days = [a.value for a in args[1:3] if isinstance(a, ast.Constant)]
-        yield from (
-            find_scalars(args[0]) if is_scalar(args[0]) and len(days) == len(args[1:3]) and days != [2, 29] else ()
-        )
+        if is_scalar(args[0]) and len(days) == len(args[1:3]) and days != [2, 29]:
+            yield from find_scalars(args[0])
     elif len(args) == 1 and not call.keywords:
         yield from _converted(name, args[0])
 
 
 def _converted(name: str, arg: ast.expr) -> Iterator[Scalar]:
-    if (
-        (name in SEQUENCES and not isinstance(arg, ast.Dict))
-        or (name in UNORDERED and isinstance(arg, ast.List | ast.Tuple | ast.Set))
-        or (name in MAPPINGS and isinstance(arg, ast.Dict))
-    ):
+    held = name in SEQUENCES and not isinstance(arg, ast.Dict)
+    held = held or (name in UNORDERED and isinstance(arg, ast.List | ast.Tuple | ast.Set))
+    if held or (name in MAPPINGS and isinstance(arg, ast.Dict)):
         yield from find_scalars(arg)
     elif name in NUMERIC and isinstance(arg, ast.Constant):
         plain = isinstance(arg.value, str) and re.fullmatch(r"-?\d+(\.\d+)?", arg.value)

@@ -32,11 +32,8 @@ CLEANING = (
 """In the name of what must not be missed, as later tests may count on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReachableStatement:
-    """A statement that runs in every case of a test that passes, and after which a failure does no harm."""
-
-    node: ast.Assert | ast.Expr | ast.With | ast.AsyncWith
+ReachableStatement = ast.Assert | ast.Expr | ast.With | ast.AsyncWith
+"""A statement that runs in every case of a test that passes, and after which a failure does no harm."""
 
 
 def find_reachable(names: NameBindings, modules: Mapping[str, str]) -> Iterator[ReachableStatement]:
@@ -47,6 +44,9 @@ def find_reachable(names: NameBindings, modules: Mapping[str, str]) -> Iterator[
         modules: name -> the module it was imported from.
     """
     yield from _Walk(names, modules).through(names.function.body, calm=True)
+
+
+HARMLESS = (ast.Assert, ast.Return, ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ class _Walk:
         match statement:
             case ast.Assert() | ast.Expr():
                 if calm:
-                    yield ReachableStatement(statement)
+                    yield statement
             case ast.With() | ast.AsyncWith():
                 if calm:
-                    yield ReachableStatement(statement)
+                    yield statement
                 if all(map(self._lets_through, statement.items)):
                     yield from self.through(statement.body, calm=calm)
             case ast.Try(handlers=[]):
@@ -94,22 +94,11 @@ class _Walk:
     def _harmless(self, statement: ast.stmt) -> bool:
         """Return whether no later test can miss it."""
         match statement:
-            case (
-                ast.Assert()
-                | ast.Return()
-                | ast.Pass()
-                | ast.Import()
-                | ast.ImportFrom()
-                | ast.FunctionDef()
-                | ast.ClassDef()
-            ):
+            case _ if isinstance(statement, HARMLESS):
                 return True
             case ast.Assign(targets=targets):
-                return all(
-                    isinstance(n, ast.Name | ast.Tuple | ast.List | ast.Load | ast.Store)
-                    for t in targets
-                    for n in ast.walk(t)
-                )
+                plain = ast.Name | ast.Tuple | ast.List | ast.Load | ast.Store
+                return all(isinstance(n, plain) for t in targets for n in ast.walk(t))
             case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
                 return isinstance(target, ast.Name)
             case ast.Expr(value=value):

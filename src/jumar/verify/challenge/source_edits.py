@@ -110,6 +110,11 @@ def get_constant(text: str) -> object:
         return ast.literal_eval(f"({text}\n)")
 
 
+def split_words(name: str) -> list[str]:
+    """Return the words that *name* is made of."""
+    return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+
+
 def get_dotted_name(node: ast.AST) -> str:
     """`a.b.c` as it is written, without the calls on the way; empty if it is something else."""
     if isinstance(node, ast.Call):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from jumar.verify.challenge.constants import EQUAL, NameBindings, list_parameters
 from jumar.verify.challenge.literals import LETTERS
-from jumar.verify.challenge.source_edits import Edits, ParsedSource, SourceEdit
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, SourceEdit, split_words
 
 OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.In: "in", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
@@ -104,11 +104,8 @@ def get_assertion_operands(source: ParsedSource, call: ast.Call) -> Comparison |
 
     def asked(body: str) -> Edits:
         renamed = SourceEdit(named - len(name.encode()), named, "assertTrue")
-        return (
-            renamed,
-            SourceEdit(start, start, f"(lambda a, b, *_, **__: {body})("),
-            SourceEdit(end - 1, end - 1, ")"),
-        )
+        opening = SourceEdit(start, start, f"(lambda a, b, *_, **__: {body})(")
+        return (renamed, opening, SourceEdit(end - 1, end - 1, ")"))
 
     return Comparison(call.args[0], call.args[1], ASSERTIONS[name], asked)
 
@@ -141,12 +138,7 @@ def is_candid(names: NameBindings, bound: frozenset[str]) -> bool:
         elif isinstance(node, ast.Attribute):
             mentioned.add(node.attr)
     mentioned.update(list_parameters(names.function))
-    return LENIENT.isdisjoint(word.lower() for name in mentioned for word in _parts(name))
-
-
-def _parts(name: str) -> list[str]:
-    """Return the words that *name* is made of."""
-    return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    return LENIENT.isdisjoint(word.lower() for name in mentioned for word in split_words(name))
 
 
 def make_stricter(pair: Comparison, random: Random) -> Edits:
@@ -181,13 +173,9 @@ def _ask_for_order(written: str, random: Random) -> list[str]:
     turned = [f"b {written} a"] if written in "<>" else []
     return [
         *turned,
-        " and ".join((_is_number("a", kinds), *(f"a {written} {_further('a', sign, step)}" for sign in signs))),
-        " and ".join((_is_number("b", kinds), *(f"{_further('b', sign, step)} {written} b" for sign in signs))),
+        " and ".join((f"issubclass(type(a), {kinds})", *(f"a {written} {_further('a', s, step)}" for s in signs))),
+        " and ".join((f"issubclass(type(b), {kinds})", *(f"{_further('b', s, step)} {written} b" for s in signs))),
     ]
-
-
-def _is_number(name: str, kinds: str) -> str:
-    return f"issubclass(type({name}), {kinds})"
 
 
 def _further(name: str, sign: str, step: int) -> str:

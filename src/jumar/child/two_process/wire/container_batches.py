@@ -1,18 +1,13 @@
-"""Finds the shared containers that changed, or that nothing refers to, many at once: a message costs what it carries.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
-"""
+"""Finds the shared containers that changed, or that nothing refers to, many at once."""
 
 from __future__ import annotations
 
 import collections
 import operator
 import sys
+from collections.abc import Iterator
 from itertools import chain, compress
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 SMALL, LARGE = 16, 1024
 """Containers of a batch that is added to, and the most of one that is merged."""

@@ -1,14 +1,9 @@
-"""Exceptions as they cross: arguments, plain attributes, and what they came from.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
-"""
+"""Exceptions as they cross: arguments, plain attributes, and what they came from."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Any
 
 EXTRAS = ("filename", "filename2", "name", "path")
 """Attributes that built-in exceptions keep beside their arguments."""
@@ -25,7 +20,6 @@ def describe(error: BaseException, held: dict[str, Any] | None, encode: Callable
     found = {name: getattr(error, name, None) for name in EXTRAS} if held is None else held
     kept = [[name, encode(value)] for name, value in found.items() if type(value) in (str, int, float, bool)]
     arguments = [encode(argument) for argument in error.args]
-    chain = [
-        encode(other) if other is not None and depth < CHAIN else None for other in (error.__cause__, error.__context__)
-    ]
+    causes = (error.__cause__, error.__context__)
+    chain = [encode(other) if other is not None and depth < CHAIN else None for other in causes]
     return [arguments, kept, *chain, error.__suppress_context__]

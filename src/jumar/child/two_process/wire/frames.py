@@ -1,7 +1,4 @@
-"""Messages between the tests' process and the product's: JSON in frames with a size. An error ends the connection.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
-"""
+"""Messages between the tests' process and the product's: JSON in frames with a size. An error ends the connection."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Values of the standard library that few programs have: each crosses as the argument that it is made from.
 
-Their modules are imported where one crosses. Loaded by path on both sides; standard library only, Python 3.8 or newer.
+Their modules are imported where one crosses.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ VIEWS: dict[type, str] = {
 """Views of a dict, which is shared: a view shows what is in it now."""
 
 
-CONSTANTS = {"dataclasses": ("MISSING", "KW_ONLY", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR")}
-"""Module -> objects that are told from others by identity: without them a dataclass has no fields."""
+CONSTANTS = {
+    "builtins": ("Ellipsis", "NotImplemented"),
+    "dataclasses": ("MISSING", "KW_ONLY", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR"),
+}
+"""Module -> objects that are told from others by identity: without some of them a dataclass has no fields."""
 
 
 def find_constant(value: Any) -> str:

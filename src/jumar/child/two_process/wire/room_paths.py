@@ -1,7 +1,6 @@
 """Finds texts of the product that name a file of the tests: a test that opened it would read what it expects.
 
-It does not matter who opens it. Loaded by path inside the tested interpreter; standard library only, Python 3.8 or
-newer.
+It does not matter who opens it.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ import contextlib
 import fnmatch
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import unquote
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 LONGEST = 4096
 """Characters of the longest path, once it is as short as it can be."""
@@ -95,17 +92,16 @@ class RoomPaths:
         """
         if self._capabilities.is_handed_out(text):
             return
+        why = ""
         if any(self._leads_in(path) and not self._capabilities.is_handed_out(path) for path in self._list_paths(text)):
-            self._find()
-            self._fault(f"the product names a file of the tests: {text[:LONGEST]}")
+            why = "the product names a file of the tests"
         elif ":" in text and f"{text.partition(':')[0].rpartition('.')[2]}.py" in self._names:
-            self._find()
-            self._fault(f"the product names a module of the tests: {text[:LONGEST]}")
+            why = "the product names a module of the tests"
         elif _reaches(text):
-            self._find()
-            self._fault(
-                f"a text of the product would be a format string that reads what the tests are: {text[:LONGEST]}"
-            )
+            why = "a format string of the product would read what the tests are"
+        if why:
+            self.found, self.kept = True, self.kept or self._keeping
+            self._fault(f"{why}: {text[:LONGEST]}")
         self.note(text)
 
     @contextlib.contextmanager
@@ -116,9 +112,6 @@ class RoomPaths:
             yield
         finally:
             self._keeping = before
-
-    def _find(self) -> None:
-        self.found, self.kept = True, self.kept or self._keeping
 
     def note(self, text: str) -> None:
         """Note the names of the room that stand in *text*, of the product."""

@@ -3,8 +3,6 @@
 A message is `["ask", word, news, op, arguments]`, `["answer", word, news, value]`, `["error", word, news, exception]`
 or `["said", stream, text]`. An answer repeats the word of what was asked, which nobody can know before. *News* is what
 the other side has to know first: what changed of what is shared, what is not used any more, and the state of the world.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
 """
 
 from __future__ import annotations
@@ -13,10 +11,8 @@ import contextlib
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any
 
 NEST = 200
 """Questions within questions."""
@@ -31,10 +27,10 @@ class RpcPeer:
 
     def __init__(self, wire: Any, values: Any, mirrors: Any, side: Any) -> None:
         self.mirrors, self.wire, self.side = mirrors, wire, side
-        self._values = values
         self._home = (os.getpid(), threading.get_ident())
         self._depth = 0
-        self._lost = ""  # why nobody is there to ask any more
+        self.lost = ""
+        """Reason that nobody is there to ask any more; empty: somebody is."""
         self._dropped: list[int] = []
         """Numbers that are not used any more, and that the other side does not know of yet."""
         self._waiting = False
@@ -44,15 +40,10 @@ class RpcPeer:
         one that nobody gave; with their words."""
         self.values, values.things, mirrors.peer, side.peer = values, mirrors, self, self
 
-    @property
-    def is_lost(self) -> bool:
-        """Return whether nobody is there to ask any more."""
-        return bool(self._lost)
-
     def ask(self, op: str, *arguments: Any) -> Any:
         """Perform *op* on the other side, and return its answer; an exception that it raised is raised here."""
-        if self._lost:
-            self.side.lost(self._lost)
+        if self.lost:
+            self.side.lost(self.lost)
         if (os.getpid(), threading.get_ident()) != self._home:
             self.side.unable("only the thread and the process that began with it can talk to the other process")
         if self._depth > NEST:
@@ -90,7 +81,7 @@ class RpcPeer:
         if self._waiting and word and isinstance(error, self.side.interrupts):
             self._owed.append(("hear", word))
         else:  # nobody knows any more what was said
-            self._lost = self._lost or str(error) or type(error).__name__
+            self.lost = self.lost or str(error) or type(error).__name__
             self.wire.close()
         self.side.broken(error)
 
@@ -125,7 +116,7 @@ class RpcPeer:
         Raises:
             ValueError: if something may not leave.
         """
-        values = self._values
+        values = self.values
         try:
             changes = values.changes()
             self._dropped += [*values.abandoned(), *self.mirrors.unused()]
@@ -203,12 +194,12 @@ class RpcPeer:
     def _decoded(self, news: Any, forms: Any) -> list[Any]:
         try:
             changes, drops, state = news
-            self._values.apply(changes)
+            self.values.apply(changes)
             for number in drops:
                 self.mirrors.forget(number)
-                self._values.forget(number)
+                self.values.forget(number)
             self.side.follow(state)
-            return [self._values.decode(form) for form in forms]
+            return [self.values.decode(form) for form in forms]
         except self.side.fatal:
             raise
         except Exception as error:  # a class that is made anew may raise anything

@@ -1,7 +1,4 @@
-"""Functions of one side as the other sees them without asking: name, text and parameters, but no default.
-
-Loaded by path on both sides; standard library only, Python 3.8 or newer.
-"""
+"""Functions of one side as the other sees them without asking: name, text and parameters, but no default."""
 
 from __future__ import annotations
 
