@@ -211,7 +211,7 @@ class RepositorySession:
                 run=session.folder.name,
                 bytes=(session.folder / JOURNAL).stat().st_size,
                 mode=state.gate_state.mode,
-                claims={path: ids for path in sorted(claimed) if (ids := state.gate_state.covering(path))},
+                claims={path: ids for path in sorted(claimed) if (ids := state.gate_state.find_covering(path))},
                 tests=tuple(path for path in closed if path not in authored),
                 authored=authored,
                 session=name,

@@ -201,7 +201,7 @@ def _write(parts: RunDependencies, files: Mapping[str, str | None], state: RunSt
             hit = Hit(OUTSIDE, path) if isinstance(refused, OutsideWorkspace) else None
             return [], Ruling(admitted=False, reason=str(refused), hit=hit)
         if before != after:
-            claimed = state.gate_state.covering(path) if mode is Gate.STRICT else ()
+            claimed = state.gate_state.find_covering(path) if mode is Gate.STRICT else ()
             test = mode is not Gate.OFF and parts.guard.authorable(path)
             events.append(
                 ev.Write(path=path, before=before, after=after, tree=workspace.tree, claimed=claimed, test=test)

@@ -133,7 +133,7 @@ def _told(
                 before=old.sha256 if old else "",
                 after=node.sha256 if node else "",
                 tree=parts.workspace.store.keep(step),
-                claimed=state.gate_state.covering(path) if state.gate_state.mode is Gate.STRICT else (),
+                claimed=state.gate_state.find_covering(path) if state.gate_state.mode is Gate.STRICT else (),
                 test=state.gate_state.mode is not Gate.OFF and parts.guard.authorable(path),
             )
         )

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar import plugins
-from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_unmade, matches_nothing
+from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_missing_editable, matches_nothing
 from jumar.core.run.strategy import AgentFacts, BuildAgent, Strategy
 from jumar.core.state.events import RunStart
 from jumar.core.state.settings import Settings
@@ -229,7 +229,7 @@ def build_judges(run: RunStart, place: RunPlace) -> tuple[Runner, WriteRules, Tr
 def find_targets(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
     """Return those of *files* that may be edited, and the files named as editable by the task that do not exist yet."""
     guard, there = build_write_rules(settings), set(files)
-    both = sorted(there.union(find_unmade(settings.editable, there)))
+    both = sorted(there.union(find_missing_editable(settings.editable, there)))
     return tuple(p for p in both if guard.editable(p) and not guard.protected(p))
 
 
