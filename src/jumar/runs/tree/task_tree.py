@@ -23,7 +23,7 @@ ADVICE = "leave files out by .gitignore, or by [files] exclude in task.toml or j
 
 
 def settle_tree(task: Task, environ: Mapping[str, str]) -> Task:
-    """Return *task*, which knows what is left out of its tree, and how much that holds.
+    """Return *task* with the files that its tree leaves out, and the size of the tree.
 
     Raises:
         BadInput: if its folder cannot be read.
@@ -50,12 +50,12 @@ def list_named_files(task: Task) -> tuple[str, ...]:
 
 
 def build_skip(task: Task) -> Ignored:
-    """Return the rule that leaves files out of the tree of *task*, a `settle_tree` one."""
+    """Return the rule that leaves files out of the tree of *task*, after `settle_tree`."""
     return task.left_out or Ignored()
 
 
 def compute_allowed_bytes(tree_bytes: int) -> int:
-    """Return the bytes that a tree may grow to that had *tree_bytes* at first."""
+    """Return the bytes to which a tree of *tree_bytes* may grow."""
     return max(LIMIT_BYTES, GROWTH * tree_bytes)
 
 
@@ -83,11 +83,11 @@ def list_ignored_files(task: Task, most: int = 20_000) -> tuple[str, ...]:
                 continue
             if entry.is_dir():
                 due.append(inner + "/")
-            elif skip(inner) or any(skip(folder) for folder in _folders(inner)):
+            elif skip(inner) or any(skip(folder) for folder in _list_folders(inner)):
                 found.append(inner)
     return tuple(found[:most])
 
 
-def _folders(path: str) -> tuple[str, ...]:
+def _list_folders(path: str) -> tuple[str, ...]:
     parts = path.split("/")[:-1]
     return tuple("/".join(parts[: n + 1]) + "/" for n in range(len(parts)))
