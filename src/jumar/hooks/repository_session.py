@@ -250,7 +250,7 @@ class RepositorySession:
 def explain_exclusion(path: str, state: RunState) -> str:
     """Explain why *path* cannot be edited in the run in *state*, since no tree would hold it; empty: one would."""
     settings = state.run.settings
-    skip = Ignored(settings.skip, settings.tracked, settings.include).skip()
+    skip = Ignored(settings.skip, settings.tracked, settings.include).build_skip()
     if trees.is_ignored(path) or skip(path) or any(skip(folder + "/") for folder in trees.list_parents(path)):
         return f"{path} is part of no tree: git ignores it, or it is a history or a cache; no test could judge an edit"
     return ""

@@ -272,7 +272,7 @@ def _open_account(
     """Return the ledger that the run draws on beside its own budget; settle what it reserved before it died."""
     if not run.settings.ledger:
         return NoLedger()
-    drawing = held.enter_context(place.open_ledger(Path(run.settings.ledger), caps)).drawn_by(run.run, place.folder)
+    drawing = held.enter_context(place.open_ledger(Path(run.settings.ledger), caps)).open_account(run.run, place.folder)
     drawing.recover_own(journal.entries)
     return drawing
 

@@ -84,8 +84,8 @@ def store_tree(store: Store, task: Task, folder: Path | None = None, tell: Tell 
     """
     tell(Work.COPYING, 0, 0)
     if task.in_place is not None:
-        return store.capture(task.root, skip=_count_matches(task.in_place.skip(), tell))
-    withheld, ignored = compile_patterns(task.withheld), build_skip(task).skip()
+        return store.capture(task.root, skip=_count_matches(task.in_place.build_skip(), tell))
+    withheld, ignored = compile_patterns(task.withheld), build_skip(task).build_skip()
     return store.capture(folder or task.root, skip=_count_matches(lambda path: withheld(path) or ignored(path), tell))
 
 
@@ -132,7 +132,7 @@ def build_workspace(place: RunPlace, run: RunStart) -> Workspace:
     place.store.limit_bytes = compute_allowed_bytes(settings.tree_bytes)
     if settings.in_place:
         rule = Ignored(settings.skip, settings.tracked, settings.include)
-        return Workspace(Path(settings.origin), place.store, rule.skip())
+        return Workspace(Path(settings.origin), place.store, rule.build_skip())
     return Workspace(folder, place.store)
 
 

@@ -24,7 +24,7 @@ class RunAccount(ports.Ledger, Protocol):
 class SharedLedger(Protocol):
     """Ledger that runs draw on."""
 
-    def drawn_by(self, run: str, folder: Path) -> RunAccount:
+    def open_account(self, run: str, folder: Path) -> RunAccount:
         """Return the account of the run named *run*, whose journal the caller holds in *folder*."""
         ...
 

@@ -32,12 +32,12 @@ def settle_tree(task: Task, environ: Mapping[str, str]) -> Task:
     if task.left_out is not None:
         return task
     if task.in_place is not None:
-        return replace(task, weight=weigh(task.root, task.in_place.skip()))
+        return replace(task, weight=weigh(task.root, task.in_place.build_skip()))
     # A folder with a task file is made to be a tree: the rules of a repository around it are not about it.
     made = (task.root / TASK_FILE).exists() and not (task.root / ".git").exists()
     rule = Ignored(HOSTS) if made else find_left_out(task.root, environ)
     rule = replace(rule, include=(*task.include, *list_named_files(task)))
-    withheld, ignored = compile_patterns(task.withheld), rule.skip()
+    withheld, ignored = compile_patterns(task.withheld), rule.build_skip()
     return replace(task, left_out=rule, weight=weigh(task.root, lambda path: withheld(path) or ignored(path)))
 
 
@@ -69,7 +69,7 @@ def announce_size(weight: TreeSize, runs: Path) -> str:
 
 def list_ignored_files(task: Task, most: int = 20_000) -> tuple[str, ...]:
     """Return at most *most* files of the folder that git ignores; no packages, no histories."""
-    skip, found = build_skip(task).skip(), list[str]()
+    skip, found = build_skip(task).build_skip(), list[str]()
     due = [""]
     while due and len(found) < most:
         path = due.pop()
