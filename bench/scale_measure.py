@@ -156,7 +156,7 @@ def _measure_row_bytes() -> float:
     """Return the bytes that a call takes in the ledger."""
     with tempfile.TemporaryDirectory(prefix="jumar-scale-") as name:
         rows = LedgerRows(Path(name, "ledger.db"), Caps())
-        with rows.together():
+        with rows.transact():
             for number in range(ROWS):
                 rows.settle(f"20261123-142655-some-task-r{number // 5:03d}", {number % 5: Cost(0.1, 10)})
         rows.close()

@@ -43,7 +43,7 @@ def measure_in(place: Path, rounds: int) -> dict[str, list[float]]:
     """Measure a repository in *place*."""
     paths = make_repository(place / "repository")
     root, copies = place / "repository", count()
-    workspace = Workspace(root, Store(place / "objects"), read_ignored(root, os.environ).skip())
+    workspace = Workspace(root, Store(place / "objects"), read_ignored(root, os.environ).build_skip())
     base = workspace.capture()
     turn = count()
 

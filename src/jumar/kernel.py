@@ -65,7 +65,7 @@ class Kernel(Stoppable):
 
     def _believe(self, entries: Sequence[Entry]) -> None:
         self.state = replay(entries, self.state)
-        self.shell.recorded(entries, self.state)
+        self.shell.settle_recorded(entries, self.state)
         self.heard(entries)
 
     async def _perform(self, effect: Effect) -> Sequence[Event]:
@@ -73,11 +73,11 @@ class Kernel(Stoppable):
             return self._heed(self.shell.do(effect, self.state))
         left = self.shell.seconds_left(effect, self.state)
         # A host's action may have written already when it is broken off.
-        done = await self._within(left, self.shell.perform(effect, self.state), breakable=not isinstance(effect, Await))
+        done = await self._limit(left, self.shell.perform(effect, self.state), breakable=not isinstance(effect, Await))
         if done is not None:
             return done
         self._halt = self._halt or Halt(StopReason.BUDGET, "the cap on seconds is used up")
-        return self.shell.cancelled(effect, self.state)
+        return self.shell.cancel(effect, self.state)
 
     def _heed(self, done: Sequence[Event] | Halt) -> Sequence[Event]:
         """Perform an effect, which may answer that the run must stop instead: a call that could pass a cap."""

@@ -63,7 +63,7 @@ class TestTheLedger:
         await service.collect("r", "second", str(tmp_path / "runs" / "r"), {1: Cost(0.1, 1)})
         await service.close()
         with SqliteLedger.open(path) as ledger:
-            assert (ledger.total().usd, ledger.total().held_micro_usd) == (0.6, 0)
+            assert (ledger.read_total().usd, ledger.read_total().held_micro_usd) == (0.6, 0)
 
     async def test_calls_that_the_journal_knows_stay_its_own(self, tmp_path: Path) -> None:
         path = tmp_path / "ledger.db"
@@ -131,8 +131,8 @@ class TestTheLedger:
         write_off_lost_attempts(WorkerSettings(tmp_path, {}, 1, 0))
 
         with SqliteLedger.open(path) as ledger:
-            account = ledger.drawn_by("r", tmp_path / "runs" / "r")
-            assert ledger.total().usd == 0.3
+            account = ledger.open_account("r", tmp_path / "runs" / "r")
+            assert ledger.read_total().usd == 0.3
             assert (account.reserve(1, Cost(0.8, 0)), account.reserve(1, Cost(0.7, 0))) == ("usd", "")
 
 

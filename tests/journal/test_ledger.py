@@ -76,7 +76,7 @@ def call(paid: Cost = PAID) -> ev.ModelCall:
 
 def drawn(ledger: SqliteLedger) -> tuple[int, int, int, int]:
     """Settled and held, money and tokens."""
-    spent = ledger.total()
+    spent = ledger.read_total()
     return spent.micro_usd, spent.tokens, spent.held_micro_usd, spent.held_tokens
 
 
@@ -88,7 +88,7 @@ class One:
         self._ledger = ledger
         self.journal = Journal.create(folder)
         self.journal.append((START,), 0.0)
-        self.drawing: LedgerAccount = ledger.drawn_by(folder.name, folder)
+        self.drawing: LedgerAccount = ledger.open_account(folder.name, folder)
         self.steps = 0
         """Taken of the call at hand."""
         self.refused = ""
@@ -113,7 +113,7 @@ class One:
 
     def go_on(self) -> None:
         self.journal = Journal.open(self.folder)
-        self.drawing = self._ledger.drawn_by(self.folder.name, self.folder)
+        self.drawing = self._ledger.open_account(self.folder.name, self.folder)
         self.drawing.recover_own(self.journal.entries)
         self.journal.append((ev.Resume(from_seq=self.journal.mark.seq),), 3.0)
         self.steps = 0
@@ -144,7 +144,7 @@ def by_the_journal(folder: Path) -> tuple[int, int]:
 )
 def test_what_is_set_aside_counts_until_a_cap_refuses(tmp_path: Path, caps: Caps, calls: int, cap: str) -> None:
     with SqliteLedger.open(tmp_path / "ledger", caps) as ledger:
-        drawing = ledger.drawn_by("r", tmp_path)
+        drawing = ledger.open_account("r", tmp_path)
         said = [drawing.reserve(seq, WORST) for seq in range(50)]
 
     assert said == [""] * calls + [cap] * (50 - calls)
@@ -152,20 +152,20 @@ def test_what_is_set_aside_counts_until_a_cap_refuses(tmp_path: Path, caps: Caps
 
 def test_settling_gives_back_what_was_not_spent(tmp_path: Path) -> None:
     with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.3)) as ledger:
-        a, b = ledger.drawn_by("a", tmp_path / "a"), ledger.drawn_by("b", tmp_path / "b")
+        a, b = ledger.open_account("a", tmp_path / "a"), ledger.open_account("b", tmp_path / "b")
         assert a.reserve(1, WORST) == ""
         assert b.reserve(1, WORST) == "usd"
         a.settle(1, Cost(0.05, 7))
         assert b.reserve(1, WORST) == ""
 
         assert drawn(ledger) == (50_000, 7, 250_000, 100)
-        assert ledger.total().usd == 0.05
-        assert ledger.total().runs == 2
+        assert ledger.read_total().usd == 0.05
+        assert ledger.read_total().runs == 2
 
 
 def test_settling_twice_changes_nothing_and_money_is_never_lost(tmp_path: Path) -> None:
     with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.3)) as ledger:
-        drawing = ledger.drawn_by("r", tmp_path)
+        drawing = ledger.open_account("r", tmp_path)
         drawing.reserve(3, WORST)
         drawing.settle(3, PAID)
         drawing.settle(3, Cost(0.0, 0))
@@ -177,7 +177,7 @@ def test_settling_twice_changes_nothing_and_money_is_never_lost(tmp_path: Path) 
 
 def test_a_call_is_set_aside_once_and_paid_once(tmp_path: Path) -> None:
     with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.3)) as ledger:
-        drawing = ledger.drawn_by("r", tmp_path)
+        drawing = ledger.open_account("r", tmp_path)
         assert [drawing.reserve(3, WORST), drawing.reserve(3, Cost(0.3, 1))] == ["", ""]
         assert drawn(ledger) == (0, 0, 300_000, 1)
         assert drawing.reserve(3, Cost(0.4)) == "usd"
@@ -191,49 +191,49 @@ def test_a_call_is_set_aside_once_and_paid_once(tmp_path: Path) -> None:
 
 def test_a_provider_that_claims_too_much_does_not_close_the_ledger(tmp_path: Path) -> None:
     with SqliteLedger.open(tmp_path / "ledger", Caps(tokens=1000)) as ledger:
-        a, b = ledger.drawn_by("a", tmp_path / "a"), ledger.drawn_by("b", tmp_path / "b")
+        a, b = ledger.open_account("a", tmp_path / "a"), ledger.open_account("b", tmp_path / "b")
         assert a.reserve(1, WORST) == b.reserve(1, WORST) == ""
         for n in range(10):
             a.settle(n, Cost(1e30, 2**64))
         b.settle(1, PAID)
         assert b.reserve(2, WORST) == "tokens"
-        assert ledger.total().tokens > 2**50
+        assert ledger.read_total().tokens > 2**50
 
 
 def test_time_counts_while_a_run_is_at_work_and_never_between_a_stop_and_a_resume(tmp_path: Path) -> None:
     now = 1000.0
     with SqliteLedger.open(tmp_path / "ledger", Caps(seconds=60.0), lambda: now) as ledger:
-        assert ledger.drawn_by("r", tmp_path).reserve(1, WORST) == ""
+        assert ledger.open_account("r", tmp_path).reserve(1, WORST) == ""
         now += 20.0
     now += 86_400.0
     with SqliteLedger.open(tmp_path / "ledger", None, lambda: now) as ledger:
-        assert ledger.total().seconds == 20.0, "nobody was at work for a day, and who only looks is not either"
-        drawing = ledger.drawn_by("r", tmp_path)
+        assert ledger.read_total().seconds == 20.0, "nobody was at work for a day, and who only looks is not either"
+        drawing = ledger.open_account("r", tmp_path)
         now += 39.0
         assert drawing.seconds_left() == 1.0
         assert drawing.reserve(2, WORST) == ""
         now += 1.0
         assert drawing.reserve(3, WORST) == "seconds"
-        assert ledger.total().seconds == 60.0
+        assert ledger.read_total().seconds == 60.0
 
 
 def test_time_in_which_two_runs_work_counts_once_and_that_of_a_killed_one_as_far_as_it_was_seen(tmp_path: Path) -> None:
     now = 0.0
     one, two = (SqliteLedger.open(tmp_path / "ledger", Caps(seconds=60.0), lambda: now) for _ in range(2))
-    first = one.drawn_by("a", tmp_path)
+    first = one.open_account("a", tmp_path)
     now = 10.0
-    second = two.drawn_by("b", tmp_path / "b")
+    second = two.open_account("b", tmp_path / "b")
     assert first.reserve(1, WORST) == ""
     now = 30.0
     assert second.reserve(1, WORST) == ""
     one._purse._db.close()  # noqa: SLF001  it was killed at 10
 
-    assert two.total().seconds == 30.0
+    assert two.read_total().seconds == 30.0
     now = 40.0
     two.close()
     now = 1000.0
     with SqliteLedger.open(tmp_path / "ledger", None, lambda: now) as later:
-        assert later.total().seconds == 40.0
+        assert later.read_total().seconds == 40.0
 
 
 def text(path: Path) -> None:
@@ -314,7 +314,7 @@ def test_a_full_disk_leaves_the_ledger_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with SqliteLedger.open(path, Caps(usd=9.0)) as ledger:
-        drawing = ledger.drawn_by("r", tmp_path / "gone")
+        drawing = ledger.open_account("r", tmp_path / "gone")
         drawing.reserve(1, WORST)
         before = drawn(ledger)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
@@ -332,7 +332,7 @@ def test_a_full_disk_leaves_the_ledger_as_it_was(tmp_path: Path) -> None:
 
 def test_one_who_will_not_let_go_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     with SqliteLedger.open(tmp_path / "ledger", Caps()) as ledger:
-        drawing = ledger.drawn_by("r", tmp_path)
+        drawing = ledger.open_account("r", tmp_path)
         ledger._purse._db.execute("PRAGMA busy_timeout = 20")  # noqa: SLF001  else the test takes its ten seconds
         rude = sqlite3.connect(tmp_path / "ledger", isolation_level=None)
         rude.execute("BEGIN IMMEDIATE")
@@ -364,7 +364,7 @@ def test_what_a_dead_run_leaves_is_told_by_its_journal(tmp_path: Path, steps: in
         if by == "open":
             SqliteLedger.open(tmp_path / "ledger").close()
         elif by == "refusal":
-            assert ledger.drawn_by("another", tmp_path).reserve(1, replace(WORST, usd=1.0)) == "usd"
+            assert ledger.open_account("another", tmp_path).reserve(1, replace(WORST, usd=1.0)) == "usd"
         else:
             run.go_on()
 
@@ -406,7 +406,7 @@ def test_without_a_journal_to_tell_nothing_is_given_back(tmp_path: Path, harm: C
         ledger.recover()
 
         assert drawn(ledger) == (100_000, 40, 250_000, 100)
-        assert ledger.drawn_by("another", tmp_path).reserve(1, Cost(0.06, 1)) == "usd"
+        assert ledger.open_account("another", tmp_path).reserve(1, Cost(0.06, 1)) == "usd"
 
 
 def test_a_run_may_move_but_not_be_doubled(tmp_path: Path) -> None:
@@ -418,16 +418,16 @@ def test_a_run_may_move_but_not_be_doubled(tmp_path: Path) -> None:
         ledger.recover()
         assert drawn(ledger) == (0, 0, 250_000, 100)
         moved = tmp_path / "elsewhere"
-        ledger.drawn_by("r", moved)
+        ledger.open_account("r", moved)
         ledger.recover()
         assert drawn(ledger) == (0, 0, 0, 0)
         copy = tmp_path / "copy"
         copy.mkdir()
         (copy / EVENTS).write_bytes((moved / EVENTS).read_bytes())
         with pytest.raises(BadInput, match=f"the run r draws on the ledger .* from {moved} already, and {copy} is a"):
-            ledger.drawn_by("r", copy)
+            ledger.open_account("r", copy)
         (tmp_path / "link").symlink_to(moved)
-        ledger.drawn_by("r", tmp_path / "link")
+        ledger.open_account("r", tmp_path / "link")
 
 
 def test_who_looks_at_a_journal_is_waited_for_and_who_writes_it_is_not(tmp_path: Path) -> None:
@@ -523,7 +523,7 @@ def test_a_call_cut_off_in_flight_is_settled_at_what_was_reserved(tmp_path: Path
     story = world(tmp_path / "r", (), Terms(model=model))
     with SqliteLedger.open(tmp_path / "ledger", Caps(usd=1.0)) as ledger:
         model.kernel = kernel = story.kernel
-        drawing = ledger.drawn_by("story", tmp_path / "r")
+        drawing = ledger.open_account("story", tmp_path / "r")
         kernel.shell = EffectRunner(replace(kernel.shell._parts, ledger=drawing))  # noqa: SLF001  no other way to hand it in
         state = anyio.run(kernel.run)
 
@@ -538,7 +538,7 @@ def test_a_call_in_flight_is_cut_off_when_the_time_of_the_ledger_is_up(tmp_path:
     story = world(tmp_path / "r", (), Terms(model=Endless()))
     with SqliteLedger.open(tmp_path / "ledger", Caps(usd=1.0, seconds=0.2)) as ledger:
         kernel = story.kernel
-        drawing = ledger.drawn_by("story", tmp_path / "r")
+        drawing = ledger.open_account("story", tmp_path / "r")
         kernel.shell = EffectRunner(replace(kernel.shell._parts, ledger=drawing))  # noqa: SLF001  as above
         state = anyio.run(kernel.run)
 
@@ -550,7 +550,7 @@ def test_a_call_in_flight_is_cut_off_when_the_time_of_the_ledger_is_up(tmp_path:
 def test_a_run_that_the_ledger_refuses_stops_for_budget(tmp_path: Path) -> None:
     story = world(tmp_path / "r", ("PASSING = 9", "PASSING = 10"))
     with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.015)) as ledger:
-        drawing = ledger.drawn_by("story", tmp_path / "r")
+        drawing = ledger.open_account("story", tmp_path / "r")
         shell = story.kernel.shell
         story.kernel.shell = EffectRunner(replace(shell._parts, ledger=drawing))  # noqa: SLF001  as above
         state = anyio.run(story.kernel.run)

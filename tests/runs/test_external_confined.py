@@ -190,7 +190,7 @@ class TestWhatItSees:
             door=None,
             origin=tmp_path / "task",
         )
-        reach = outlook.reach()
+        reach = outlook.build_reach()
         assert reach.writable == (tmp_path / "run" / "workspace",)
         return reach.readable
 

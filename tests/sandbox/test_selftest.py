@@ -148,7 +148,7 @@ def test_a_start_does_not_probe_again_and_doctor_can_and_a_sandbox_that_became_w
     )
 
     async def tried(*, anew: bool = False) -> choose_sandbox.CandidateFindings:
-        async for found, sandbox in choose_sandbox._tried(around(anew=anew), ["S2"]):  # noqa: SLF001  what both ways share
+        async for found, sandbox in choose_sandbox._try_candidates(around(anew=anew), ["S2"]):  # noqa: SLF001  what both ways share
             assert sandbox is not None
             return found
         raise AssertionError

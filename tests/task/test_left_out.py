@@ -110,7 +110,7 @@ def test_without_git_only_caches_and_histories_are_left_out(tmp_path: Path) -> N
 
 
 def test_folders_without_the_way_to_a_named_file_are_not_entered() -> None:
-    skip = drop_included(Ignored(("data/", "build/")).skip(), ("/data/small/x.json",))
+    skip = drop_included(Ignored(("data/", "build/")).build_skip(), ("/data/small/x.json",))
     assert [skip(path) for path in ("data/", "data/small/", "data/small/x.json")] == [False] * 3
     assert [skip(path) for path in ("build/", "data/other/", "data/y", "data/small/y")] == [True] * 4
 

@@ -50,7 +50,7 @@ def test_the_rule_is_git_s_own(tmp_path: Path) -> None:
     for seed in range(40):
         root = grown(tmp_path / str(seed), random.Random(seed))
         listed = git(root, "ls-files", "-z", "-co", "--exclude-standard").split("\0")
-        skip = read_ignored(root, {"PATH": os.environ["PATH"]}).skip()
+        skip = read_ignored(root, {"PATH": os.environ["PATH"]}).build_skip()
         with safe_paths.open_root(root) as top:
             read = FolderScan(1 << 30, skip, lambda _: "").read(top)
             found = {path for path, node in read.items() if node.kind is EntryKind.FILE}
@@ -59,7 +59,7 @@ def test_the_rule_is_git_s_own(tmp_path: Path) -> None:
 
 def test_a_folder_without_git_ignores_only_what_hosts_write(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*\n")
-    skip = read_ignored(tmp_path, {}).skip()
+    skip = read_ignored(tmp_path, {}).build_skip()
     assert [skip(p) for p in ("a.py", ".claude/settings.json", ".claude/settings.local.json")] == [False, False, True]
 
 
@@ -69,7 +69,7 @@ def test_the_rule_of_a_run_does_not_follow_what_its_agent_tells_git(tmp_path: Pa
     git(root, "init", "-q")
     (root / "a.py").write_text("1")
     git(root, "add", ".")
-    skip = read_ignored(root, {"PATH": os.environ["PATH"]}).skip()
+    skip = read_ignored(root, {"PATH": os.environ["PATH"]}).build_skip()
     workspace = Workspace(root, Store(tmp_path / "objects"), skip)
     tree = workspace.capture()
     git(root, "rm", "-q", "--cached", "a.py")
@@ -133,7 +133,7 @@ def test_a_reset_brings_back_the_tree_and_touches_nothing_else(
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(bytes([number]))
     (root / "a.py").chmod(0o600)
-    workspace = Workspace(root, Store(base / "objects"), IGNORED.skip())
+    workspace = Workspace(root, Store(base / "objects"), IGNORED.build_skip())
     tree = workspace.capture()
     first = {path: ((root / path).read_bytes(), os.lstat(root / path)) for path in PATHS}
     for deed in deeds:
@@ -165,7 +165,7 @@ def test_ignored_files_outlive_the_folder_that_was_made_around_them(tmp_path: Pa
     root = tmp_path / "repo"
     (root / "logs").mkdir(parents=True)
     (root / "logs" / "a.log").write_text("mine")
-    workspace = Workspace(root, Store(tmp_path / "objects"), IGNORED.skip())
+    workspace = Workspace(root, Store(tmp_path / "objects"), IGNORED.build_skip())
     tree = workspace.capture()
     (root / "logs" / "new.py").write_text("1")
     (root / "fresh").mkdir()
@@ -184,7 +184,7 @@ def test_ignored_files_outlive_the_folder_that_was_made_around_them(tmp_path: Pa
 
 def test_nothing_ignored_is_written(tmp_path: Path) -> None:
     (tmp_path / "repo" / "build").mkdir(parents=True)
-    workspace = Workspace(tmp_path / "repo", Store(tmp_path / "objects"), IGNORED.skip())
+    workspace = Workspace(tmp_path / "repo", Store(tmp_path / "objects"), IGNORED.build_skip())
     workspace.capture()
     for path in ("x.log", "build/x.py", ".env", "deep/build/x"):
         with pytest.raises(ValueError, match="what git ignores"):
@@ -200,8 +200,8 @@ def test_what_its_owner_locked_is_read_all_the_same(tmp_path: Path) -> None:
         (root / path).chmod(0)
     (root / "b").chmod(0o300)
 
-    assert unlock(root, IGNORED.skip())
-    assert not unlock(root, IGNORED.skip())
+    assert unlock(root, IGNORED.build_skip())
+    assert not unlock(root, IGNORED.build_skip())
     assert [(root / p).stat().st_mode & 0o777 for p in ("a.py", "b/c.py", "d.log", "b")] == [0o600, 0o600, 0, 0o700]
 
 

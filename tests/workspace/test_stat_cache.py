@@ -279,7 +279,7 @@ def test_what_was_written_in_the_tick_of_the_reading_is_not_remembered(tmp_path:
             if not old:
                 path.write_bytes(b"2")
             with safe_paths.open_file(top, "a.py") as fd:
-                if not cache.hold(fd):
+                if not cache.is_held(fd):
                     pytest.skip("the file system shows no mapped writes, or has no leases")
                 cache.note("a.py", os.fstat(fd), node)
             cache.keep({"a.py": node})

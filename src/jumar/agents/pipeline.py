@@ -149,7 +149,7 @@ class Pipeline:
 
         The journal names what was written by its hash; the texts are in the replies before it.
         """
-        memory, events = replace(self._memory), state.since(self._memory.read)
+        memory, events = replace(self._memory), state.list_since(self._memory.read)
         if events is None:
             memory, events = _Kept(dict(self._first)), state.history
         for event in events:

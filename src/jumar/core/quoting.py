@@ -67,11 +67,11 @@ def remove_functions(text: str, names: Collection[str]) -> str:
         if header and header[2] == "def" and header[3] in names:
             gone, cut = gone + len(waiting) + 1, depth
         else:
-            kept += [*_gap(gone), *waiting, line]
+            kept += [*_mark_gap(gone), *waiting, line]
             gone = 0
         waiting = []
-    return "".join([*kept, *_gap(gone), *waiting])
+    return "".join([*kept, *_mark_gap(gone), *waiting])
 
 
-def _gap(lines: int) -> tuple[str, ...]:
+def _mark_gap(lines: int) -> tuple[str, ...]:
     return (f"# ... {lines} lines of tests that pass are left out ...\n",) if lines else ()

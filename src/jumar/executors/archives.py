@@ -119,7 +119,7 @@ def _extract(archive: bytes, part: Path, name: str) -> None:
 
 def _move_objects(come: Path, root: Path, lease: Lease) -> None:
     """Move the objects in the folder *come* to the store *root*; those that are there already are wanted still."""
-    with lease.batch():
+    with lease.hold_off_sweep():
         for path in sorted(come.glob("*/*")):
             known = root / path.parent.name / path.name
             if known.exists():

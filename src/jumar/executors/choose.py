@@ -81,7 +81,7 @@ def write_off_lost_attempts(settings: WorkerSettings) -> None:
     """
     rows = LedgerRows(settings.folder / LEDGER)
     try:
-        for run, folder in rows.folders().items():
+        for run, folder in rows.list_folders().items():
             if folder.parts[:1] == (ELSEWHERE,):
                 here = settings.folder / RUNS / run
                 known = read_journal(here) if (here / EVENTS).is_file() else ()

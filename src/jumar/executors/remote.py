@@ -49,7 +49,7 @@ class RemoteLedger:
     def __init__(self, service: Any, attempt: str) -> None:
         self._service, self._attempt = service, attempt
 
-    def drawn_by(self, run: str, folder: Path) -> RemoteAccount:  # noqa: ARG002  the driver knows where runs lie
+    def open_account(self, run: str, folder: Path) -> RemoteAccount:  # noqa: ARG002  the driver knows where runs lie
         """Return the account of the run named *run*."""
         return RemoteAccount(self._service, run, self._attempt)
 

@@ -42,7 +42,7 @@ class LedgerService:
         """The rows, opened in the thread that uses them, which is not the one in which an actor is made."""
         if self._opened is None:
             self._opened = LedgerRows(self._path)
-            for run, folder in self._opened.folders().items():
+            for run, folder in self._opened.list_folders().items():
                 if folder.parts[:1] == (ELSEWHERE,):
                     self._attempts[run] = folder.name
         return self._opened
@@ -69,19 +69,19 @@ class LedgerService:
 
     async def put_right(self, run: str, attempt: str, bills: Mapping[int, Cost]) -> None:
         """Settle *bills*, and release what else is set aside for *run*."""
-        await self._write(lambda: self._check(run, attempt).put_right(run, bills))
+        await self._write(lambda: self._check(run, attempt).settle_all(run, bills))
 
     async def seconds_left(self) -> float | None:
         """Return the seconds until the cap on time is reached; None is no cap."""
         cap = self._rows.caps.seconds
-        return None if cap is None else max(0.0, cap - self._rows.worked_seconds())
+        return None if cap is None else max(0.0, cap - self._rows.sum_worked_seconds())
 
     async def collect(self, run: str, attempt: str, folder: str, bills: Mapping[int, Cost]) -> None:
         """Take note that the journal of *run* lies in *folder* now, and has the calls *bills*."""
         await self._write(lambda: self._collect(run, attempt, Path(folder), bills))
 
     def _collect(self, run: str, attempt: str, folder: Path, bills: Mapping[int, Cost]) -> None:
-        self._check(run, attempt).put_right(run, bills)
+        self._check(run, attempt).settle_all(run, bills)
         self._rows.move(run, folder)
 
     async def close(self) -> None:
@@ -110,7 +110,7 @@ class LedgerService:
         waiting, self._waiting = self._waiting, []
         told: list[tuple[asyncio.Future[Any], Any]] = []
         try:
-            with self._rows.together():
+            with self._rows.transact():
                 for change, done in waiting:
                     try:
                         told.append((done, change()))

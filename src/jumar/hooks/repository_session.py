@@ -211,7 +211,7 @@ class RepositorySession:
                 run=session.folder.name,
                 bytes=(session.folder / JOURNAL).stat().st_size,
                 mode=state.gate_state.mode,
-                claims={path: ids for path in sorted(claimed) if (ids := state.gate_state.covering(path))},
+                claims={path: ids for path in sorted(claimed) if (ids := state.gate_state.find_covering(path))},
                 tests=tuple(path for path in closed if path not in authored),
                 authored=authored,
                 session=name,
@@ -250,7 +250,7 @@ class RepositorySession:
 def explain_exclusion(path: str, state: RunState) -> str:
     """Explain why *path* cannot be edited in the run in *state*, since no tree would hold it; empty: one would."""
     settings = state.run.settings
-    skip = Ignored(settings.skip, settings.tracked, settings.include).skip()
+    skip = Ignored(settings.skip, settings.tracked, settings.include).build_skip()
     if trees.is_ignored(path) or skip(path) or any(skip(folder + "/") for folder in trees.list_parents(path)):
         return f"{path} is part of no tree: git ignores it, or it is a history or a cache; no test could judge an edit"
     return ""

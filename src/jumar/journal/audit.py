@@ -22,7 +22,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """Line as it was read. An unreadable one has no number (-1) and a fault."""
+    """A line as it was read. An unreadable one has no number (-1) and a fault."""
 
     number: int
     hash: str
@@ -33,7 +33,7 @@ class _Seen(msgspec.Struct, frozen=True):
 
 
 def verify(folder: Path, anchor: JournalEnd | None = None) -> tuple[Finding, ...]:
-    """Return all that was changed, deleted, inserted or moved in the journal in *folder*; nothing if it is as written.
+    """Return every line of the journal in *folder* that was changed, deleted, inserted or moved; nothing if none was.
 
     *anchor* is what else remembers the journal's end; without it, the one beside the journal is asked. Where none
     is left, a changed or deleted last line cannot be told. A line whose follower is gone or unreadable is believed if
@@ -52,9 +52,9 @@ def verify(folder: Path, anchor: JournalEnd | None = None) -> tuple[Finding, ...
 
 
 def find_damage(lines: Iterable[bytes], anchor: JournalEnd) -> tuple[Finding, ...]:
-    """Return what is wrong with a journal that is given by its *lines*, with their newlines; see `verify`."""
-    seen, torn = _seen(lines)
-    findings = _Audit(seen, anchor).findings()
+    """Return what is wrong with a journal given as *lines*, with their newlines; see `verify`."""
+    seen, torn = _parse_lines(lines)
+    findings = _Audit(seen, anchor).list_findings()
     if torn:
         findings.append(
             Finding(len(seen) + 1, f"is torn ({torn} bytes): an interrupted write, which resume moves aside")
@@ -65,7 +65,7 @@ def find_damage(lines: Iterable[bytes], anchor: JournalEnd) -> tuple[Finding, ..
     return tuple(sorted(findings, key=lambda finding: finding.line))
 
 
-def _seen(lines: Iterable[bytes]) -> tuple[list[_Seen], int]:
+def _parse_lines(lines: Iterable[bytes]) -> tuple[list[_Seen], int]:
     """Return the whole lines, and how many bytes follow the last newline."""
     seen: list[_Seen] = []
     for number, raw in enumerate(lines, 1):
@@ -82,7 +82,7 @@ def _seen(lines: Iterable[bytes]) -> tuple[list[_Seen], int]:
 
 
 class _Audit:
-    """Sets the genuine lines in order, and explains what is left between them."""
+    """Sorts the genuine lines by number, and explains the other lines between them."""
 
     def __init__(self, seen: Sequence[_Seen], anchor: JournalEnd) -> None:
         self._seen, self._anchor = seen, anchor
@@ -90,13 +90,13 @@ class _Audit:
         self._hashes = {line.hash: line.seq for line in readable}
         self._named = {(line.prev, line.seq - 1) for line in readable} | {(anchor.hash, anchor.seq)}
         self._newest = max((line.seq for line in readable), default=-1)
-        self._genuine = [line for line in readable if self._vouched(line)]
-        self._order = _unmoved(self._genuine)
+        self._genuine = [line for line in readable if self._is_vouched_for(line)]
+        self._order = _find_unmoved(self._genuine)
         self._at = {line.seq: line for line in (*self._genuine, *self._order)}
         self._sound = {line.number for line in self._genuine}
         self._found: list[Finding] = []
 
-    def findings(self) -> list[Finding]:
+    def list_findings(self) -> list[Finding]:
         unmoved = {line.number for line in self._order}
         for line in self._genuine:
             if line is not self._at[line.seq]:
@@ -116,15 +116,15 @@ class _Audit:
     def _note(self, number: int, what: str) -> None:
         self._found.append(Finding(number, what))
 
-    def _vouched(self, line: _Seen) -> bool:
-        """Return whether the next line or the anchor names this one's hash, or it is so new that none can."""
+    def _is_vouched_for(self, line: _Seen) -> bool:
+        """Check whether the next line or the anchor names this one's hash, or whether it is too new for that."""
         if (line.hash, line.seq) in self._named:
             return True
         linked = self._hashes.get(line.prev) == line.seq - 1 if line.seq else not line.prev
         return line.seq == self._newest and line.seq > self._anchor.seq and linked
 
     def _explain(self, seqs: range, first: int, end: int) -> None:
-        """Match the lines from *first* to before *end* that are not genuine with the *seqs* that are not there."""
+        """Match the lines from *first* to before *end* that are not genuine with the missing *seqs*."""
         loose = [line for line in self._seen[first - 1 : end - 1] if line.number not in self._sound]
         # A journal that was tampered with may claim any number: no more are counted than can matter.
         gone = list(islice((seq for seq in seqs if seq not in self._at), len(self._seen) + 1))
@@ -151,7 +151,7 @@ class _Audit:
             )
 
     def _judge(self, line: _Seen) -> None:
-        """A line that has a number of its own, but no other line that names it."""
+        """Judge a line that has a number of its own, but no other line that names it."""
         before, after = self._at.get(line.seq - 1), self._at.get(line.seq + 1)
         follower = next((other for other in self._seen if other.seq == line.seq + 1), None)
         if after is not None:
@@ -164,9 +164,9 @@ class _Audit:
             self._note(line.number, f"cannot be confirmed: line {follower.number}, changed itself, names another hash")
 
 
-def _unmoved(lines: Sequence[_Seen]) -> list[_Seen]:
-    """Return the lines that stand where they were written, apart from lines that came and went between them."""
-    rising = _longest_rising(lines)
+def _find_unmoved(lines: Sequence[_Seen]) -> list[_Seen]:
+    """Return the lines that stand where they were written, apart from lines added or removed between them."""
+    rising = _find_longest_rising(lines)
     if len(rising) == len({line.hash for line in lines}):
         return rising
     # Of two lines that changed places both are named: neither stands where its number says.
@@ -174,8 +174,8 @@ def _unmoved(lines: Sequence[_Seen]) -> list[_Seen]:
     return settled if len(settled) + 1 >= len(rising) else rising
 
 
-def _longest_rising(lines: Sequence[_Seen]) -> list[_Seen]:
-    """Return the longest choice of *lines* whose numbers rise: what was not moved."""
+def _find_longest_rising(lines: Sequence[_Seen]) -> list[_Seen]:
+    """Return the longest subsequence of *lines* whose numbers rise: the lines that were not moved."""
     tops: list[int] = []
     piles: list[int] = []
     back: list[int] = []

@@ -1,4 +1,4 @@
-"""Syncs the journals of many runs of one process together: those that come during a sync share the next one."""
+"""Syncs the journals of many runs of one process together: those that arrive during a sync share the next one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Batch:
 
 
 class GroupCommit:
-    """The syncs of one process. No more than one is under way; whoever comes meanwhile waits for the next."""
+    """The syncs of one process. At most one is in progress; later calls wait for the next."""
 
     def __init__(self, sync_files: SyncFiles | None = None) -> None:
         self._sync_files = sync_files or sync_files_together
@@ -46,7 +46,7 @@ class GroupCommit:
         self._next: _Batch | None = None
 
     async def sync(self, fd: int) -> None:
-        """Sync the open file *fd*; what was written to it before lasts.
+        """Sync the open file *fd*: what was written to it before is on the disk then.
 
         Raises:
             OSError: if the disk refuses.
@@ -59,11 +59,11 @@ class GroupCommit:
         batch.files.append(fd)
         # Whoever gave up in the middle could not tell whether its bytes last.
         with anyio.CancelScope(shield=True):
-            await (self._run(batch) if first else batch.done.wait())
+            await (self._sync_batch(batch) if first else batch.done.wait())
         if (fault := batch.faults[place]) is not None:
             raise fault
 
-    async def _run(self, batch: _Batch) -> None:
+    async def _sync_batch(self, batch: _Batch) -> None:
         """Sync *batch* as soon as the one before it is done."""
         if self._running is not None:
             await self._running.done.wait()
@@ -76,7 +76,7 @@ class GroupCommit:
 
 
 def sync_files_together(files: Sequence[int]) -> list[OSError | None]:
-    """Sync the open *files*: many on one file system at once, where that makes them last; the fault of each."""
+    """Sync the open *files*, many of one file system at once if that is safe; return the fault of each."""
     whole = len(files) >= MANY and len({os.fstat(fd).st_dev for fd in files}) == 1 and can_sync_whole(files[0])
     if whole and ctypes.CDLL(None).syncfs(files[0]) == 0:
         return [None] * len(files)

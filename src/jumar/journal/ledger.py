@@ -34,7 +34,7 @@ class SqliteLedger:
 
     @classmethod
     def open(cls, path: Path, caps: Caps | None = None, clock: Callable[[], float] = time.time) -> Self:
-        """Return the ledger in *path*, which is made with *caps* if it is not there; what dead runs left is put right.
+        """Return the ledger in *path*, created with *caps* if missing; rows that dead runs left are settled.
 
         Raises:
             BadInput: if it has other caps, is no ledger, or is not there and no *caps* are given.
@@ -49,8 +49,8 @@ class SqliteLedger:
             raise
         return ledger
 
-    def drawn_by(self, run: str, folder: Path) -> LedgerAccount:
-        """Return the `Drawing` of the run named *run*.
+    def open_account(self, run: str, folder: Path) -> LedgerAccount:
+        """Return the account of the run named *run*.
 
         The caller holds the lock of its journal, which lies in *folder*.
 
@@ -75,21 +75,21 @@ class SqliteLedger:
         Raises:
             Infra: if the ledger cannot be read or written.
         """
-        for run, folder in self._purse.holders():
+        for run, folder in self._purse.list_holders():
             # Held still until the rows are right: else the run could go on meanwhile, and what it sets aside for a
             # request that comes after the lines read here would be released under its feet.
             with hold_still(folder) as dead:
-                billed = _billed_in(folder) if dead else None
+                billed = _read_bills(folder) if dead else None
                 if billed is not None:
-                    self._purse.put_right(run, billed)
+                    self._purse.settle_all(run, billed)
 
-    def total(self) -> LedgerTotals:
-        """Return what was drawn so far.
+    def read_total(self) -> LedgerTotals:
+        """Return the amounts drawn so far.
 
         Raises:
             Infra: if the ledger cannot be read.
         """
-        return self._purse.total()
+        return self._purse.read_total()
 
     def close(self) -> None:
         """Close the database file."""
@@ -109,7 +109,7 @@ class LedgerAccount:
         self._ledger, self._purse, self._run = ledger, purse, run
 
     def reserve(self, seq: int, worst: Cost) -> str:
-        """Set *worst* aside; the name of the cap that refuses it, once dead runs hold nothing any more, or empty.
+        """Set *worst* aside; return the cap that refuses it even after dead runs are settled, or empty.
 
         Raises:
             Infra: if the ledger cannot be written, or has that call as paid already.
@@ -128,16 +128,16 @@ class LedgerAccount:
         self._purse.settle(self._run, {seq: cost})
 
     def seconds_left(self) -> float | None:
-        """Return the seconds until the cap on time is reached; None is no cap.
+        """Return the seconds until the cap on time is reached; None: there is no cap.
 
         Raises:
             Infra: if the ledger cannot be read.
         """
         cap = self._ledger.caps.seconds
-        return None if cap is None else max(0.0, cap - self._purse.worked_seconds())
+        return None if cap is None else max(0.0, cap - self._purse.sum_worked_seconds())
 
     def recover_own(self, entries: Iterable[ev.Entry]) -> None:
-        """Put the run's own rows right when it goes on: *entries* is its journal, whose lock the caller holds.
+        """Settle the run's own rows on resume: *entries* is its journal, whose lock the caller holds.
 
         Others may have done so since the run died. What they did follows from the same lines, which nobody could
         change while they looked: doing it again changes nothing, and from here on they leave the run alone.
@@ -145,7 +145,7 @@ class LedgerAccount:
         Raises:
             Infra: if the ledger cannot be written.
         """
-        self._purse.put_right(self._run, compute_bills(entries))
+        self._purse.settle_all(self._run, compute_bills(entries))
 
 
 def compute_bills(entries: Iterable[ev.Entry]) -> dict[int, Cost]:
@@ -164,7 +164,7 @@ def compute_bills(entries: Iterable[ev.Entry]) -> dict[int, Cost]:
     return billed
 
 
-def _billed_in(folder: Path) -> dict[int, Cost] | None:
+def _read_bills(folder: Path) -> dict[int, Cost] | None:
     # Without a journal nothing tells what became of the calls. They may have been made, so what was set aside for
     # them is not given to others. It is not settled either: the folder may be back tomorrow.
     try:

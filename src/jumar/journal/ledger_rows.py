@@ -93,7 +93,7 @@ class LedgerRows:
     """Rows of a ledger, without access to journals. It belongs to one thread."""
 
     def __init__(self, path: Path, caps: Caps | None = None, clock: Callable[[], float] = time.time) -> None:
-        """Open the file *path*, or make it with *caps*.
+        """Open the file *path*, or create it with *caps*.
 
         Raises:
             BadInput: if it has other caps, is no ledger, or is not there and no *caps* are given.
@@ -101,30 +101,30 @@ class LedgerRows:
         """
         self.path, self._clock = path.absolute(), clock
         self._within = False
-        """True within `together`."""
+        """True within `transact`."""
         self._span: int | None = None
         """The time since this process entered a run, see `jumar.journal.spans`; None: it entered none."""
         _check(self.path, caps)
         with safe_paths.explain_disk_faults(f"cannot make {self.path.parent}"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._told():
+        with self._explain_faults():
             self._db = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None)
         try:
-            self.caps = self._begun(caps)
+            self.caps = self._open_tables(caps)
         except BaseException:
             self._db.close()
             raise
 
     def enter(self, run: str, folder: Path) -> Path:
-        """Enter *run*, and return where its journal lies: in *folder*, or where it was said to be before."""
-        with self._alone() as db:
+        """Enter *run*, and return the folder of its journal: *folder*, or the one recorded before."""
+        with self._lock_for_writing() as db:
             db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (run, str(folder)))
             self._span = begin_span(db, self._clock()) if self._span is None else self._span
             return Path(*db.execute("SELECT folder FROM runs WHERE run = ?", (run,)).fetchone())
 
     def move(self, run: str, folder: Path) -> None:
         """Record that the journal of *run* lies in *folder* now."""
-        with self._alone() as db:
+        with self._lock_for_writing() as db:
             db.execute("UPDATE runs SET folder = ? WHERE run = ?", (str(folder), run))
 
     def write_off(self, run: str, kept: Container[int]) -> None:
@@ -132,7 +132,7 @@ class LedgerRows:
 
         Their numbers are free again, for a journal that does not know them; the money stays under another name.
         """
-        with self._alone() as db:
+        with self._lock_for_writing() as db:
             calls = db.execute("SELECT seq FROM calls WHERE run = ?", (run,)).fetchall()
             lost = [seq for (seq,) in calls if seq not in kept]
             if lost:
@@ -141,85 +141,85 @@ class LedgerRows:
                 rows = [(f"{run}~{number + 1}", run, seq) for seq in lost]
                 db.executemany("UPDATE calls SET run = ?, settled = 1 WHERE run = ? AND seq = ?", rows)
 
-    def folders(self) -> dict[str, Path]:
-        """Return where the journals of all runs lie."""
-        with self._told():
+    def list_folders(self) -> dict[str, Path]:
+        """Return the folders of the journals of all runs."""
+        with self._explain_faults():
             return {run: Path(folder) for run, folder in self._db.execute("SELECT run, folder FROM runs")}
 
-    def holders(self) -> list[tuple[str, Path]]:
-        """Return the runs that something is set aside for, and where their journals lie."""
-        with self._told():
+    def list_holders(self) -> list[tuple[str, Path]]:
+        """Return the runs that have money set aside, and the folders of their journals."""
+        with self._explain_faults():
             held = "SELECT run, folder FROM runs WHERE run IN (SELECT run FROM calls WHERE NOT settled)"
             return [(run, Path(folder)) for run, folder in self._db.execute(held)]
 
     def reserve(self, run: str, seq: int, worst: Cost) -> str:
-        """Set *worst* aside for a call if it fits beside all else; else the name of the cap it could pass.
+        """Set *worst* aside for a call if it fits; else return the name of the cap it could pass.
 
         Raises:
             Infra: also if that call is paid already.
         """
-        with self._alone() as db:
+        with self._lock_for_writing() as db:
             # What this run set aside under the same number was for a request that did not get into its journal.
             db.execute("DELETE FROM calls WHERE run = ? AND seq = ? AND NOT settled", (run, seq))
             if db.execute("SELECT 1 FROM calls WHERE run = ? AND seq = ?", (run, seq)).fetchone():
                 raise Infra(f"the journal of {run} has lost its call {seq}, which the ledger {self.path} has as paid")
             micro_usd, tokens = db.execute("SELECT drawn_micro_usd, drawn_tokens FROM purse").fetchone()
-            if self.caps.seconds is not None and self._worked(db) >= self.caps.seconds:
+            if self.caps.seconds is not None and self._sum_worked(db) >= self.caps.seconds:
                 return "seconds"
             budget = Budget(usd=self.caps.usd, tokens=self.caps.tokens)
             if cap := reserve(budget, Spend(micro_usd, tokens), worst):
                 return cap
-            db.execute("INSERT INTO calls VALUES (?, ?, ?, ?, 0)", (run, seq, *_amounts(worst)))
+            db.execute("INSERT INTO calls VALUES (?, ?, ?, ?, 0)", (run, seq, *_get_amounts(worst)))
         return ""
 
     def settle(self, run: str, costs: Mapping[int, Cost]) -> None:
-        """Replace what was set aside for calls, by seq, by what they cost; unknown ones are paid all the same."""
-        with self._alone() as db:
+        """Replace what was set aside for calls, by seq, by what they cost; unknown calls are paid too."""
+        with self._lock_for_writing() as db:
             self._settle(db, run, costs)
 
-    def put_right(self, run: str, costs: Mapping[int, Cost]) -> None:
+    def settle_all(self, run: str, costs: Mapping[int, Cost]) -> None:
         """Settle *costs*, and release what is set aside for any other call of *run*."""
-        with self._alone() as db:
+        with self._lock_for_writing() as db:
             self._settle(db, run, costs)
             db.execute("DELETE FROM calls WHERE run = ? AND NOT settled", (run,))
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Make one transaction of all calls within the block; each that raises has changed nothing."""
-        with self._alone():
+    def transact(self) -> Iterator[None]:
+        """Make one transaction of all calls within the block; a call that raises has changed nothing."""
+        with self._lock_for_writing():
             self._within = True
             try:
                 yield
             finally:
                 self._within = False
 
-    def total(self) -> LedgerTotals:
-        """Return what was drawn so far."""
-        with self._told():
+    def read_total(self) -> LedgerTotals:
+        """Return the amounts drawn so far."""
+        with self._explain_faults():
             paid, paid_tokens, held, held_tokens, runs = self._db.execute(TOTAL).fetchone()
-            return LedgerTotals(paid, paid_tokens, held, held_tokens, self._worked(self._db), runs)
+            return LedgerTotals(paid, paid_tokens, held, held_tokens, self._sum_worked(self._db), runs)
 
-    def worked_seconds(self) -> float:
-        """Return the seconds in which a run was at work."""
-        with self._told():
-            return self._worked(self._db)
+    def sum_worked_seconds(self) -> float:
+        """Return the seconds in which some run was at work."""
+        with self._explain_faults():
+            return self._sum_worked(self._db)
 
     def close(self) -> None:
         """Close the database file."""
         with suppress(Infra):  # what cannot be written now was written with the last call
             if self._span is not None:
-                with self._alone():
+                with self._lock_for_writing():
                     pass
         self._db.close()
 
-    def _worked(self, db: sqlite3.Connection) -> float:
+    def _sum_worked(self, db: sqlite3.Connection) -> float:
         return sum_worked_seconds(db, self._span, self._clock())
 
     def _settle(self, db: sqlite3.Connection, run: str, costs: Mapping[int, Cost]) -> None:
-        db.executemany(SETTLE, [(run, seq, *_amounts(cost)) for seq, cost in costs.items()])
+        db.executemany(SETTLE, [(run, seq, *_get_amounts(cost)) for seq, cost in costs.items()])
 
-    def _begun(self, caps: Caps | None) -> Caps:
-        with self._alone() as db:
+    def _open_tables(self, caps: Caps | None) -> Caps:
+        with self._lock_for_writing() as db:
             mark, layout = (db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("application_id", "user_version"))
             if not mark and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 if caps is None:
@@ -229,12 +229,12 @@ class LedgerRows:
                 began = (caps.usd, caps.tokens, caps.seconds, self._clock())
                 db.execute("INSERT INTO purse (usd, tokens, seconds, began) VALUES (?, ?, ?, ?)", began)
             elif (mark, layout) != (MARK, LAYOUT):
-                raise _foreign(self.path)
+                raise _refuse_foreign(self.path)
             db.execute(TABLE)
             known = Caps(*db.execute("SELECT usd, tokens, seconds FROM purse").fetchone())
         if caps is not None and caps != known:
             raise BadInput(f"the ledger {self.path} has the caps {known}, not {caps}; ask for those, or name another")
-        with self._told():
+        with self._explain_faults():
             # No write-ahead log: up to 3.51.2, SQLite can lose pages of one that several processes write and empty.
             # And the rollback journal is cut, not removed: only the cut is synced. One that came back after a power
             # cut would undo what was set aside for a call that was made.
@@ -243,10 +243,10 @@ class LedgerRows:
         return known
 
     @contextmanager
-    def _alone(self) -> Iterator[sqlite3.Connection]:
-        """Yield one transaction that no other overlaps: on the disk when the block is left, or it never was."""
+    def _lock_for_writing(self) -> Iterator[sqlite3.Connection]:
+        """Yield an exclusive transaction: it is on the disk when the block is left, or nothing of it is."""
         within = self._within
-        with self._told():
+        with self._explain_faults():
             self._db.execute("SAVEPOINT part" if within else "BEGIN IMMEDIATE")
             try:
                 if self._span is not None and not within:
@@ -260,7 +260,7 @@ class LedgerRows:
                 raise
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _explain_faults(self) -> Iterator[None]:
         """Turn SQLite's faults into one sentence; wrong use of it stays a bug."""
         try:
             yield
@@ -268,11 +268,11 @@ class LedgerRows:
             raise
         except sqlite3.DatabaseError as fault:
             if fault.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                raise _foreign(self.path) from None
+                raise _refuse_foreign(self.path) from None
             raise Infra(f"the ledger {self.path} cannot be used: {fault}") from fault
 
 
-def _amounts(cost: Cost) -> tuple[int, int]:
+def _get_amounts(cost: Cost) -> tuple[int, int]:
     return min(to_micro_usd(cost.usd), MOST), min(cost.tokens, MOST)
 
 
@@ -288,5 +288,5 @@ def _check(path: Path, caps: Caps | None) -> None:
             )
 
 
-def _foreign(path: Path) -> BadInput:
+def _refuse_foreign(path: Path) -> BadInput:
     return BadInput(f"{path} is no ledger that this jumar knows; name another file, or one that is not there yet")

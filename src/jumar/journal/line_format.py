@@ -49,7 +49,7 @@ def hash_line(line: bytes) -> str:
 
 
 def format_group(events: Sequence[Event], ts: float, after: JournalEnd) -> tuple[tuple[Entry, ...], list[bytes]]:
-    """Return *events* as the lines that follow the line *after*, and as the entries a reader of those lines will get.
+    """Return *events* as the lines that follow the line *after*, and as the entries that a reader will get.
 
     Raises:
         ValueError: if an event holds what would not read back (a bug of whoever made it).
@@ -58,7 +58,7 @@ def format_group(events: Sequence[Event], ts: float, after: JournalEnd) -> tuple
     lines: list[bytes] = []
     for n, event in enumerate(events, 1):
         prev = hash_line(lines[-1]) if lines else after.hash
-        body = _body(event)
+        body = _encode_body(event)
         more = b',"more":%d' % (len(events) - n) if n < len(events) else b""
         seq = after.seq + n
         lines.append(b'{"seq":%d,"ts":%s,%s%s,"prev":"%s"}' % (seq, _ENCODER.encode(ts), body, more, prev.encode()))
@@ -66,7 +66,7 @@ def format_group(events: Sequence[Event], ts: float, after: JournalEnd) -> tuple
     return tuple(entries), lines
 
 
-def _body(event: Event) -> bytes:
+def _encode_body(event: Event) -> bytes:
     try:
         return _ENCODER.encode(event)[1:-1]
     except UnicodeEncodeError:
@@ -84,27 +84,27 @@ def parse(line: bytes) -> JournalLine:
     """
     head, end, prev = _HEAD.match(line), len(line) - TAIL, line[-_HASH - len(_END) : -len(_END)]
     if head is None or not prev.isalnum() or line[end : end + len(PREV)] != PREV or line[-len(_END) :] != _END:
-        return _loose(line)
+        return _parse_loosely(line)
     try:
         more = 0
         if (count := line.rfind(_MORE, end - _COUNT_BYTES, end)) >= 0:
-            end, more = count, _count(line[count + len(_MORE) : end])
+            end, more = count, _parse_count(line[count + len(_MORE) : end])
         event = _DECODER.decode(b"{%b}" % line[head.end() : end])
         return JournalLine(Entry(int(head[1]), float(head[2]), event), more, prev.decode())
     except (msgspec.DecodeError, ValueError):
-        return _loose(line)
+        return _parse_loosely(line)
 
 
-def _count(digits: bytes) -> int:
+def _parse_count(digits: bytes) -> int:
     if not digits.isdigit() or digits[:1] == b"0":
         raise ValueError("it is no count")
     return int(digits)
 
 
-def _loose(line: bytes) -> JournalLine:
-    """Decode as strictly, but whatever the spacing and the order of the keys; or say what is wrong."""
+def _parse_loosely(line: bytes) -> JournalLine:
+    """Decode a line with any spacing and order of the keys, as strictly otherwise; or say what is wrong."""
     try:
-        facts = json.loads(line, parse_constant=_refuse)
+        facts = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise ValueError("it is no JSON") from None
     if not isinstance(facts, dict):
@@ -116,15 +116,17 @@ def _loose(line: bytes) -> JournalLine:
     more = facts.pop("more", 0)
     kind = facts.get("type")
     try:
-        entry = Entry(msgspec.convert(envelope["seq"], _Count), msgspec.convert(envelope["ts"], float), _event(facts))
+        entry = Entry(
+            msgspec.convert(envelope["seq"], _Count), msgspec.convert(envelope["ts"], float), _convert_event(facts)
+        )
         return JournalLine(entry, msgspec.convert(more, _Count), msgspec.convert(envelope["prev"], str))
     except msgspec.ValidationError as fault:
         raise ValueError(f"type {kind!r}: {fault}") from None
 
 
-def _refuse(constant: str) -> float:
+def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _event(facts: dict[str, object]) -> Event:
+def _convert_event(facts: dict[str, object]) -> Event:
     return msgspec.convert(facts, Event)  # type: ignore[no-any-return]

@@ -20,7 +20,7 @@ READERS_SECONDS = 2.0
 
 @contextmanager
 def hold_still(folder: Path) -> Iterator[bool]:
-    """Hold the journal in *folder* still: within the block nobody writes it. False: somebody does, or it is not there.
+    """Prevent writes to the journal in *folder* within the block; False: it is being written, or is missing.
 
     Any number of readers may hold it at once. One who wants to write waits for them, so hold it for a moment only.
     """
@@ -30,7 +30,7 @@ def hold_still(folder: Path) -> Iterator[bool]:
         yield False
         return
     try:
-        yield _flock(fd, fcntl.LOCK_SH)
+        yield _try_flock(fd, fcntl.LOCK_SH)
     finally:
         os.close(fd)
 
@@ -43,10 +43,10 @@ def take_lock(folder: Path) -> int:
     """
     fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     until = time.monotonic() + READERS_SECONDS
-    while not _flock(fd, fcntl.LOCK_EX):
+    while not _try_flock(fd, fcntl.LOCK_EX):
         # Whoever can share the lock shares it with readers, who are done in a moment: they are waited for, not taken
         # for a writer. A writer shares with nobody and is reported at once.
-        if not _flock(fd, fcntl.LOCK_SH) or time.monotonic() > until:
+        if not _try_flock(fd, fcntl.LOCK_SH) or time.monotonic() > until:
             holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
             os.close(fd)
             raise BadInput(
@@ -59,7 +59,7 @@ def take_lock(folder: Path) -> int:
     return fd
 
 
-def _flock(fd: int, kind: int) -> bool:
+def _try_flock(fd: int, kind: int) -> bool:
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:

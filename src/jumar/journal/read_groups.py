@@ -42,7 +42,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class _Envelope(msgspec.Struct, frozen=True, gc=False):
-    """All of a line but its event."""
+    """All fields of a line but its event."""
 
     seq: int
     ts: float
@@ -125,33 +125,33 @@ def _strip_all(texts: list[bytes], mores: list[int]) -> list[bytes]:
 
 
 def _decode_each(texts: list[bytes], after: JournalEnd, owed: int) -> _Decoded:
-    """Return the lines *texts* decoded one by one, whatever the spacing and the order of their keys.
+    """Return the lines *texts* decoded one by one, with any spacing and order of their keys.
 
     Raises:
         BadInput: naming the first that is damaged.
     """
     found: list[JournalLine] = []
     for text in texts:
-        found.append(_checked(text, after, owed))
+        found.append(_parse_checked(text, after, owed))
         after, owed = JournalEnd(after.seq + 1, hash_line(text)), found[-1].more
     return [line.entry for line in found], [line.more for line in found]
 
 
-def _checked(text: bytes, after: JournalEnd, owed: int) -> JournalLine:
-    """Parse the line *text*, which shall follow the line *after*."""
+def _parse_checked(text: bytes, after: JournalEnd, owed: int) -> JournalLine:
+    """Parse the line *text*, which must follow the line *after*."""
     number = after.seq + 2
     try:
         line = parse(text)
     except ValueError as fault:
-        raise _damaged(number, str(fault)) from None
+        raise _report_damaged(number, str(fault)) from None
     if line.prev != after.hash:
-        raise _damaged(number, "it does not follow from the line before")
+        raise _report_damaged(number, "it does not follow from the line before")
     if line.entry.seq != after.seq + 1:
-        raise _damaged(number, f"it has seq {line.entry.seq}, not {after.seq + 1}")
+        raise _report_damaged(number, f"it has seq {line.entry.seq}, not {after.seq + 1}")
     if owed and line.more != owed - 1:
-        raise _damaged(number, "the group it belongs to is cut")
+        raise _report_damaged(number, "the group it belongs to is cut")
     return line
 
 
-def _damaged(number: int, why: str) -> BadInput:
+def _report_damaged(number: int, why: str) -> BadInput:
     return BadInput(f"line {number} of the journal is damaged: {why}; run `jumar log verify RUN` to see all of it")

@@ -12,17 +12,17 @@ TABLE = "CREATE TABLE IF NOT EXISTS spans (id INTEGER PRIMARY KEY, began REAL, e
 
 
 def begin_span(db: sqlite3.Connection, now: float) -> int:
-    """Return a new span that begins *now*; its id."""
+    """Begin a span *now*, and return its id."""
     return int(db.execute("INSERT INTO spans (began, ended) VALUES (?, ?)", (now, now)).lastrowid or 0)
 
 
 def extend_span(db: sqlite3.Connection, span: int, now: float) -> None:
-    """Let *span* last until *now*, if it did not before."""
+    """Extend *span* to *now*, if it ended before."""
     db.execute("UPDATE spans SET ended = max(ended, ?) WHERE id = ?", (now, span))
 
 
 def sum_worked_seconds(db: sqlite3.Connection, span: int | None, now: float) -> float:
-    """Sum the seconds in which somebody was at work; *span*, if given, lasts until *now*."""
+    """Sum the seconds in which some run was at work; *span*, if given, lasts until *now*."""
     rows = db.execute(
         "SELECT began, CASE id WHEN ? THEN max(ended, ?) ELSE ended END FROM spans ORDER BY 1", (span, now)
     )

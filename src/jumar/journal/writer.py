@@ -47,7 +47,7 @@ class Journal:
 
     @classmethod
     def create(cls, folder: Path, write: Write = os.write) -> Self:
-        """Begin a journal in *folder*, which is made if need be.
+        """Begin a journal in *folder*, which is created if missing.
 
         Raises:
             BadInput: if it holds a journal already, or another process writes there.
@@ -57,7 +57,7 @@ class Journal:
             fresh = not folder.is_dir()
             folder.mkdir(parents=True, exist_ok=True)
             try:
-                journal = cls._begun(folder, os.O_CREAT | os.O_EXCL, write)
+                journal = cls._open_new(folder, os.O_CREAT | os.O_EXCL, write)
             except FileExistsError:
                 raise BadInput(f"{folder} holds a run already; resume it, or name another folder") from None
             if fresh:
@@ -66,7 +66,7 @@ class Journal:
 
     @classmethod
     def open(cls, folder: Path, write: Write = os.write) -> Self:
-        """Open the journal in *folder* to go on. An interrupted write at its end is moved aside, whole, and reported.
+        """Open the journal in *folder* to continue. An interrupted write at its end is moved aside and reported.
 
         Raises:
             BadInput: if there is no journal, another process writes it, or a line of it is damaged.
@@ -75,10 +75,10 @@ class Journal:
         with safe_paths.explain_disk_faults(f"cannot open the journal in {folder}"):
             if not (folder / EVENTS).is_file():
                 raise BadInput(f"{folder} holds no journal (no {EVENTS} in it); name the directory of a run")
-            return cls._begun(folder, 0, write)
+            return cls._open_new(folder, 0, write)
 
     @classmethod
-    def _begun(cls, folder: Path, flags: int, write: Write) -> Self:
+    def _open_new(cls, folder: Path, flags: int, write: Write) -> Self:
         with ExitStack() as undo:
             lock = take_lock(folder)
             undo.callback(os.close, lock)
@@ -92,7 +92,7 @@ class Journal:
         return journal
 
     def append(self, events: Sequence[Event], ts: float) -> tuple[Entry, ...]:
-        """Write *events* as one group, at *ts* seconds: one write, one sync. What comes back is what a reader will get.
+        """Write *events* as one group, at *ts* seconds: one write, one sync. Return what a reader will get.
 
         Raises:
             Infra: if the disk refuses; the journal is as it was. After a failed sync it takes no more.
@@ -100,7 +100,7 @@ class Journal:
         """
         if not events:
             return ()
-        with self._appending(events, ts) as entries:
+        with self._append_group(events, ts) as entries:
             self._sync()
         return entries
 
@@ -113,16 +113,16 @@ class Journal:
         """
         if self.commits is None or not events:
             return self.append(events, ts)
-        with self._appending(events, ts) as entries:
+        with self._append_group(events, ts) as entries:
             try:
                 await self.commits.sync(self._fd)
             except OSError as fault:
-                raise self._unsynced(fault) from fault
+                raise self._refuse_unsynced(fault) from fault
         return entries
 
     @contextmanager
-    def _appending(self, events: Sequence[Event], ts: float) -> Iterator[tuple[Entry, ...]]:
-        """Write *events*; within the block they are synced. If it fails, nothing of them stays."""
+    def _append_group(self, events: Sequence[Event], ts: float) -> Iterator[tuple[Entry, ...]]:
+        """Write *events*; within the block they are synced. If that fails, nothing of them stays."""
         if self._refusal:
             raise Infra(self._refusal)
         entries, lines = format_group(events, ts, self.mark)
@@ -139,10 +139,10 @@ class Journal:
             self._cut_back()
             raise
         self._length += len(data)
-        self._remember(JournalEnd(entries[-1].seq, hash_line(lines[-1])))
+        self._write_anchor(JournalEnd(entries[-1].seq, hash_line(lines[-1])))
 
     def close(self) -> None:
-        """Let go of the files and of the lock. The ballast goes too: the space is wanted only while a run runs."""
+        """Close the files and release the lock. The ballast goes too: its space is needed only while a run runs."""
         self._drop_ballast()
         for fd in (self._anchor, self._fd, self._lock):
             if fd >= 0:
@@ -170,9 +170,9 @@ class Journal:
         try:
             os.fsync(self._fd)
         except OSError as fault:
-            raise self._unsynced(fault) from fault
+            raise self._refuse_unsynced(fault) from fault
 
-    def _unsynced(self, fault: OSError) -> Infra:
+    def _refuse_unsynced(self, fault: OSError) -> Infra:
         # After a failed sync the system may call the pages clean: no later sync could be believed.
         self._refusal = f"the journal in {self.folder} could not be synced ({fault.strerror}); it takes no more"
         return Infra(self._refusal)
@@ -184,7 +184,7 @@ class Journal:
             where = f"the journal in {self.folder} could not be cut back"
             self._refusal = self._refusal or f"{where} ({fault.strerror}); resume the run"
 
-    def _remember(self, mark: JournalEnd) -> None:
+    def _write_anchor(self, mark: JournalEnd) -> None:
         self.mark = mark
         try:
             # One write of always the same length: a kill leaves the old mark or the new one.
@@ -208,7 +208,7 @@ class Journal:
             os.posix_fallocate(fd, 0, BALLAST_BYTES)
         finally:
             os.close(fd)
-        self._remember(self.mark)
+        self._write_anchor(self.mark)
         safe_paths.sync(self.folder)
 
     def _recover(self) -> None:
@@ -250,7 +250,7 @@ class Journal:
 
 
 def read_anchor(folder: Path) -> JournalEnd | None:
-    """Read what the anchor beside the journal says of its end; None if there is none that can be read."""
+    """Read the end of the journal from the anchor beside it; None if there is no readable anchor."""
     try:
         return msgspec.json.decode((folder / ANCHOR).read_bytes(), type=JournalEnd)
     except (OSError, msgspec.DecodeError):
@@ -258,7 +258,7 @@ def read_anchor(folder: Path) -> JournalEnd | None:
 
 
 def read(folder: Path, told: Callable[[str], None] = lambda _: None) -> Iterator[Entry]:
-    """Yield the entries of the journal in *folder*, group by group, without a lock; *told* hears of an unfinished end.
+    """Yield the entries of the journal in *folder*, group by group, without a lock; *told* gets an unfinished end.
 
     Raises:
         BadInput: if there is no journal, or naming the first line of it that is damaged.

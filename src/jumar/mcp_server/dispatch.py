@@ -55,7 +55,7 @@ class ToolDispatcher:
         return replace(self._stood(session.folder.name), shown=shown)
 
     def _status(self, client: str, asked: calls.StatusArguments) -> answers.Stood:
-        if not asked.run and not self._desk.at(client):
+        if not asked.run and not self._desk.get_run_of(client):
             return answers.Stood(ok=True, roots=tuple(map(str, self._roots)))
         return self._stood(self._named(client, asked.run))
 
@@ -65,8 +65,8 @@ class ToolDispatcher:
         Raises:
             BadInput: if it is none, or not a host's, or of a folder that was not given.
         """
-        name = self._desk.named(client, run)
-        begun = self._desk.state(name).run
+        name = self._desk.find_run_name(client, run)
+        begun = self._desk.get_state(name).run
         if begun.agent != HOST:
             raise BadInput(f"run {name} is one of agent {begun.agent}'s; a person goes on with it by `jumar resume`")
         if not _below(self._roots, Path(begun.settings.origin).resolve()):
@@ -74,7 +74,7 @@ class ToolDispatcher:
         return name
 
     def _stood(self, name: str) -> answers.Stood:
-        state, folder = self._desk.state(name), self._desk.folder(name).absolute()
+        state, folder = self._desk.get_state(name), self._desk.get_folder(name).absolute()
         return answers.Stood(
             ok=True,
             run=name,
@@ -89,12 +89,12 @@ class ToolDispatcher:
 
     async def _finish(self, client: str, asked: calls.FinishArguments) -> answers.Finished:
         name = self._named(client, asked.run)
-        if self._desk.state(name).phase is not Phase.ENDED:
+        if self._desk.get_state(name).phase is not Phase.ENDED:
             call = ToolCall("final", {"message": asked.message})
             _, told = await self._desk.act(client, name, call)
             if not told.admitted:
                 return answers.Finished(ok=False, run=name, reason=told.reason, stop=told.stop or "")
-        state, folder = self._desk.state(name), self._desk.folder(name).absolute()
+        state, folder = self._desk.get_state(name), self._desk.get_folder(name).absolute()
         stop, applied, refused = state.end.stop if state.end else "", tuple[str, ...](), ""
         if asked.apply:
             try:

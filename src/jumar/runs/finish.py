@@ -31,7 +31,7 @@ class Running(NamedTuple):
 
 
 async def finish_run(running: Running) -> Result:
-    """Run to the end, and leave beside the journal what people and tools look for first."""
+    """Run to the end, and write the result beside the journal."""
     if running.agent is None:
         return write_result(running, await running.kernel.run())
     async with running.agent.at_work():
@@ -41,7 +41,7 @@ async def finish_run(running: Running) -> Result:
 
 
 def write_result(running: Running, state: RunState) -> Result:
-    """Return the result of the run that ended in *state*, written down beside its journal."""
+    """Write the result of the run that ended in *state* beside its journal; return it."""
     place, journal = running.place, running.journal
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)  # before anything is written: the disk may be full
     with explain_disk_faults(f"the run has ended, but {place.folder} cannot be written"):
@@ -53,7 +53,7 @@ def write_result(running: Running, state: RunState) -> Result:
 
 
 def store_result(place: RunPlace, result: Result) -> Result:
-    """Return *result*, written down in *place*, where nothing is judged any more."""
+    """Write *result* in *place*, where nothing is judged any more; return it."""
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)
     with explain_disk_faults(f"the run has ended, but {place.folder} cannot be written"):
         replace_file(place.folder / "result.json", msgspec.json.format(msgspec.json.encode(result)) + b"\n")

@@ -56,12 +56,12 @@ Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal. See `jumar.process.progress.Telling`."""
 
 
-def _unattended(_kernel: Kernel) -> None:
+def _skip_watching(_kernel: Kernel) -> None:
     """Do nothing: the run has no watcher."""
 
 
 async def start(
-    task: Task, runs: Path, *, python: str | None = None, environ: Mapping[str, str], begun: Begun = _unattended
+    task: Task, runs: Path, *, python: str | None = None, environ: Mapping[str, str], begun: Begun = _skip_watching
 ) -> Result:
     """Run *task* in a new directory under *runs*, from start to a typed stop reason.
 
@@ -88,7 +88,7 @@ class RunEntry(NamedTuple):
     """Opens the ledger that its task names."""
 
 
-async def start_entered(task: Task, runs: Path, entry: RunEntry, begun: Begun = _unattended) -> Result:
+async def start_entered(task: Task, runs: Path, entry: RunEntry, begun: Begun = _skip_watching) -> Result:
     """Run *task* as `start` does, in the directory and with the shared parts that *entry* names.
 
     Raises:
@@ -108,7 +108,7 @@ async def start_entered(task: Task, runs: Path, entry: RunEntry, begun: Begun = 
 
 
 async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -> Running:
-    """Return a new run of *task* under *runs*, ready to go; *held* closes what it holds.
+    """Return a new run of *task* under *runs*, ready to start; *held* closes what it holds.
 
     Raises:
         BadInput: as `start`.
@@ -118,7 +118,7 @@ async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -
     ready = prepare_model(task, entry.environ)
     task = settle_tree(withhold_run_files(ready.task, runs, task.model, entry.environ), entry.environ)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
-    place = _enter(create_run_directory(runs, task.name, entry.name), entry)
+    place = _enter_place(create_run_directory(runs, task.name, entry.name), entry)
     try:
         place.store.limit_bytes = compute_allowed_bytes(task.weight.bytes)
         around = SandboxSurroundings(place.folder, entry.environ, (task.root,), tell=entry.tell)
@@ -136,7 +136,7 @@ async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -
             mark(place.folder, format_group((first,), now, JournalEnd())[1][0], entry.environ)
         journal = held.enter_context(Journal.create(place.folder))
         state = replay(journal.append((first,), now))
-        return await _running(place, journal, state, held, (entry.host, task.caps))
+        return await _build_running(place, journal, state, held, (entry.host, task.caps))
     except BaseException:
         SelftestCache(entry.environ).forget()  # it may have been the sandbox: the next start looks at it again
         held.close()
@@ -148,22 +148,26 @@ async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -
 
 
 async def rejoin_run(run: TrustedRun, entry: RunEntry, held: ExitStack) -> Running:
-    """Return the open *run*, ready to go on where its host left it; *held* closes what it holds.
+    """Return the open *run*, ready to continue where its host left it; *held* closes what it holds.
 
     Raises:
         BadInput: if there is no run, another process writes it, or its journal is damaged.
     """
     folder = make_absolute(run.folder)
-    place = _enter(folder, entry)
+    place = _enter_place(folder, entry)
     journal = held.enter_context(Journal.open(folder))
     state = replay_state(journal.entries)
     if state.start is None:
         raise BadInput(f"the run in {folder} was killed before its first event; start it again")
-    return await _running(await _confined(place, state), journal, state, held, (entry.host, None))
+    return await _build_running(await _restore_sandbox(place, state), journal, state, held, (entry.host, None))
 
 
 async def resume(
-    run: TrustedRun, *, limits: dict[str, float] | None = None, environ: Mapping[str, str], begun: Begun = _unattended
+    run: TrustedRun,
+    *,
+    limits: dict[str, float] | None = None,
+    environ: Mapping[str, str],
+    begun: Begun = _skip_watching,
 ) -> Result:
     """Resume *run* after a crash, an interrupt or a cap; *limits* raises caps by name.
 
@@ -175,7 +179,7 @@ async def resume(
 
 
 async def resume_entered(
-    run: TrustedRun, entry: RunEntry, *, limits: dict[str, float] | None = None, begun: Begun = _unattended
+    run: TrustedRun, entry: RunEntry, *, limits: dict[str, float] | None = None, begun: Begun = _skip_watching
 ) -> Result:
     """Resume *run* as `resume` does, with the shared parts that *entry* names.
 
@@ -184,7 +188,7 @@ async def resume_entered(
         Infra: as `start`.
     """
     folder = make_absolute(run.folder)
-    place = _enter(folder, entry)
+    place = _enter_place(folder, entry)
     with Journal.open(folder) as journal, ExitStack() as held:
         state = replay_state(journal.entries)
         if state.start is None:
@@ -193,9 +197,9 @@ async def resume_entered(
             raise BadInput(f"the run in {folder} is a host's: its actions come from there, and it goes on from there")
         if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:
             return build_result(state, folder, journal.mark)
-        raised = _raised(state, limits or {})  # refused before anything is touched
-        place = await _confined(place, state)
-        running = await _running(place, journal, state, held)
+        raised = _list_raised_caps(state, limits or {})  # refused before anything is touched
+        place = await _restore_sandbox(place, state)
+        running = await _build_running(place, journal, state, held)
         kernel = running.kernel
         shutil.rmtree(folder / "rooms", ignore_errors=True)
         place.store.sweep()
@@ -205,13 +209,13 @@ async def resume_entered(
         return await finish_run(running)
 
 
-def _enter(folder: Path, entry: RunEntry) -> RunPlace:
+def _enter_place(folder: Path, entry: RunEntry) -> RunPlace:
     place = RunPlace.at(folder, entry.environ)
     return replace(place, tell=entry.tell, judging=entry.judging, open_ledger=entry.open_ledger)
 
 
-async def _confined(place: RunPlace, state: RunState) -> RunPlace:
-    """*place* with the sandbox that the run began with: a weaker one would judge under other rules.
+async def _restore_sandbox(place: RunPlace, state: RunState) -> RunPlace:
+    """Return *place* with the sandbox that the run began with: a weaker one would judge under other rules.
 
     Raises:
         BadInput: if this machine has none of that tier any more.
@@ -222,14 +226,14 @@ async def _confined(place: RunPlace, state: RunState) -> RunPlace:
     return replace(place, sandbox=sandbox)
 
 
-async def _running(
+async def _build_running(
     place: RunPlace,
     journal: Journal,
     state: RunState,
     held: ExitStack,
     given: tuple[ports.Host | None, Budget | None] = (None, None),
 ) -> Running:
-    """Return the run in *place*, ready to go; *held* closes what it holds. Files for others are made last.
+    """Return the run in *place*, ready to start; *held* closes what it holds. Files for others are made last.
 
     *given* are the host its actions come from and the caps of a new ledger, where there are such.
     """
@@ -255,23 +259,25 @@ async def _running(
         clock=time.time,
         commands=commands,
         sleep=skip_pause if is_offline(place) else anyio.sleep,
-        ledger=_drawing(run, place, journal, held, caps),
+        ledger=_open_account(run, place, journal, held, caps),
         route=(lambda _tier: working.model) if working else load_models(state, place),
         secrets=collect_keys(run.settings, place.environ),
     )
     return Running(Kernel(journal, EffectRunner(parts), agent, state), place, journal, working)
 
 
-def _drawing(run: ev.RunStart, place: RunPlace, journal: Journal, held: ExitStack, caps: Budget | None) -> ports.Ledger:
-    """Return the ledger that the run draws on beside its own budget; settle what it had set aside when it died."""
+def _open_account(
+    run: ev.RunStart, place: RunPlace, journal: Journal, held: ExitStack, caps: Budget | None
+) -> ports.Ledger:
+    """Return the ledger that the run draws on beside its own budget; settle what it reserved before it died."""
     if not run.settings.ledger:
         return NoLedger()
-    drawing = held.enter_context(place.open_ledger(Path(run.settings.ledger), caps)).drawn_by(run.run, place.folder)
+    drawing = held.enter_context(place.open_ledger(Path(run.settings.ledger), caps)).open_account(run.run, place.folder)
     drawing.recover_own(journal.entries)
     return drawing
 
 
-def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...]:
+def _list_raised_caps(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...]:
     """Return the caps that change, as events.
 
     Raises:

@@ -63,7 +63,7 @@ async def rescore_run(folder: Path, rules: RescoreRules, trust: Trust) -> Rescor
     before = describe_end(state)
     told = Rescored(run=state.run.run, task=state.run.task, before=before)
     try:
-        task = _load(Path(state.run.settings.origin), rules, trust.environ)
+        task = _load_task(Path(state.run.settings.origin), rules, trust.environ)
         scored = await score_tree(task, folder, python=rules.python, environ=trust.environ)
     except (BadInput, Infra) as fault:
         return replace(told, why=str(fault))
@@ -84,7 +84,7 @@ def describe_score(scored: Scored) -> str:
 
 
 def describe_end(state: RunState) -> str:
-    """Return how the run that ended in *state* stood: `green 3/3`, `red 2/3`, or `unscored`."""
+    """Return the score with which the run in *state* ended: `green 3/3`, `red 2/3`, or `unscored`."""
     if state.best is None or not state.expected:
         return "unscored"
     stop = state.end.stop if state.end else None
@@ -92,7 +92,7 @@ def describe_end(state: RunState) -> str:
     return f"{word} {state.best.score.passed}/{len(state.expected)}"
 
 
-def _load(origin: Path, rules: RescoreRules, environ: Mapping[str, str]) -> Task:
+def _load_task(origin: Path, rules: RescoreRules, environ: Mapping[str, str]) -> Task:
     given = {name: getattr(rules.options, name) for name in OptionValues.__struct_fields__}
     options = Options(**{**given, "agent": HOST, "model": HOST, "gate": str(Gate.OFF)})
     task = apply_options(load_task(rules.task or origin), options, environ)

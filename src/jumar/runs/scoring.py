@@ -100,8 +100,8 @@ async def score_tree(
         around = SandboxSurroundings(scratch, environ, (task.root, where), tell=tell)
         box = await choose_sandbox(task.sandbox, around, unattended=False)
         place = replace(RunPlace.at(scratch, environ, box), tell=tell)
-        folder = _laid_out(where, place.folder / "candidate") if is_run else where
-        scored = await _scored(task, folder, place, python)
+        folder = _lay_out_run(where, place.folder / "candidate") if is_run else where
+        scored = await _score(task, folder, place, python)
     if scored.void:
         SelftestCache(environ).forget()  # it may have been the sandbox: the next start looks at it again
     if is_run:
@@ -109,13 +109,13 @@ async def score_tree(
     return scored
 
 
-def _laid_out(run: Path, folder: Path) -> Path:
-    """Return the tree that the run in *run* stands at, in *folder*."""
+def _lay_out_run(run: Path, folder: Path) -> Path:
+    """Lay out in *folder* the tree that the run in *run* stands at; return it."""
     Store(find_objects_folder(run)).materialise(read_state(run).tree, folder)
     return folder
 
 
-async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None, *, reads: bool = True) -> Scored:
+async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, *, reads: bool = True) -> Scored:
     """Return the verdict on the tree in *folder*.
 
     With *reads* the ids are read off the task's files, where that is sure.
@@ -126,10 +126,10 @@ async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None,
     candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
     ignored = find_differences(store.manifest(candidate), store.manifest(given))
     hidden = store.capture(task.hidden) if task.hidden else ""
-    own = _with_hidden(task, tuple(store.manifest(hidden))) if hidden else task
-    whole = _with(store, base, hidden)
+    own = _judge_by_hidden(task, tuple(store.manifest(hidden))) if hidden else task
+    whole = _add_hidden(store, base, hidden)
     settings = build_settings(own, store, whole, python)
-    plain = _plain(store, whole, settings) if reads and not own.expected else ()
+    plain = _read_plain_ids(store, whole, settings) if reads and not own.expected else ()
     expected = plain or await find_expected_ids(build_verifier(place, settings, whole, own.expected), own)
     guard = build_write_rules(
         protect_expected_files(
@@ -141,18 +141,22 @@ async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None,
     expect_rounds(verifier)
     # While the first run goes on: a green needs them as soon as it is over.
     Thread(target=lambda: list(map(import_module, CONFIRMING)), name="jumar-import", daemon=True).start()
-    done = await _verified(verifier, base, candidate, hidden)
+    done = await _verify_with_hidden(verifier, base, candidate, hidden)
     absent = any(result.outcome is Outcome.MISSING for result in done.verdict.results.values())
     if plain and (absent or done.verdict.void):  # perhaps it is not as plain as it looked, or pytest does not work here
-        return await _scored(task, folder, place, python, reads=False)
-    candidate = _with(store, candidate, hidden)
+        return await _score(task, folder, place, python, reads=False)
+    candidate = _add_hidden(store, candidate, hidden)
     wanted = task.probe and done.verdict.green
     probed = await probe(verifier, whole, candidate, seed=task.seed) if wanted else None
-    return _weighed(_told(done, candidate, len(verifier.expected), probed, ignored), done, settings.min_grade)
+    return _apply_min_grade(
+        _build_scored(done, candidate, len(verifier.expected), probed, ignored), done, settings.min_grade
+    )
 
 
-def _told(done: Verification, tree: str, total: int, probed: MutationFindings | None, ignored: Iterable[str]) -> Scored:
-    """Return the verdict *done* on *tree*, of whose files those in *ignored* were not taken."""
+def _build_scored(
+    done: Verification, tree: str, total: int, probed: MutationFindings | None, ignored: Iterable[str]
+) -> Scored:
+    """Build the score from the verdict *done* on *tree*; its files in *ignored* were not used."""
     verdict = done.verdict
     return Scored(
         ok=verdict.green,
@@ -178,40 +182,40 @@ def _told(done: Verification, tree: str, total: int, probed: MutationFindings | 
     )
 
 
-def _weighed(scored: Scored, done: Verification, wanted: str) -> Scored:
-    """Return *scored*, but no green where the evidence is weaker than the grade *wanted*."""
+def _apply_min_grade(scored: Scored, done: Verification, wanted: str) -> Scored:
+    """Return *scored*, not as green if the evidence is weaker than the grade *wanted*."""
     if not scored.ok or is_proved(done.grade, done.reachable, wanted):
         return scored
     why = f"grade {done.grade}, and --min-grade asks for {done.reachable if wanted == REACHABLE else wanted}"
     return replace(scored, ok=False, unproved=why)
 
 
-def _plain(store: Store, tree: str, settings: Settings) -> tuple[str, ...]:
+def _read_plain_ids(store: Store, tree: str, settings: Settings) -> tuple[str, ...]:
     """Return the ids of *tree*, the task's own, where they can be read off its files; else empty."""
     nodes = store.manifest(tree)
     paths = tuple(path for path, node in nodes.items() if node.kind is EntryKind.FILE)
     return read_plain_ids(paths, lambda path: store.get(nodes[path].sha256), settings.suite) or ()
 
 
-def _with(store: Store, tree: str, hidden: str) -> str:
+def _add_hidden(store: Store, tree: str, hidden: str) -> str:
     """Return *tree* with the held-out tests in it."""
     files = store.manifest(hidden) if hidden else {}
     return store.keep(overlay(store.manifest(tree), files, files.__contains__)) if files else tree
 
 
-async def _verified(verifier: TrustedVerifier, base: str, candidate: str, hidden: str) -> Verification:
-    """The verdict of *verifier*, which judges both, on *candidate*, to which the held-out tests of *hidden* are added.
+async def _verify_with_hidden(verifier: TrustedVerifier, base: str, candidate: str, hidden: str) -> Verification:
+    """Judge *candidate*, by *verifier* for both, with the held-out tests of *hidden* added.
 
     They lie in no room before those in which tests are falsified, as a run could leave word for the next ones: a green
     is accepted with them, and only what is none is run with all of them at once.
     """
     verifier.tell(Work.JUDGING, 0, 0)
-    suite, both = verifier.suite, _with(verifier.store, candidate, hidden)
+    suite, both = verifier.suite, _add_hidden(verifier.store, candidate, hidden)
     held_out = set(verifier.store.manifest(hidden)) if hidden else set[str]()
     later = tuple(i for i in verifier.expected if i.partition("::")[0] in held_out)
     first = tuple(i for i in verifier.expected if i not in set(later))
     if not (later and first and suite.confirm):
-        return _with_mark(await verifier.verify(both, None, control=verifier.base), hidden)
+        return _mark_hidden(await verifier.verify(both, None, control=verifier.base), hidden)
     judge = copy.copy(verifier)
     judge.base, judge.expected, judge.held_out = base, first, HeldOut(hidden, later)
     done = await judge.verify(candidate, None, control=base)
@@ -222,16 +226,16 @@ async def _verified(verifier: TrustedVerifier, base: str, candidate: str, hidden
     verifier.suite = replace(suite, confirm=0)
     told = await verifier.verify(both, None, control=verifier.base)
     verifier.suite = suite
-    return done if told.verdict.green or told.verdict.void else _with_mark(told, hidden)
+    return done if told.verdict.green or told.verdict.void else _mark_hidden(told, hidden)
 
 
-def _with_mark(done: Verification, hidden: str) -> Verification:
+def _mark_hidden(done: Verification, hidden: str) -> Verification:
     """Return *done* with `+H` behind its grade, if held-out tests judged with the others."""
     return replace(done, grade=f"{done.grade}+H") if hidden and done.verdict.void is None else done
 
 
-def _with_hidden(task: Task, paths: tuple[str, ...]) -> Task:
-    """Return *task* judged by its held-out tests too. What it expects is then whatever both have."""
+def _judge_by_hidden(task: Task, paths: tuple[str, ...]) -> Task:
+    """Return *task* judged by its held-out tests too; it expects the ids of both."""
     tests = load_runner(task.suite.runner).test_files(paths, ())
     select = (*task.suite.select, *tests) if task.suite.select else ()
     return replace(task, suite=replace(task.suite, select=select), expected=())

@@ -68,7 +68,7 @@ class _ActionQueue:
             return None
 
     async def push(self, push: Push) -> None:
-        """Hand *push* over, and wait until all it led to is done."""
+        """Hand over *push*, and wait until everything that follows from it is done."""
         self.idle = anyio.Event()
         await self._send.send(push)
         await self.idle.wait()
@@ -97,11 +97,11 @@ class Session:
 
     @property
     def state(self) -> RunState:
-        """The fold of its journal so far."""
+        """Fold of the run's journal so far."""
         return self.running.kernel.state
 
     async def act(self, call: ToolCall) -> ActionOutcome:
-        """Do what *call* asks for: a tool of the driver's by its name and arguments, `look` or `stop`.
+        """Perform *call*: a tool of the driver by its name and arguments, `look` or `stop`.
 
         Raises:
             BadInput: if the run has ended.
@@ -111,12 +111,12 @@ class Session:
             if self.state.phase is Phase.ENDED or self.fault is not None:
                 raise self.fault or BadInput("the run has ended: open a new one")
             self._events.clear()
-            await self._door.push(Push(action=self._action(call), last=call.name in ENDING))
+            await self._door.push(Push(action=self._build_action(call), last=call.name in ENDING))
             if self.fault is not None:
                 raise self.fault
-            return self._told(tuple(self._events))
+            return self._build_outcome(tuple(self._events))
 
-    def _action(self, call: ToolCall) -> Action:
+    def _build_action(self, call: ToolCall) -> Action:
         run = self.state.run
         if call.name in ("look", "stop"):  # a host's own, and no tool
             return Action(call.name, call_id=call.id, args=call.arguments)
@@ -128,7 +128,7 @@ class Session:
         ids = tool_calls.select_ids(asked, self.state.expected)
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
-    def _told(self, events: Sequence[ev.Event]) -> ActionOutcome:
+    def _build_outcome(self, events: Sequence[ev.Event]) -> ActionOutcome:
         # What would leave refactor mode is ruled on last, when the tests have run.
         taken = next((e for e in reversed(events) if isinstance(e, ev.ActionTaken)), None)
         reverts = [e for e in events if isinstance(e, ev.Revert)]
@@ -148,7 +148,7 @@ class Session:
 async def open_session(
     task: Task, runs: Path, *, environ: Mapping[str, str], python: str | None = None, in_place: bool = False
 ) -> AsyncIterator[Session]:
-    """Yield a new run of *task*, whose agent is `host`, under *runs*; its baseline is verified when this yields.
+    """Yield a new run of *task* under *runs*, with the agent `host`; its baseline is verified by then.
 
     With *in_place* the workspace is the task's folder itself. Leaving keeps the run open; `rejoin_session` resumes it.
 
@@ -168,7 +168,7 @@ async def open_session(
     with ExitStack() as held:
         held.callback(door.close)
         running = await create_run(task, runs, RunEntry(environ, python, door), held)
-        async with _served(Session(running, door), door) as session:
+        async with _serve_beside(Session(running, door), door) as session:
             yield session
 
 
@@ -184,12 +184,12 @@ async def rejoin_session(run: TrustedRun, *, environ: Mapping[str, str]) -> Asyn
     with ExitStack() as held:
         held.callback(door.close)
         running = await entering.rejoin_run(run, RunEntry(environ, None, door), held)
-        async with _served(Session(running, door), door) as session:
+        async with _serve_beside(Session(running, door), door) as session:
             yield session
 
 
 @asynccontextmanager
-async def _served(session: Session, door: _ActionQueue) -> AsyncIterator[Session]:
+async def _serve_beside(session: Session, door: _ActionQueue) -> AsyncIterator[Session]:
     """Run the kernel of *session* beside its caller, until the run has ended or the caller leaves."""
     kernel = session.running.kernel
 

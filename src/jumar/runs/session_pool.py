@@ -37,11 +37,11 @@ class SessionPort(Protocol):
 
     @property
     def state(self) -> RunState:
-        """The fold of its journal so far."""
+        """Fold of the run's journal so far."""
         ...
 
     async def act(self, call: ToolCall) -> ActionOutcome:
-        """Do what *call* asks for; what came of it."""
+        """Perform *call*, and return its outcome."""
         ...
 
 
@@ -72,7 +72,7 @@ class OpenSession:
         self._jobs = jobs
 
     async def act(self, call: ToolCall) -> ActionOutcome:
-        """Do *call* when it is its turn. A caller that gives up before that asked for nothing; later it is done anyway.
+        """Perform *call* in its turn. If the caller gives up before, it is dropped; later it is done anyway.
 
         Raises:
             BadInput: if the run ended or was left before it was its turn.
@@ -89,7 +89,7 @@ class OpenSession:
         return job.told
 
     async def leave(self) -> None:
-        """Finish what is being done, and let go of the run; it stays as it is."""
+        """Finish the current call, and release the run; it stays as it is."""
         await self._jobs.aclose()
         await self.left.wait()
 
@@ -111,26 +111,26 @@ class SessionPool:
             BadInput: if it cannot be run as asked, or the client has another open run.
             Infra: if the machine failed.
         """
-        async with self._locked(f"client {client}" if client else ""):
+        async with self._get_lock(f"client {client}" if client else ""):
             if (name := self._at.get(client, "")) in self._seats:
                 raise BadInput(f"run {name} is still open; call finish to end it before another task is opened")
-            seat = await self._seated(lambda: self._doors.opened(task))
+            seat = await self._open_seat(lambda: self._doors.opened(task))
             if client:
                 self._at[client] = seat.session.folder.name
             return seat.session
 
     async def act(self, client: str, run: str, call: ToolCall) -> tuple[SessionPort, ActionOutcome]:
-        """Do *call* in *run*, or in the client's own where *run* is empty; a run that was left is gone on with.
+        """Perform *call* in *run*, or in the client's own run if *run* is empty; a run that was left is rejoined.
 
         Raises:
             BadInput: if there is no such run, or it has ended.
             Infra: as `OpenSession.act`.
         """
-        name = self.named(client, run)
-        async with self._locked(name):
+        name = self.find_run_name(client, run)
+        async with self._get_lock(name):
             if name not in self._seats:
-                _refuse_ended(self.state(name), name)
-                await self._seated(lambda: self._doors.rejoined(self._runs / name))
+                _refuse_ended(self.get_state(name), name)
+                await self._open_seat(lambda: self._doors.rejoined(self._runs / name))
             seat = self._seats[name]
         if client and run:
             self._at[client] = name
@@ -139,8 +139,8 @@ class SessionPool:
             await seat.left.wait()  # what lies beside the journal is written then
         return seat.session, told
 
-    def named(self, client: str, run: str) -> str:
-        """Return the name of the run that is meant.
+    def find_run_name(self, client: str, run: str) -> str:
+        """Return the name of the run that *client* means by *run*.
 
         Raises:
             BadInput: if none is, or what was given is no name of a run.
@@ -152,11 +152,11 @@ class SessionPool:
             raise BadInput(f"{name[:60]!r} is no name of a run; pass `run` as open_task returned it")
         return name
 
-    def at(self, client: str) -> str:
-        """Return the run that *client* is at; empty: none."""
+    def get_run_of(self, client: str) -> str:
+        """Return the name of the run that *client* uses; empty: it uses none."""
         return self._at.get(client, "")
 
-    def state(self, name: str) -> RunState:
+    def get_state(self, name: str) -> RunState:
         """Return the state of the run called *name*.
 
         Raises:
@@ -168,7 +168,7 @@ class SessionPool:
             raise BadInput(f"there is no run {name!r} here; call open_task to begin one")
         return read_state(self._runs / name)
 
-    def folder(self, name: str) -> Path:
+    def get_folder(self, name: str) -> Path:
         """Return the directory of the run called *name*."""
         return self._seats[name].session.folder if name in self._seats else self._runs / name
 
@@ -178,23 +178,23 @@ class SessionPool:
         if seat is not None:
             await seat.leave()
 
-    def _locked(self, name: str) -> anyio.Lock:
+    def _get_lock(self, name: str) -> anyio.Lock:
         return self._locks.setdefault(name, anyio.Lock()) if name else anyio.Lock()
 
-    async def _seated(self, enter: Callable[[], Entered]) -> OpenSession:
+    async def _open_seat(self, enter: Callable[[], Entered]) -> OpenSession:
         if len(self._seats) + self._opening >= MOST:
             raise BadInput(f"{MOST} runs are open here already; call finish for one of them first")
         self._opening += 1
         try:
             seat: OpenSession = await self._group.start(self._serve, enter)
         except ExceptionGroup as broken:  # a task group of the session's own wraps what went wrong in it
-            raise _only(broken) from broken
+            raise _unwrap_group(broken) from broken
         finally:
             self._opening -= 1
         return seat
 
     async def _serve(self, enter: Callable[[], Entered], *, task_status: TaskStatus[OpenSession]) -> None:
-        """Hold one run until it ends, is left, or nobody asks for anything."""
+        """Hold one run until it ends, is left, or is idle for too long."""
         asked, jobs = anyio.create_memory_object_stream[_Job](0)
         seat: OpenSession | None = None
         try:
@@ -207,7 +207,7 @@ class SessionPool:
             if seat is None:
                 raise
             # Whoever asked was told already. A fault of one run, even a bug, must not end those of other clients.
-            if not isinstance(_only(broken), JumarError):
+            if not isinstance(_unwrap_group(broken), JumarError):
                 getLogger(__name__).exception("run %s", seat.session.folder.name)
         finally:
             if seat is not None:
@@ -240,8 +240,8 @@ def _refuse_ended(state: RunState, name: str) -> None:
         raise BadInput(f"run {name} has ended ({state.end.stop}); call open_task to begin another")
 
 
-def _only(broken: Exception) -> Exception:
-    """Return the one fault in a group of one; else the group."""
+def _unwrap_group(broken: Exception) -> Exception:
+    """Return the one exception in a group of one; else the group."""
     while isinstance(broken, ExceptionGroup) and len(broken.exceptions) == 1:
         broken = broken.exceptions[0]
     return broken

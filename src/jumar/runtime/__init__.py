@@ -1,4 +1,4 @@
-"""Performs effects: writes, verifies, reads, keeps and takes back, as the core decided.
+"""Performs effects: writes, verifies, reads, keeps and reverts, as the core decided.
 
 An effect enters; the events that tell what happened leave. Imports `verify`'s port, the workspace and the core.
 """

@@ -29,18 +29,18 @@ COMMAND_SECONDS = 60.0
 
 
 def act(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
-    """Do what *action* asks for, if it is admitted; the facts."""
+    """Perform *action* if it is admitted, and return the events."""
     ruling = admits(action, state, parts.guard)
     if action.name in WRITES and not action.fault:
-        return _written(parts, action, ruling, state, last=last)
+        return _write_ruled(parts, action, ruling, state, last=last)
     args = dict(action.args) | ({"message": action.message} if action.message else {})
     reason = ruling.reason or (action.message if action.name == "unparsable" else "")
-    reason = reason or _forbidden(action, state)
+    reason = reason or _explain_forbidden(action, state)
     taken = ev.ActionTaken(name=action.name, args=args, admitted=not reason, reason=reason, last=last)
     if reason:
-        return (taken, *_guardrail(ruling))
-    shown = _read(parts.workspace, action)
-    return (taken, *build_gate_events(action, state)) if shown is None else (taken, _observed(action, shown))
+        return (taken, *_build_guardrail(ruling))
+    shown = _read_for(parts.workspace, action)
+    return (taken, *build_gate_events(action, state)) if shown is None else (taken, _build_observation(action, shown))
 
 
 def build_gate_events(action: Action, state: RunState) -> Sequence[ev.Event]:
@@ -69,15 +69,15 @@ async def execute(parts: RunDependencies, action: Action, state: RunState, *, la
     if parts.commands is None:
         return (build_cut_off_event(action, "run_command is switched off in this run", last=last),)
     if reason := (ruling := check_command(str(action.args["command"]))).reason:
-        return (build_cut_off_event(action, reason, last=last), *_guardrail(ruling))
+        return (build_cut_off_event(action, reason, last=last), *_build_guardrail(ruling))
     ran = await parts.commands.run(state.tree, str(action.args["command"]), COMMAND_SECONDS)
     content: dict[str, object] = {"exit": ran.exit, "output": cut_middle(ran.output, read_tools.ROOM)}
     taken = ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last)
-    return (taken, _observed(action, content))
+    return (taken, _build_observation(action, content))
 
 
 def redact_event(event: ev.Event, secrets: tuple[str, ...]) -> ev.Event:
-    """Return *event* without keys: a file or a test of the task may show one."""
+    """Return *event* without keys, which a file or test of the task may show."""
     if secrets and isinstance(event, ev.Observation):
         return replace(event, content=clean_json(event.content, secrets))
     if secrets and isinstance(event, ev.ActionTaken):
@@ -88,15 +88,15 @@ def redact_event(event: ev.Event, secrets: tuple[str, ...]) -> ev.Event:
 
 
 def build_cut_off_event(action: Action, why: str, *, last: bool) -> ev.ActionTaken:
-    """Return the fact that *action* was not performed to its end."""
+    """Return the event that *action* was not performed to its end."""
     return ev.ActionTaken(name=action.name, args=dict(action.args), admitted=False, reason=why, last=last)
 
 
-def _observed(action: Action, content: dict[str, object]) -> ev.Observation:
+def _build_observation(action: Action, content: dict[str, object]) -> ev.Observation:
     return ev.Observation(name=action.name, call_id=action.call_id, content=content)
 
 
-def _read(workspace: Workspace, action: Action) -> dict[str, object] | None:
+def _read_for(workspace: Workspace, action: Action) -> dict[str, object] | None:
     """Return the result of a reading action; None if it is not one."""
     args, path = action.args, str(action.args.get("path", ""))
     match action.name:
@@ -111,7 +111,7 @@ def _read(workspace: Workspace, action: Action) -> dict[str, object] | None:
     return None
 
 
-def _forbidden(action: Action, state: RunState) -> str:
+def _explain_forbidden(action: Action, state: RunState) -> str:
     if action.name != "run_tests":
         return ""
     if not state.run.settings.switches.model_may_run_tests:
@@ -124,11 +124,11 @@ def _forbidden(action: Action, state: RunState) -> str:
     return "no test run is left in the budget" if cap is not None and state.spend.test_runs + held >= cap else ""
 
 
-def _written(
+def _write_ruled(
     parts: RunDependencies, action: Action, ruling: Ruling, state: RunState, *, last: bool
 ) -> Sequence[ev.Event]:
     workspace = parts.workspace
-    files, reason = (action.files, ruling.reason) if ruling.reason else _resolved(workspace, action)
+    files, reason = (action.files, ruling.reason) if ruling.reason else _resolve_texts(workspace, action)
     for path in () if reason else files:
         old = workspace.file(path) or b""
         reason = reason or check_rewrite(parts, path, old, (files[path] or "").encode(), state)
@@ -138,22 +138,24 @@ def _written(
     args: dict[str, object] = {"message": action.message} if action.message else {}
     # An edit that cannot be resolved is named by its path; its texts are in the reply.
     args |= (
-        {"files": {p: _hash(text) for p, text in files.items()}} if files else {"files": dict.fromkeys(action.paths)}
+        {"files": {p: _hash_text(text) for p, text in files.items()}}
+        if files
+        else {"files": dict.fromkeys(action.paths)}
     )
     args |= {"digest": action.digest}
     writes: list[ev.Event] = []
     if not reason:
-        writes, ruling = _write(parts, files, state)
-        reason = ruling.reason or ("" if writes else _nothing(action))
+        writes, ruling = _write_all(parts, files, state)
+        reason = ruling.reason or ("" if writes else _explain_nothing_written(action))
     taken = ev.ActionTaken(name=action.name, args=args, admitted=not reason, reason=reason, last=last)
-    return (taken, *writes, *_guardrail(ruling))
+    return (taken, *writes, *_build_guardrail(ruling))
 
 
-def _guardrail(ruling: Ruling) -> Sequence[ev.Event]:
+def _build_guardrail(ruling: Ruling) -> Sequence[ev.Event]:
     return (ev.Guardrail(rule=ruling.hit.rule, what=ruling.hit.what),) if ruling.hit else ()
 
 
-def _nothing(action: Action) -> str:
+def _explain_nothing_written(action: Action) -> str:
     """Return why a write that was performed changed nothing."""
     match action.name:
         case "delete_file":
@@ -163,7 +165,7 @@ def _nothing(action: Action) -> str:
     return "the reply changes nothing"
 
 
-def _resolved(workspace: Workspace, action: Action) -> tuple[dict[str, str | None], str]:
+def _resolve_texts(workspace: Workspace, action: Action) -> tuple[dict[str, str | None], str]:
     """Return the whole new texts that *action* asks for, or why an edit has none."""
     edit = action.edit
     if edit is None:
@@ -183,7 +185,9 @@ def _resolved(workspace: Workspace, action: Action) -> tuple[dict[str, str | Non
     return ({}, done.reason) if isinstance(done, EditRefused) else ({edit.path: done}, "")
 
 
-def _write(parts: RunDependencies, files: Mapping[str, str | None], state: RunState) -> tuple[list[ev.Event], Ruling]:
+def _write_all(
+    parts: RunDependencies, files: Mapping[str, str | None], state: RunState
+) -> tuple[list[ev.Event], Ruling]:
     """Write all the *files*, or none of them and the reason why."""
     events: list[ev.Event] = []
     workspace, mode = parts.workspace, state.gate_state.mode
@@ -201,7 +205,7 @@ def _write(parts: RunDependencies, files: Mapping[str, str | None], state: RunSt
             hit = Hit(OUTSIDE, path) if isinstance(refused, OutsideWorkspace) else None
             return [], Ruling(admitted=False, reason=str(refused), hit=hit)
         if before != after:
-            claimed = state.gate_state.covering(path) if mode is Gate.STRICT else ()
+            claimed = state.gate_state.find_covering(path) if mode is Gate.STRICT else ()
             test = mode is not Gate.OFF and parts.guard.authorable(path)
             events.append(
                 ev.Write(path=path, before=before, after=after, tree=workspace.tree, claimed=claimed, test=test)
@@ -209,5 +213,5 @@ def _write(parts: RunDependencies, files: Mapping[str, str | None], state: RunSt
     return events, YES
 
 
-def _hash(text: str | None) -> str:
+def _hash_text(text: str | None) -> str:
     return "" if text is None else sha256(text.encode()).hexdigest()

@@ -19,15 +19,12 @@ DEFINED = re.compile(rb"\b(?:def|func|fn)\s+(\w+)")
 
 
 def check_rewrite(parts: RunDependencies, path: str, old: bytes, new: bytes, state: RunState) -> str:
-    """Return why *path* may not change from *old* to *new*: a test of the run's own would be lost or bent; empty.
-
-    It may.
-    """
+    """Return why *path* may not change from *old* to *new*: it loses or bends a test of the run; empty: it may."""
     if path not in state.gate_state.authored or state.best is None:
         return ""
     if state.run.settings.suite.single and state.best.green_ids:
         return f"{path} holds tests that are green, and a test command tells no more: write new tests in a new file"
-    before, after = _texts(parts, path, old), _texts(parts, path, new)
+    before, after = _map_tests(parts, path, old), _map_tests(parts, path, new)
     green = {i: text for i, text in before.items() if i in state.best.green_ids}
     if changed := sorted(i for i, text in green.items() if after.get(i) != text):
         return f"{changed[0]} is green: the text of its test stays as it is; write new tests beside it"
@@ -35,14 +32,11 @@ def check_rewrite(parts: RunDependencies, path: str, old: bytes, new: bytes, sta
         return f"{gone[0]} was seen red and is expected from then on: change it while it is red, but keep its name"
     if not green or state.gate_state.mode is not Gate.STRICT:
         return ""
-    return _bent(_around(parts, path, old), _around(parts, path, new), green)
+    return _explain_bent(_list_other_lines(parts, path, old), _list_other_lines(parts, path, new), green)
 
 
-def _bent(before: list[bytes], after: list[bytes], green: Mapping[str, bytes]) -> str:
-    """Return why the lines around *green* tests may not change so; empty.
-
-    There are only more of them, or other imports.
-    """
+def _explain_bent(before: list[bytes], after: list[bytes], green: Mapping[str, bytes]) -> str:
+    """Return why the lines around *green* tests may not change so; empty: only lines or imports were added."""
     first = next(iter(green))
     kept = [line for line in before if not IMPORTS.match(line)]
     added, place = [], 0
@@ -62,13 +56,13 @@ def _bent(before: list[bytes], after: list[bytes], green: Mapping[str, bytes]) -
     return ""
 
 
-def _around(parts: RunDependencies, path: str, source: bytes) -> list[bytes]:
+def _list_other_lines(parts: RunDependencies, path: str, source: bytes) -> list[bytes]:
     """Return the lines of *source* that belong to no test, without their ends and without empty ones."""
     tests = {n for site in parts.sites(path, source) for n in range(site.start - 1, site.end)}
     return [line.rstrip() for n, line in enumerate(source.splitlines()) if n not in tests and line.strip()]
 
 
-def _texts(parts: RunDependencies, path: str, source: bytes) -> dict[str, bytes]:
-    """Test id -> the lines of the test."""
+def _map_tests(parts: RunDependencies, path: str, source: bytes) -> dict[str, bytes]:
+    """Return the lines of each test, by its id."""
     lines = source.splitlines(keepends=True)
     return {site.id: b"".join(lines[site.start - 1 : site.end]) for site in parts.sites(path, source)}

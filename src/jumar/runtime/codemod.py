@@ -38,36 +38,38 @@ class CodemodRejected(ValueError):  # noqa: N818  it is an answer, not an error
 
 
 async def run_codemod(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
-    """Do what *action* asks for in a copy of the workspace, and bring it into the workspace if all of it is allowed."""
+    """Perform *action* in a copy of the workspace, and copy the result back if all of it is allowed."""
     ruling = admits(action, state, parts.guard)
     if ruling.admitted and action.name == "run_command":
         ruling = check_command(str(action.args["command"]))
     if not ruling.admitted:
-        return _refused(action, ruling, last=last)
+        return _refuse(action, ruling, last=last)
     try:
-        tree, shown = await (_ran(parts, action, state) if action.name == "run_command" else _replaced(parts, action))
-        renames = _allowed(parts, state, tree)
+        tree, shown = await (
+            _run_command(parts, action, state) if action.name == "run_command" else _replace(parts, action)
+        )
+        renames = _check_changes(parts, state, tree)
     except CodemodRejected as why:
-        return _refused(action, Ruling(admitted=False, reason=str(why)), last=last)
-    if (leak := _leak(parts, state, tree)).hit:
-        return _refused(action, leak, last=last)
+        return _refuse(action, Ruling(admitted=False, reason=str(why)), last=last)
+    if (leak := _rule_on_leaks(parts, state, tree)).hit:
+        return _refuse(action, leak, last=last)
     taken = ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last)
     observed = ev.Observation(name=action.name, call_id=action.call_id, content=shown)
     if tree == state.tree:
         return (taken, observed)
     parts.workspace.reset(tree)
-    return (taken, *_edit(parts, action, (state.tree, tree), renames), observed)
+    return (taken, *_build_events(parts, action, (state.tree, tree), renames), observed)
 
 
-def _refused(action: Action, ruling: Ruling, *, last: bool) -> Sequence[ev.Event]:
+def _refuse(action: Action, ruling: Ruling, *, last: bool) -> Sequence[ev.Event]:
     taken = ev.ActionTaken(name=action.name, args=dict(action.args), admitted=False, reason=ruling.reason, last=last)
     return (taken, ev.Guardrail(rule=ruling.hit.rule, what=ruling.hit.what)) if ruling.hit else (taken,)
 
 
-def _edit(
+def _build_events(
     parts: RunDependencies, action: Action, sides: tuple[str, str], renames: Mapping[str, str]
 ) -> tuple[ev.Event, ...]:
-    """Return the edit as events: what made it, and each file that it changed."""
+    """Return the edit as events: the codemod, and each file that it changed."""
     old, new = (parts.workspace.store.manifest(side) for side in sides)
     paths = tuple(
         path for path in trees.find_differences(old, new) if _is_file(old.get(path)) or _is_file(new.get(path))
@@ -76,10 +78,10 @@ def _edit(
     made = ev.Codemod(
         tool=action.name, paths=paths, before=sides[0], after=sides[1], renames=tuple(sorted(renames.items())), **said
     )
-    return (made, *(_write(path, old.get(path), new.get(path), sides[1]) for path in paths))
+    return (made, *(_build_write(path, old.get(path), new.get(path), sides[1]) for path in paths))
 
 
-def _write(path: str, old: Node | None, new: Node | None, tree: str) -> ev.Write:
+def _build_write(path: str, old: Node | None, new: Node | None, tree: str) -> ev.Write:
     before, after = (node.sha256 if node is not None and _is_file(node) else "" for node in (old, new))
     return ev.Write(path=path, before=before, after=after, tree=tree)
 
@@ -88,8 +90,8 @@ def _is_file(node: Node | None) -> bool:
     return node is not None and node.kind is EntryKind.FILE
 
 
-async def _ran(parts: RunDependencies, action: Action, state: RunState) -> tuple[str, dict[str, object]]:
-    """Return the tree that the command leaves, and what it printed.
+async def _run_command(parts: RunDependencies, action: Action, state: RunState) -> tuple[str, dict[str, object]]:
+    """Run the command; return the tree that it leaves, and its output.
 
     Raises:
         CodemodRejected: if it did not end, or no tree can hold what it left.
@@ -109,8 +111,8 @@ async def _ran(parts: RunDependencies, action: Action, state: RunState) -> tuple
     return tree, {"exit": ran.exit, "output": said.strip()}
 
 
-async def _replaced(parts: RunDependencies, action: Action) -> tuple[str, dict[str, object]]:
-    """Return the tree with the replacement made, and how often that was in which files.
+async def _replace(parts: RunDependencies, action: Action) -> tuple[str, dict[str, object]]:
+    """Return the tree with the replacement made, and the number of replacements in each file.
 
     Raises:
         CodemodRejected: if the pattern is none, or takes too long.
@@ -125,10 +127,10 @@ async def _replaced(parts: RunDependencies, action: Action) -> tuple[str, dict[s
     except BadInput as fault:
         raise CodemodRejected(str(fault)) from None
     files = parts.workspace.files(within)
-    texts = {path: text for path, data in files.items() if (text := _text(data)) is not None}
+    texts = {path: text for path, data in files.items() if (text := _decode_text(data)) is not None}
     open_ = {path: text for path, text in texts.items() if _is_open(parts, path) or parts.guard.renamable(path)}
     try:
-        made, closed = await to_thread.run_sync(_substituted, wanted, new, open_, texts)
+        made, closed = await to_thread.run_sync(_substitute, wanted, new, open_, texts)
     except (TimeoutError, MemoryError, RecursionError):
         raise CodemodRejected(f"{pattern!r} takes too long: use a simpler expression, or fewer files") from None
     except (re.error, regex.error, IndexError, ValueError) as fault:
@@ -142,7 +144,7 @@ async def _replaced(parts: RunDependencies, action: Action) -> tuple[str, dict[s
     return store.keep(manifest), {"ok": True, "output": cut_middle("\n".join(lines), ROOM)}
 
 
-def _substituted(
+def _substitute(
     wanted: regex.Pattern[str], new: str, texts: Mapping[str, str], every: Mapping[str, str]
 ) -> tuple[dict[str, tuple[str, int]], tuple[str, ...]]:
     """Return each of *texts* that changes, with the number of its replacements.
@@ -159,7 +161,7 @@ def _substituted(
     return {path: pair for path, pair in made.items() if pair[0] != texts[path]}, tuple(closed)
 
 
-def _text(data: bytes) -> str | None:
+def _decode_text(data: bytes) -> str | None:
     try:
         return None if b"\0" in data else data.decode()
     except UnicodeDecodeError:
@@ -174,8 +176,8 @@ def _is_open(parts: RunDependencies, path: str) -> bool:
     )
 
 
-def _allowed(parts: RunDependencies, state: RunState, tree: str) -> dict[str, str]:
-    """Return the identifiers renamed in tests by *tree*: old identifier -> new one.
+def _check_changes(parts: RunDependencies, state: RunState, tree: str) -> dict[str, str]:
+    """Return the identifiers that *tree* renames in tests: old identifier -> new one.
 
     Raises:
         CodemodRejected: if it changes what no codemod may.
@@ -187,33 +189,33 @@ def _allowed(parts: RunDependencies, state: RunState, tree: str) -> dict[str, st
         nodes = [node for node in (old.get(path), new.get(path)) if node is not None]
         if all(node.kind is EntryKind.DIR for node in nodes):
             continue
-        if why := _named_badly(path, old) or _irregular(nodes):
+        if why := _explain_bad_name(path, old) or _explain_irregular(nodes):
             raise CodemodRejected(f"{why}: nothing of it was kept")
         if not _is_open(parts, path):
-            found |= _renamed(parts, path, old, new)
-        elif why := _rewritten(parts, state, path, nodes):
+            found |= _find_renames(parts, path, old, new)
+        elif why := _explain_rewrite(parts, state, path, nodes):
             raise CodemodRejected(f"{why}: nothing of it was kept")
     if found:
-        first, sides = store.manifest(state.run.tree), (_code(parts, old), _code(parts, new))
+        first, sides = store.manifest(state.run.tree), (_read_code(parts, old), _read_code(parts, new))
         for path in trees.find_differences(old, new):
-            if not _is_open(parts, path) and (why := explain_impure(path, found, _code(parts, first), sides)):
+            if not _is_open(parts, path) and (why := explain_impure(path, found, _read_code(parts, first), sides)):
                 raise CodemodRejected(f"{path} is a test, and what it calls anew is no rename of the code: {why}")
     return found
 
 
-def _named_badly(path: str, there: Manifest) -> str:
-    """Return why nothing may be called *path*; empty: it may."""
+def _explain_bad_name(path: str, there: Manifest) -> str:
+    """Return why no file may be called *path*; empty: one may."""
     if find_escape(path):
         return f"{path!r} leads outside the workspace"
     other = "" if path in there else find_alike(path, there)
     return explain_misnamed(path) or (f"{path!r} could be taken for {other!r}, which is there" if other else "")
 
 
-def _irregular(nodes: Sequence[Node]) -> str:
+def _explain_irregular(nodes: Sequence[Node]) -> str:
     return "" if all(node.kind is EntryKind.FILE for node in nodes) else "it changes what is no regular file"
 
 
-def _renamed(parts: RunDependencies, path: str, old: Manifest, new: Manifest) -> dict[str, str]:
+def _find_renames(parts: RunDependencies, path: str, old: Manifest, new: Manifest) -> dict[str, str]:
     """Return the renames in the file *path*, which is a test or closed for another reason.
 
     Raises:
@@ -223,7 +225,7 @@ def _renamed(parts: RunDependencies, path: str, old: Manifest, new: Manifest) ->
         how = "--codemod-renames GLOB is the person's switch for renames in tests"
         raise CodemodRejected(f"it changes {path}, which is read-only for a codemod: nothing of it was kept ({how})")
     store, sides = parts.workspace.store, (old.get(path), new.get(path))
-    texts = [_text(store.get(node.sha256)) if node is not None else None for node in sides]
+    texts = [_decode_text(store.get(node.sha256)) if node is not None else None for node in sides]
     if texts[0] is None or texts[1] is None:
         raise CodemodRejected(f"it makes, deletes or moves {path}, or that is no text: of tests only names may change")
     found = find_renames(texts[0], texts[1])
@@ -234,20 +236,20 @@ def _renamed(parts: RunDependencies, path: str, old: Manifest, new: Manifest) ->
     return found
 
 
-def _rewritten(parts: RunDependencies, state: RunState, path: str, nodes: Sequence[Node]) -> str:
+def _explain_rewrite(parts: RunDependencies, state: RunState, path: str, nodes: Sequence[Node]) -> str:
     store = parts.workspace.store
     return check_rewrite(parts, path, store.get(nodes[0].sha256), store.get(nodes[-1].sha256), state)
 
 
-def _code(parts: RunDependencies, manifest: Manifest) -> dict[str, str]:
-    """Return the code of a tree: the texts of the files that are no test."""
+def _read_code(parts: RunDependencies, manifest: Manifest) -> dict[str, str]:
+    """Return the code of a tree: the texts of the files that are not tests."""
     store = parts.workspace.store
     files = {path: node for path, node in manifest.items() if _is_file(node) and _is_open(parts, path)}
-    texts = {path: _text(store.get(node.sha256)) for path, node in files.items()}
+    texts = {path: _decode_text(store.get(node.sha256)) for path, node in files.items()}
     return {path: text for path, text in texts.items() if text is not None}
 
 
-def _leak(parts: RunDependencies, state: RunState, tree: str) -> Ruling:
+def _rule_on_leaks(parts: RunDependencies, state: RunState, tree: str) -> Ruling:
     """Rule on the secrets that *tree* would bring into the workspace."""
     store = parts.workspace.store
     new = store.manifest(tree)

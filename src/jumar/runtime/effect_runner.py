@@ -20,7 +20,7 @@ from jumar.errors import Infra
 from jumar.ports import Ask, Push, Verification
 from jumar.runtime.actions import act, build_cut_off_event, execute, redact_event
 from jumar.runtime.dependencies import RunDependencies
-from jumar.runtime.frozen_configuration import Plain, add_plain_results, check, join_results, run_plain
+from jumar.runtime.frozen_configuration import Plain, add_plain_results, check_command, join_results, run_plain
 from jumar.runtime.model_calls import build_call_event, forgo_call, settle_unanswered
 from jumar.runtime.outside_changes import wait_for_push
 from jumar.runtime.verification import (
@@ -56,10 +56,10 @@ class EffectRunner:
         self.clock = parts.clock
 
     async def perform(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
-        """Do what takes time and can be cancelled."""
-        return [redact_event(event, self._parts.secrets) for event in await self._performed(effect, state)]
+        """Perform an effect that takes time and can be cancelled."""
+        return [redact_event(event, self._parts.secrets) for event in await self._dispatch(effect, state)]
 
-    async def _performed(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
+    async def _dispatch(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
         match effect:
             case effects.Execute(action, last):
                 return await execute(self._parts, action, state, last=last)
@@ -74,7 +74,7 @@ class EffectRunner:
                 return events
 
     def do(self, effect: effects.Effect, state: RunState) -> Done:  # noqa: C901, PLR0911  one line per effect
-        """Do what takes no time to speak of and must not be cut in half."""
+        """Perform an effect that takes little time and must not be interrupted."""
         match effect:
             case effects.Reserve(request):
                 return self._reserve(request, state)
@@ -97,12 +97,12 @@ class EffectRunner:
             case effects.Finish(halt):
                 return self._finish(halt, state)
             case effects.Close():
-                return (_run_end(state),)
+                return (_build_run_end(state),)
             case effects.Verify() | effects.Localise() | effects.Call() | effects.Execute() | effects.Await():
                 raise TypeError(f"{effect} takes time: use perform")
 
     def seconds_left(self, effect: effects.Effect, state: RunState) -> float | None:
-        """Return how long *effect* may take before the cap on seconds is reached; None is for ever.
+        """Return the seconds that *effect* may take under the cap on time; None: there is no cap.
 
         The last verification is not cut short, nor is that of what a search found: its time was set aside before. A
         ledger's time is for calls.
@@ -117,8 +117,8 @@ class EffectRunner:
         shared = self._parts.ledger.seconds_left() if isinstance(effect, effects.Call) else None
         return own if shared is None else shared if own is None else min(own, shared)
 
-    def cancelled(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
-        """Return the facts of an effect that was cut off: a call in flight costs what was reserved."""
+    def cancel(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
+        """Return the events of an effect that was cancelled: a call in flight costs what was reserved."""
         if isinstance(effect, effects.Call) and state.request is not None:
             return (settle_unanswered(state, sent=self._sent),)
         if isinstance(effect, effects.Await):
@@ -127,8 +127,8 @@ class EffectRunner:
             return (build_cut_off_event(effect.action, "the command was cut off", last=effect.last),)
         return ()
 
-    def recorded(self, entries: Sequence[ev.Entry], state: RunState) -> None:
-        """Settle in the ledger what the journal now says of a call; *state* has folded *entries* in."""
+    def settle_recorded(self, entries: Sequence[ev.Entry], state: RunState) -> None:
+        """Settle in the ledger what the journal now says of a call; *state* includes *entries*."""
         for entry in entries:
             if isinstance(entry.event, ev.ModelCall):
                 call = entry.event
@@ -146,7 +146,7 @@ class EffectRunner:
             events.append(plain[0])
             shown = add_plain_results(shown, plain)
         guards = state.gate_state.mode in (Gate.REFACTOR, Gate.CODEMOD) and trigger in (Trigger.TURN, Trigger.BASELINE)
-        if guards and (checked := await check(self._parts, state)):
+        if guards and (checked := await check_command(self._parts, state)):
             status, outcome = ("pass", Outcome.PASSED) if checked.ok else ("fail", Outcome.FAILED)
             events.append(ev.TestRun(test_id=ev.CHECK, status=status, outcome=outcome, duration_ms=checked.duration_ms))
             shown = join_results(shown, state.run.settings.verify, checked)
@@ -157,7 +157,7 @@ class EffectRunner:
         )
 
     async def _localise(self, state: RunState) -> Sequence[ev.Event]:
-        red, green = _sides(state)
+        red, green = _list_red_and_green(state)
         left = self.seconds_left(effects.Localise(), state)
         seconds = None if left is None else left * LOCALISING
         return (await self._parts.verifier.localise(state.tree, red, green, seconds),)
@@ -202,7 +202,7 @@ class EffectRunner:
             {} if agent.loops else self._parts.workspace.files(lambda p: guard.editable(p) and not guard.protected(p))
         )
         texts = {path: data.decode() for path, data in files.items() if _is_text(data)}
-        red, green = _sides(state)
+        red, green = _list_red_and_green(state)
         left = self.seconds_left(effects.Call(request), state)
         return Ask(
             request=request,
@@ -238,7 +238,7 @@ class EffectRunner:
         return (ev.Final(message=message, stop=halt.stop, test_result=shown or None),)
 
 
-def _run_end(state: RunState) -> ev.RunEnd:
+def _build_run_end(state: RunState) -> ev.RunEnd:
     final = state.final
     if final is None:
         raise Infra("the end cannot be written before the last word")
@@ -253,7 +253,7 @@ def _run_end(state: RunState) -> ev.RunEnd:
     )
 
 
-def _sides(state: RunState) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _list_red_and_green(state: RunState) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the expected ids that are red and green on the best tree, in order."""
     green = state.best.green_ids if state.best else frozenset()
     expected = state.expected

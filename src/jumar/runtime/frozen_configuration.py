@@ -22,16 +22,16 @@ Plain = dict[tuple[str, tuple[str, ...]], tuple[ev.PlainRun, str]]
 
 
 def freeze_configuration(parts: RunDependencies, state: RunState, tree: str) -> str:
-    """Return *tree* with the configuration that the run began with: the tree that a verdict is of."""
+    """Return *tree* with the configuration that the run began with: the tree that is judged."""
     first, switches = state.run.tree, state.run.settings.switches
     opened = state.run.gate is Gate.REFACTOR or switches.allow_refactor or switches.allow_codemod
-    if tree == first or not opened or not _edited(parts, state, tree):
+    if tree == first or not opened or not _find_edited(parts, state, tree):
         return tree
     return parts.workspace.store.overlay(first, tree, lambda path: not parts.guard.steering(path))
 
 
-def _edited(parts: RunDependencies, state: RunState, tree: str) -> tuple[str, ...]:
-    """Return the files of *tree* that steer the runner and are not as the run began with them."""
+def _find_edited(parts: RunDependencies, state: RunState, tree: str) -> tuple[str, ...]:
+    """Return the files of *tree* that steer the runner and differ from those that the run began with."""
     store = parts.workspace.store
     changed = trees.find_differences(store.manifest(state.run.tree), store.manifest(tree))
     return tuple(path for path in changed if parts.guard.steering(path))
@@ -40,9 +40,7 @@ def _edited(parts: RunDependencies, state: RunState, tree: str) -> tuple[str, ..
 async def run_plain(
     parts: RunDependencies, known: Plain, state: RunState, done: Verification
 ) -> tuple[ev.PlainRun, str] | None:
-    """Return one run under the configuration that the workspace's tree has, and what is shown of it; None.
-
-    Nothing to ask.
+    """Return one run under the configuration in the workspace, and the text shown of it; None: nothing to ask.
 
     *done* is the verdict under the frozen configuration, which every outcome is compared with.
     """
@@ -59,7 +57,7 @@ async def run_plain(
         return replace(event, executions=0, duration_ms=0), shown
     also = asked[1][len(state.run.expected) :]
     ran = await parts.verifier.plain(state.tree, state.accepted, also=also)
-    paths = _edited(parts, state, state.tree)
+    paths = _find_edited(parts, state, state.tree)
     differs = find_differing_ids(done.verdict, ran.verdict)
     event = ev.PlainRun(
         paths=paths,
@@ -75,42 +73,39 @@ async def run_plain(
         duration_ms=ran.duration_ms,
         tree=state.tree,
     )
-    known[asked] = event, "" if event.ok else _shown(event, ran)
+    known[asked] = event, "" if event.ok else _describe_plain(event, ran)
     return known[asked]
 
 
 def find_differing_ids(frozen_one: Verdict, plain_one: Verdict) -> tuple[str, ...]:
-    """Return the ids that come out differently in two verdicts; what is flaky in one of them says nothing."""
+    """Return the ids whose outcomes differ in two verdicts; flaky ids are left out."""
     if plain_one.void is not None:
         return ()
-    pairs = ((i, r.outcome, _outcome(plain_one, i)) for i, r in frozen_one.results.items())
+    pairs = ((i, r.outcome, _get_outcome(plain_one, i)) for i, r in frozen_one.results.items())
     return tuple(i for i, one, other in pairs if one != other and Outcome.FLAKY not in (one, other))
 
 
-def _outcome(verdict: Verdict, test_id: str) -> Outcome:
+def _get_outcome(verdict: Verdict, test_id: str) -> Outcome:
     result = verdict.results.get(test_id)
     return Outcome.MISSING if result is None else result.outcome
 
 
-def _shown(event: ev.PlainRun, ran: Verification) -> str:
-    """Return the text shown to a model of a plain run that does not agree."""
+def _describe_plain(event: ev.PlainRun, ran: Verification) -> str:
+    """Return the text that a model is shown of a plain run that disagrees."""
     said = build_feedback(ran.verdict, event.differs)["output"]
     what = f"{format_ids(event.differs)} come out differently" if event.differs else "there is no usable evidence"
     return cut_middle(f"With {format_ids(event.paths)} as edited, {what}:\n{said}", OUTPUT_LIMIT)
 
 
 def add_plain_results(shown: Mapping[str, object], plain: tuple[ev.PlainRun, str]) -> dict[str, object]:
-    """Return the results of the verdict, and what is *shown* of a plain run that does not agree with it."""
+    """Return the results of the verdict, with the text *shown* of a plain run that disagrees with it."""
     event, said = plain
     output = "\n".join(str(part) for part in (shown.get("output", ""), said) if part)
     return {"ok": bool(shown.get("ok")) and event.ok, "output": cut_middle(output, OUTPUT_LIMIT)}
 
 
-async def check(parts: RunDependencies, state: RunState) -> Checked | None:
-    """Check that the command of `[gate] verify` succeeds under the frozen configuration and the edited one; None.
-
-    None.
-    """
+async def check_command(parts: RunDependencies, state: RunState) -> Checked | None:
+    """Check that the command of `[gate] verify` succeeds under both configurations; None: there is no command."""
     settings = state.run.settings
     if not settings.verify:
         return None

@@ -28,7 +28,7 @@ NAMED = 5
 async def wait_for_push(
     parts: RunDependencies, state: RunState, held: Push | None = None
 ) -> tuple[Sequence[ev.Event], Push | None]:
-    """Wait for what the host asks for; first what changed in the workspace meanwhile is ruled on. Empty: it leaves.
+    """Rule on changes made in the workspace meanwhile, and return the host's next request. Empty: it leaves.
 
     What would leave refactor mode waits for a verdict: it is *held*, and comes again.
     """
@@ -47,10 +47,10 @@ async def wait_for_push(
             name="leave", args={"by": action.name, "message": action.message}, admitted=True, last=True
         )
         return (*before, asked), push
-    return (*before, *_done(parts, action, state, last=push.last)), None
+    return (*before, *_perform(parts, action, state, last=push.last)), None
 
 
-def _done(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+def _perform(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     if action.name in ("look", "ask_model", "turn_end"):
         return (ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last),)
     if action.name == "stop":  # the host has ruled on it: it is written down
@@ -61,7 +61,7 @@ def _done(parts: RunDependencies, action: Action, state: RunState, *, last: bool
 
 
 def rule_on_outside_changes(parts: RunDependencies, state: RunState) -> Sequence[ev.Event]:
-    """Compare the workspace with the tree that is known: what is admitted becomes an edit, the rest goes back."""
+    """Compare the workspace with the known tree: admitted changes become edits, others are reverted."""
     workspace, store = parts.workspace, parts.workspace.store
     before = store.manifest(state.tree)
     gone: tuple[ev.Revert, ...] = ()
@@ -79,15 +79,15 @@ def rule_on_outside_changes(parts: RunDependencies, state: RunState) -> Sequence
             return gone
         now = store.manifest(seen)
         changed = trees.find_differences(before, now)
-        leak = next((hit for path in changed if (hit := _leak(path, now, state.tree, parts))), None)
-        reasons = {path: why for path in changed if (why := _refused(path, before, now, state, parts))}
+        leak = next((hit for path in changed if (hit := _find_leak(path, now, state.tree, parts))), None)
+        reasons = {path: why for path in changed if (why := _explain_refusal(path, before, now, state, parts))}
         reasons |= dict.fromkeys(changed, leak.what) if leak else {}  # the run ends: nothing of it stays
         wanted = trees.overlay(before, now, frozenset(now.keys() | before.keys()).difference(reasons).__contains__)
         tree = store.keep(wanted)
         workspace.reset(tree)
         if workspace.capture() == tree:
             rail = (ev.Guardrail(rule=leak.rule, what=leak.what),) if leak else ()
-            return (*gone, *_told(parts, state, before, wanted, reasons), *rail)
+            return (*gone, *_build_events(parts, state, before, wanted, reasons), *rail)
     raise Infra("something writes to the workspace all the time: no tree of it can be judged")
 
 
@@ -95,8 +95,8 @@ ROUNDS = 5
 """Times that the workspace is put right while something goes on writing there."""
 
 
-def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts: RunDependencies) -> str:
-    """Return why the change at *path* goes back; empty: it is an edit like one of the tools'."""
+def _explain_refusal(path: str, before: Manifest, now: Manifest, state: RunState, parts: RunDependencies) -> str:
+    """Return why the change at *path* is reverted; empty: it is an edit like one of the tools'."""
     kinds = {node.kind for node in (before.get(path), now.get(path)) if node is not None}
     if kinds == {EntryKind.DIR}:  # an empty folder: no tool makes one, and no test asks for it
         return "" if state.gate_state.mode is Gate.OFF else "an empty folder"
@@ -108,18 +108,18 @@ def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts:
     return check_rewrite(parts, path, old, new, state)
 
 
-def _leak(path: str, now: Manifest, tree: str, parts: RunDependencies) -> Hit | None:
-    """Return the hit where a file holds a secret now that no file of *tree* held."""
+def _find_leak(path: str, now: Manifest, tree: str, parts: RunDependencies) -> Hit | None:
+    """Return the hit of a secret that the file holds now and no file of *tree* held."""
     node = now.get(path)
     if node is None or node.kind is not EntryKind.FILE:
         return None
     return check_leaks(parts, {path: parts.workspace.store.get(node.sha256).decode("utf-8", "replace")}, tree).hit
 
 
-def _told(
+def _build_events(
     parts: RunDependencies, state: RunState, before: Manifest, wanted: Manifest, reasons: dict[str, str]
 ) -> Sequence[ev.Event]:
-    """Return the edits that were found, as writes one after the other, and what went back."""
+    """Return the edits that were found, as writes in sequence, and the reverted changes."""
     events: list[ev.Event] = []
     step: Manifest = before
     for path in trees.find_differences(before, wanted):
@@ -133,7 +133,7 @@ def _told(
                 before=old.sha256 if old else "",
                 after=node.sha256 if node else "",
                 tree=parts.workspace.store.keep(step),
-                claimed=state.gate_state.covering(path) if state.gate_state.mode is Gate.STRICT else (),
+                claimed=state.gate_state.find_covering(path) if state.gate_state.mode is Gate.STRICT else (),
                 test=state.gate_state.mode is not Gate.OFF and parts.guard.authorable(path),
             )
         )
@@ -153,5 +153,5 @@ def _told(
 
 
 def escape_name(name: str) -> str:
-    """*name* as text that can be written down: bytes that are no UTF-8 are spelt out."""
+    """Return *name* as valid text: bytes that are not UTF-8 are escaped."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -43,8 +43,8 @@ def list_files(paths: Iterable[str], path: str) -> dict[str, object]:
     """List those of *paths* that lie below *path* (all of them for ""), sorted: `{"ok", "files", "more"?}`."""
     found = sorted(p for p in paths if is_within(p, path))
     if not found and path:
-        return _absent(path, "file or folder")
-    shown, more = _fitting(found)
+        return _build_absent(path, "file or folder")
+    shown, more = _select_fitting(found)
     return {"ok": True, "files": shown} | ({"more": more} if more else {})
 
 
@@ -55,18 +55,20 @@ def read_lines(files: Mapping[str, bytes], path: str, start: int, end: int) -> d
     which ones are shown.
     """
     if path not in files:
-        return _absent(path, "file")
+        return _build_absent(path, "file")
     try:
         whole = re.findall(r"[^\n]*\n|[^\n]+", files[path].decode())
     except UnicodeDecodeError:
-        return _no(f"{path} is no UTF-8 text")
+        return _build_refusal(f"{path} is no UTF-8 text")
     if not whole:
         return {"ok": True, "lines": "0-0 of 0", "text": ""}
     last = min(end or len(whole), len(whole))
     if not 1 <= start <= last:
-        return _no(f"{path} has {len(whole)} lines, counted from 1; {start} to {end or len(whole)} are not there")
+        return _build_refusal(
+            f"{path} has {len(whole)} lines, counted from 1; {start} to {end or len(whole)} are not there"
+        )
     wanted = whole[start - 1 : last]
-    shown, more = _fitting(wanted, gap=0)
+    shown, more = _select_fitting(wanted, gap=0)
     if not shown:  # one line alone is too long
         shown, more = [cut_middle(wanted[0], ROOM)], len(wanted) - 1
     return {"ok": True, "lines": f"{start}-{last - more} of {len(whole)}", "text": "".join(shown)}
@@ -81,18 +83,18 @@ def search_files(
     """
     wanted = compile_pattern(pattern)
     if isinstance(wanted, str):
-        return _no(wanted)
+        return _build_refusal(wanted)
     if path and not any(is_within(p, path) for p in files):
-        return _absent(path, "file or folder")
+        return _build_absent(path, "file or folder")
     shown, room = list[str](), ROOM
     try:
-        for row in _matching(files, wanted, path, _countdown(seconds)):
+        for row in _find_matches(files, wanted, path, _start_countdown(seconds)):
             room -= len(row) + 1
             if room < 0:
                 return {"ok": True, "matches": shown, "more": True}
             shown.append(row)
     except (TimeoutError, MemoryError, RecursionError):
-        return _no(f"{pattern!r} takes too long; use a simpler expression or a narrower path")
+        return _build_refusal(f"{pattern!r} takes too long; use a simpler expression or a narrower path")
     return {"ok": True, "matches": shown}
 
 
@@ -103,27 +105,27 @@ def is_within(path: str, folder: str) -> bool:
 
 
 def compile_pattern(pattern: str) -> regex.Pattern[str] | str:
-    """Return *pattern*, ready to search with, or why it is not.
+    """Return *pattern*, compiled, or why it cannot be.
 
     No expression, or one that could take the machine's memory.
 
     What Python does not know is refused: the rest that `regex` knows (recursion, approximate matches, sets of strings)
     has no bound on its work.
     """
-    if why := _too_much(pattern):
+    if why := _explain_too_complex(pattern):
         return f"{why}; use a simpler expression"
     try:
         with warnings.catch_warnings(action="ignore"):  # both warn of sets that may change their meaning one day
             re.compile(pattern)
-            return regex.compile(_TOKEN.sub(_told_apart, pattern))
+            return regex.compile(_TOKEN.sub(_escape_brace, pattern))
     except (re.error, regex.error, ValueError) as error:
         return f"{pattern!r} is no regular expression: {error}; put a backslash before special characters"
     except (RecursionError, MemoryError, OverflowError):
         return f"{pattern!r} is too much to search for; use a simpler expression"
 
 
-def _too_much(pattern: str) -> str:
-    """Return why *pattern* is not even compiled; empty: it is."""
+def _explain_too_complex(pattern: str) -> str:
+    """Return why *pattern* is too complex to compile; empty: it is not."""
     if len(pattern) > PATTERN:
         return f"the pattern has {len(pattern)} characters, at most {PATTERN} are searched for"
     if _COMMENT.search(pattern):
@@ -140,11 +142,11 @@ def _too_much(pattern: str) -> str:
     return f"the counted repeats of {pattern!r} come to more than {REPEATS}" if repeats > REPEATS else ""
 
 
-def _told_apart(token: re.Match[str]) -> str:
+def _escape_brace(token: re.Match[str]) -> str:
     return r"\{" if token["brace"] else token[0]
 
 
-def _matching(
+def _find_matches(
     files: Mapping[str, bytes], wanted: regex.Pattern[str], path: str, left: Callable[[], float]
 ) -> Iterator[str]:
     for name in sorted(p for p in files if is_within(p, path)):
@@ -155,8 +157,8 @@ def _matching(
                 yield f"{name}:{number}: {line[:LINE].rstrip()}"
 
 
-def _countdown(seconds: float) -> Callable[[], float]:
-    """Tells what is left of *seconds* from now on; raises TimeoutError when nothing is."""
+def _start_countdown(seconds: float) -> Callable[[], float]:
+    """Return a function that gives what is left of *seconds*, and raises TimeoutError when nothing is."""
     until = monotonic() + seconds
 
     def left() -> float:
@@ -168,8 +170,8 @@ def _countdown(seconds: float) -> Callable[[], float]:
     return left
 
 
-def _fitting(rows: list[str], gap: int = 1) -> tuple[list[str], int]:
-    """Return the first *rows* that there is room for, each with *gap* characters after it, and how many are left."""
+def _select_fitting(rows: list[str], gap: int = 1) -> tuple[list[str], int]:
+    """Return the first *rows* that fit, each with *gap* characters after it, and the number of the others."""
     room = ROOM
     for count, row in enumerate(rows):
         room -= len(row) + gap
@@ -178,9 +180,9 @@ def _fitting(rows: list[str], gap: int = 1) -> tuple[list[str], int]:
     return rows, 0
 
 
-def _absent(path: str, what: str) -> dict[str, object]:
-    return _no(f"there is no {what} {path!r}; list_files without a path shows what there is")
+def _build_absent(path: str, what: str) -> dict[str, object]:
+    return _build_refusal(f"there is no {what} {path!r}; list_files without a path shows what there is")
 
 
-def _no(reason: str) -> dict[str, object]:
+def _build_refusal(reason: str) -> dict[str, object]:
     return {"ok": False, "error": reason}

@@ -13,16 +13,16 @@ from jumar.workspace.store.object_store import Store
 
 
 def check_leaks(parts: RunDependencies, files: Mapping[str, str | None], tree: str) -> Ruling:
-    """Rule on what *files* would bring into *tree*: path -> whole new text; None deletes, and leaks nothing."""
+    """Rule on the secrets in *files* that are not in *tree*: path -> whole new text; None deletes."""
     for path, text in files.items():
         for secret in find_secrets(text or "", fixture=parts.guard.authorable(path)):
-            if not _there(parts.workspace.store, tree, secret):
+            if not _holds_secret(parts.workspace.store, tree, secret):
                 what = f"{secret.kind} in {path}"
                 return Ruling(admitted=False, reason=f"nothing may be written that holds {what}", hit=Hit(RULE, what))
     return YES
 
 
-def _there(store: Store, tree: str, secret: Secret) -> bool:
-    """Return whether any file of *tree* holds *secret*: it may be moved about."""
+def _holds_secret(store: Store, tree: str, secret: Secret) -> bool:
+    """Check whether any file of *tree* holds *secret* already: it may be moved."""
     wanted, nodes = secret.text.encode(), store.manifest(tree).values()
     return any(wanted in store.get(node.sha256) for node in nodes if node.kind is EntryKind.FILE)

@@ -25,7 +25,7 @@ class Stoppable:
         """True while an effect is under way that leaves nothing half done when it is cancelled."""
 
     def intend(self, why: Halt) -> None:
-        """Stop before the next effect; may be called in the middle of one, as by a handler of signals.
+        """Stop before the next effect; may be called at any moment, as by a signal handler.
 
         The first reason counts. One that forbids the last verification is added to it.
         """
@@ -36,13 +36,13 @@ class Stoppable:
             self._halt = replace(before, why=why.why if before.stop is why.stop else before.why, unverifiable=True)
 
     def halt(self, why: Halt) -> None:
-        """Stop as soon as possible: what is in flight is cancelled, the best tree is kept, the end is written."""
+        """Stop as soon as possible: the effect in flight is cancelled, the best tree kept, the end written."""
         self.intend(why)
         if self._flight is not None:
             self._flight.cancel()
 
     def _fail(self, broken: JumarError, effect: Effect) -> None:
-        """The machine failed: once more than that, and not even the end can be written down."""
+        """Record a fault of the machine; at a second one give up: not even the end can be written."""
         before = self._halt if self._halt is not None and self._halt.stop is StopReason.INFRA else None
         verifying = isinstance(effect, Verify) and not effect.asked
         if before is not None and (before.unverifiable or not verifying):
@@ -50,7 +50,7 @@ class Stoppable:
         self._halt = Halt(StopReason.INFRA, before.why if before else str(broken), unverifiable=verifying)
 
     async def conclude(self, work: Awaitable[Value]) -> Value | None:
-        """Return the value of *work* that comes after the end; None if it was halted."""
+        """Return the value of *work* that follows the end; None if it was halted."""
         try:
             with anyio.CancelScope() as self._flight:
                 return await work
@@ -58,8 +58,8 @@ class Stoppable:
             self._flight = None
         return None
 
-    async def _within(self, seconds: float | None, work: Awaitable[Value], *, breakable: bool) -> Value | None:
-        """Return the value of *work*; None if it was cut off, by the end of its *seconds* or by a reason to stop."""
+    async def _limit(self, seconds: float | None, work: Awaitable[Value], *, breakable: bool) -> Value | None:
+        """Return the value of *work*; None if its *seconds* or a reason to stop ended it."""
         self.interruptible = breakable
         try:
             with anyio.move_on_after(seconds) as self._flight:

@@ -29,7 +29,7 @@ Memory = dict[tuple[str, tuple[str, ...]], Verification]
 async def verify_tree(
     parts: RunDependencies, memory: Memory, state: RunState, first: Sequence[str] = ()
 ) -> Verification:
-    """Return the verdict on the workspace's tree; under a gate the same question is not put to the runner twice.
+    """Return the verdict on the workspace's tree; under a gate no question is put to the runner twice.
 
     Where one of *first* is red, or a test was lost, the others need not have run.
     """
@@ -103,7 +103,7 @@ def build_tests_event(trigger: Trigger, state: RunState, done: Verification) -> 
 
 
 def rebuild_workspace(workspace: Workspace, effect: Rebuild, state: RunState) -> Sequence[ev.Event]:
-    """Put the workspace back to where the turn began, and make the edits that are *left* again, in their order.
+    """Reset the workspace to the start of the turn, and make the edits that are *left* again, in order.
 
     An edit that does not apply without one that went back goes back too, and so do those it stands or falls with; but
     what was good already stays, and what is tried on top of it goes.
@@ -113,7 +113,7 @@ def rebuild_workspace(workspace: Workspace, effect: Rebuild, state: RunState) ->
     left, unfit = effect.left, ""
     while True:
         workspace.take_back(book.base)
-        stuck = _made_again(workspace, state, left)
+        stuck = _remake_edits(workspace, state, left)
         if stuck is None:
             break
         part = (stuck,) if stuck in trial.apart else next(p for p in group_edits(book.turn, left) if stuck in p)
@@ -122,13 +122,13 @@ def rebuild_workspace(workspace: Workspace, effect: Rebuild, state: RunState) ->
         unfit = f"the edit of {book.turn[stuck].path} does not apply without the others"
     gone = (*effect.dropped, *(n for n in effect.left if n not in left))
     whys = [effect.why if effect.dropped else "", unfit]
-    why = _told("; ".join(filter(None, whys)), gone, state) if gone else _apart(effect, state)
+    why = _describe_revert("; ".join(filter(None, whys)), gone, state) if gone else _describe_trials(effect, state)
     revert = ev.Revert(to=workspace.tree, paths=workspace.changed(was), why=why, left=left)
     return (revert,) if left or trial.waiting else (*build_repair_events(state, left), revert)
 
 
-def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> int | None:
-    """Make the edits *left* in the workspace; the place of the first that does not apply, or None."""
+def _remake_edits(workspace: Workspace, state: RunState, left: Sequence[int]) -> int | None:
+    """Make the edits *left* in the workspace; return the place of the first that does not apply, or None."""
     store = workspace.store
     for number in left:
         edit = state.gate_state.turn[number]
@@ -142,7 +142,7 @@ def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> i
 
 
 def build_repair_events(state: RunState, left: Sequence[int] | None = None) -> Sequence[ev.Repair]:
-    """Return an event for each group of edits that go back, as the tests claimed for them did not turn green.
+    """Return an event for each group of reverted edits, whose claimed tests did not turn green.
 
     One for those that failed as often. *left* are those that lie in the workspace unless it is said. Where the machine
     failed, nothing was seen of them.
@@ -164,8 +164,8 @@ def build_repair_events(state: RunState, left: Sequence[int] | None = None) -> S
     return found
 
 
-def _told(why: str, gone: Sequence[int], state: RunState) -> str:
-    """Describe what went back, why, and what may be tried next."""
+def _describe_revert(why: str, gone: Sequence[int], state: RunState) -> str:
+    """Describe which edits were reverted, why, and what may be tried next."""
     edits = [state.gate_state.turn[n] for n in gone]
     ids = dict.fromkeys(i for edit in edits for i in edit.claims)
     once = [c.test_id for c in state.gate_state.claims if c.test_id in ids and c.failures + 1 >= FAILURES]
@@ -174,18 +174,18 @@ def _told(why: str, gone: Sequence[int], state: RunState) -> str:
     )
     after = after or ("; the claim is open for one more try" if ids else "")
     singly = state.gate_state.stage is Stage.SINGLY  # what is red then may be so by others too
-    return f"{_edits(gone, state, tests=singly)}: {why}{after}"
+    return f"{_format_edits(gone, state, tests=singly)}: {why}{after}"
 
 
-def _apart(effect: Rebuild, state: RunState) -> str:
+def _describe_trials(effect: Rebuild, state: RunState) -> str:
     """Describe that edits are judged one by one, and which are next."""
     if effect.why:
         return f"taken apart, to be judged one by one: {effect.why}"
     more = [number for number in effect.left if number not in state.gate_state.trying]
-    return f"taken up again, on top of what was good: {_edits(more, state, tests=True)}"
+    return f"taken up again, on top of what was good: {_format_edits(more, state, tests=True)}"
 
 
-def _edits(numbers: Sequence[int], state: RunState, *, tests: bool) -> str:
+def _format_edits(numbers: Sequence[int], state: RunState, *, tests: bool) -> str:
     """Return some edits of the turn, by their files and the *tests* they were for."""
     edits = [state.gate_state.turn[n] for n in numbers]
     ids = tuple(dict.fromkeys(i for edit in edits for i in edit.claims)) if tests else ()

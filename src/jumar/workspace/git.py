@@ -1,4 +1,4 @@
-"""Runs git on repositories that nobody vouches for: the settings that keep it from starting their programs."""
+"""Runs git on untrusted repositories, with settings that keep it from starting their programs."""
 
 from __future__ import annotations
 

@@ -44,11 +44,11 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     below: str = ""
     """The folder of the repository that the paths are relative to, with a slash at its end; empty is its root."""
 
-    def skip(self) -> Skip:
+    def build_skip(self) -> Skip:
         """Return the predicate for paths that are left out (a folder's path ends with a slash)."""
-        return drop_included(self._skip(), self.include) if self.include else self._skip()
+        return drop_included(self._build_skip(), self.include) if self.include else self._build_skip()
 
-    def _skip(self) -> Skip:
+    def _build_skip(self) -> Skip:
         rule, at = compile_patterns(self.lines), self.below
         known = trees.add_folders(dict.fromkeys(self.tracked, trees.EMPTY))
 
@@ -66,9 +66,9 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def drop_included(skip: Skip, include: tuple[str, ...]) -> Skip:
-    """*skip* without what the globs *include* name. Folders that may hold some of that are entered."""
+    """Return *skip* without the paths that the globs *include* name; folders that may hold some are entered."""
     wanted = compile_patterns(include)
-    ways = tuple(_fixed(line) for line in include if not line.startswith("!"))
+    ways = tuple(_find_fixed_folder(line) for line in include if not line.startswith("!"))
 
     def skips(path: str) -> bool:
         hidden = skip(path) or any(skip(folder + "/") for folder in trees.list_parents(path.removesuffix("/")))
@@ -80,8 +80,8 @@ def drop_included(skip: Skip, include: tuple[str, ...]) -> Skip:
     return skips
 
 
-def _fixed(line: str) -> str:
-    """Return the folder that all that the glob *line* matches lies in, with a slash at its end; empty: anywhere."""
+def _find_fixed_folder(line: str) -> str:
+    """Return the folder that holds all matches of the glob *line*, with a slash at its end; empty: anywhere."""
     parts = line.rstrip("/").lstrip("/").split("/")
     if len(parts) == 1 and not line.startswith("/"):
         return ""
@@ -103,7 +103,7 @@ def find_left_out(root: Path, environ: Mapping[str, str]) -> Ignored:
     if top == root:
         return read_ignored(root, environ)
     below = root.relative_to(top).as_posix() + "/"
-    found = _read(top, root, environ)
+    found = _read_rules(top, root, environ)
     if any(compile_patterns(found.lines)(folder + "/") for folder in (below[:-1], *trees.list_parents(below[:-1]))):
         return Ignored(HOSTS)
     tracked = (path.removeprefix(below) for path in found.tracked if path.startswith(below))
@@ -111,28 +111,28 @@ def find_left_out(root: Path, environ: Mapping[str, str]) -> Ignored:
 
 
 def read_ignored(root: Path, environ: Mapping[str, str]) -> Ignored:
-    """Return the files that git ignores in *root* now; none if it is no repository of its own.
+    """Return the files that git ignores in *root* now; empty if it is no repository of its own.
 
     Raises:
         Infra: if git fails.
     """
     if not (root / ".git").exists():
         return Ignored(HOSTS)
-    return _read(root, root, environ)
+    return _read_rules(root, root, environ)
 
 
-def _read(root: Path, within: Path, environ: Mapping[str, str]) -> Ignored:
-    """Return the rules of the repository *root* that can speak of *within*."""
-    git = _git(root, environ)
+def _read_rules(root: Path, within: Path, environ: Mapping[str, str]) -> Ignored:
+    """Return the rules of the repository *root* that apply to *within*."""
+    git = _build_git(root, environ)
     own = git("config", "--type=path", "--get", "core.excludesFile", fails=True).strip()
     home = environ.get("XDG_CONFIG_HOME") or (f"{environ['HOME']}/.config" if environ.get("HOME") else "")
     first = [Path(own) if own else Path(home) / "git" / "ignore"] if own or home else []
     exclude = git("rev-parse", "--git-path", "info/exclude").strip()
-    lines = [line for file in (*first, root / exclude) for line in _rules(file, "")]
+    lines = [line for file in (*first, root / exclude) for line in _translate_rules(file, "")]
     outer = (folder / _RULES for folder in reversed(within.parents) if folder.is_relative_to(root))
-    for file in (*(file for file in outer if file.is_file() and not file.is_symlink()), *_rule_files(within)):
+    for file in (*(file for file in outer if file.is_file() and not file.is_symlink()), *_list_rule_files(within)):
         folder = file.parent.relative_to(root).as_posix()
-        lines += _rules(file, "" if folder == "." else folder)
+        lines += _translate_rules(file, "" if folder == "." else folder)
     with safe_paths.explain_disk_faults("cannot write to the temporary folder"), tempfile.NamedTemporaryFile() as rules:
         # Not --exclude-standard: what the settings name may be a pipe, and git would wait for it.
         rules.write("".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
@@ -141,7 +141,7 @@ def _read(root: Path, within: Path, environ: Mapping[str, str]) -> Ignored:
     return Ignored((*lines, *HOSTS), tuple(path for path in tracked if path))
 
 
-def _git(root: Path, environ: Mapping[str, str]) -> _Git:
+def _build_git(root: Path, environ: Mapping[str, str]) -> _Git:
     program = shutil.which("git", path=environ.get("PATH"))
     if program is None:
         raise Infra(f"{root} is a git repository and git was not found on PATH; install it")
@@ -149,13 +149,13 @@ def _git(root: Path, environ: Mapping[str, str]) -> _Git:
 
 
 class _Git:
-    """git in a person's repository, read only, with nothing of the repository's own started."""
+    """git in a person's repository, read only, without starting anything of the repository's own."""
 
     def __init__(self, program: str, root: Path, environment: Mapping[str, str]) -> None:
         self._program, self._root, self._environment = program, root, environment
 
     def __call__(self, *arguments: str, fails: bool = False) -> str:
-        """Run git; its output. With *fails*, an exit status of 1 prints nothing."""
+        """Run git and return its output. With *fails*, an exit status of 1 prints nothing."""
         # Whoever owns the repository: it is only read.
         done = run_git(self._program, ["-c", "safe.directory=*", *arguments], self._root, self._environment)
         if done.returncode and not (fails and done.returncode == 1):
@@ -163,8 +163,8 @@ class _Git:
         return done.stdout.decode(errors="surrogateescape")
 
 
-def _rule_files(folder: Path) -> Iterator[Path]:
-    """Yield every `.gitignore` below *folder*, outer before inner; links and what no tree has are not entered."""
+def _list_rule_files(folder: Path) -> Iterator[Path]:
+    """Yield every `.gitignore` below *folder*, outer before inner; links and excluded folders are not entered."""
     below: list[Path] = []
     for entry in sorted(folder.iterdir()):
         if entry.name == _RULES and entry.is_file() and not entry.is_symlink():
@@ -173,11 +173,11 @@ def _rule_files(folder: Path) -> Iterator[Path]:
             below.append(entry)
     for inner in below:
         if not (inner / ".git").exists() and not (inner / trees.VENV).exists():
-            yield from _rule_files(inner)
+            yield from _list_rule_files(inner)
 
 
-def _text(file: Path) -> str:
-    """Read *file*; empty if it is no regular file: settings may name a pipe, which would block, or a device."""
+def _read_text(file: Path) -> str:
+    """Read *file*; empty if it is not a regular file: settings may name a pipe, which would block, or a device."""
     try:
         with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:  # noqa: PTH123  a descriptor
             known = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
@@ -186,9 +186,9 @@ def _text(file: Path) -> str:
         return ""
 
 
-def _rules(file: Path, folder: str) -> Iterator[str]:
-    """Yield the lines of *file*, which speaks of *folder* (empty: the root), as lines that speak of the root."""
-    text = _text(file)
+def _translate_rules(file: Path, folder: str) -> Iterator[str]:
+    """Yield the lines of *file*, which apply to *folder* (empty: the root), as lines that apply to the root."""
+    text = _read_text(file)
     where = escape_path(folder) + "/" if folder else "/"
     for raw in text.removeprefix("\ufeff").split("\n"):
         line = raw.removesuffix("\r")

@@ -15,7 +15,7 @@ _FAILED = 128
 
 
 def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
-    """Return *mine* with what *theirs* changed in *base*; None.
+    """Return *mine* with the changes from *base* to *theirs*; None: both changed the same lines, or one is not text.
 
     They changed the same lines, or one of them is no text.
 

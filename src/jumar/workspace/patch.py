@@ -29,7 +29,7 @@ _DIFF = (
 
 
 def make_best_patch(store: Store, base: str, best: str) -> bytes:
-    """Return the changes from *base* to *best* as a patch for `git apply`: binary, links, bits and deletions too.
+    """Return the changes from *base* to *best* as a patch for `git apply`: binary, links, bits and deletions.
 
     Git knows no empty folders, so those are not in it.
 
@@ -37,11 +37,11 @@ def make_best_patch(store: Store, base: str, best: str) -> bytes:
         BadInput: if there is no git.
         Infra: if git fails.
     """
-    return _compared(store, base, best, _DIFF)
+    return _run_on_trees(store, base, best, _DIFF)
 
 
 class DiffStat(msgspec.Struct, frozen=True):
-    """Number of changed lines of a file; None if it is no text."""
+    """Number of changed lines of a file; None if it is not text."""
 
     path: str
     added: int | None
@@ -55,7 +55,7 @@ def count_changed_lines(store: Store, base: str, best: str) -> tuple[DiffStat, .
         BadInput: if there is no git.
         Infra: if git fails.
     """
-    rows = _compared(store, base, best, ("diff-tree", "-r", "--numstat", "-z", "--no-renames")).split(b"\0")
+    rows = _run_on_trees(store, base, best, ("diff-tree", "-r", "--numstat", "-z", "--no-renames")).split(b"\0")
     counted = []
     for row in filter(None, rows):
         added, removed, path = row.split(b"\t", 2)
@@ -64,8 +64,8 @@ def count_changed_lines(store: Store, base: str, best: str) -> tuple[DiffStat, .
     return tuple(counted)
 
 
-def _compared(store: Store, base: str, best: str, words: tuple[str, ...]) -> bytes:
-    """Run git with *words* on the trees *base* and *best*; its output, or nothing if they are equal."""
+def _run_on_trees(store: Store, base: str, best: str, words: tuple[str, ...]) -> bytes:
+    """Run git with *words* on the trees *base* and *best*; return its output, or nothing if they are equal."""
     old, new = store.manifest(base), store.manifest(best)
     changed = trees.find_differences(old, new)
     if not changed:
@@ -80,8 +80,8 @@ def _compared(store: Store, base: str, best: str, words: tuple[str, ...]) -> byt
         git = _Git(program, Path(room))
         git("init", "--quiet", "--bare", "--template=", str(git.room / "git"))
         sides = [{path: side[path] for path in changed if path in side} for side in (old, new)]
-        names = git.blobs(store, sides)
-        return git(*words, *(git.tree(side, names) for side in sides))
+        names = git.store_blobs(store, sides)
+        return git(*words, *(git.build_tree(side, names) for side in sides))
 
 
 def explain_misfit(store: Store, patch: bytes, before: Manifest, after: Manifest) -> str:
@@ -103,8 +103,8 @@ def explain_misfit(store: Store, patch: bytes, before: Manifest, after: Manifest
         git = _Git(program, Path(room))
         git("init", "--quiet", "--bare", "--template=", str(git.room / "git"))
         sides = [dict(before), dict(after)]
-        names = git.blobs(store, sides)
-        old, new = (git.tree(side, names) for side in sides)
+        names = git.store_blobs(store, sides)
+        old, new = (git.build_tree(side, names) for side in sides)
         for way, start, end in (((), old, new), (("--reverse",), new, old)):
             git("read-tree", start)
             try:
@@ -117,13 +117,13 @@ def explain_misfit(store: Store, patch: bytes, before: Manifest, after: Manifest
 
 
 class _Git(msgspec.Struct, frozen=True):
-    """git in a private room: a bare repository of our own, an environment of our own, no work tree."""
+    """git in a private folder: a bare repository and an environment of its own, no work tree."""
 
     program: str
     room: Path
 
     def __call__(self, *arguments: str, send: bytes = b"", index: str = "index") -> bytes:
-        """Run git with *send* on its standard input; its output."""
+        """Run git with *send* on its standard input; return its output."""
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
         places = {"HOME": str(self.room), "GIT_DIR": str(self.room / "git"), "GIT_INDEX_FILE": str(self.room / index)}
         done = run_git(self.program, [*settings, *arguments], self.room, {**NO_SETTINGS, **places}, send)
@@ -131,8 +131,8 @@ class _Git(msgspec.Struct, frozen=True):
             raise Infra(f"git {arguments[0]} failed: {explain_failure(done)}")
         return done.stdout
 
-    def blobs(self, store: Store, sides: list[dict[str, Node]]) -> dict[str, str]:
-        """Give git the contents of *sides*; what it calls each, by sha256."""
+    def store_blobs(self, store: Store, sides: list[dict[str, Node]]) -> dict[str, str]:
+        """Store the contents of *sides* in git; return git's name of each, by sha256."""
         digests = sorted({node.sha256 for side in sides for node in side.values() if node.kind is not EntryKind.DIR})
         for digest in digests:
             (self.room / digest).write_bytes(store.get(digest))
@@ -140,7 +140,7 @@ class _Git(msgspec.Struct, frozen=True):
         names = self("hash-object", "-w", "--no-filters", "--stdin-paths", send=listed.encode()).decode().split()
         return dict(zip(digests, names, strict=True))
 
-    def tree(self, side: dict[str, Node], names: dict[str, str]) -> str:
+    def build_tree(self, side: dict[str, Node], names: dict[str, str]) -> str:
         """Return git's name of the tree of *side*."""
         index = sha256(trees.encode(side)).hexdigest() + ".index"
         lines = [
@@ -155,31 +155,31 @@ class _Git(msgspec.Struct, frozen=True):
 def format_diff(store: Store, base: str, best: str) -> str:
     """Return the changes from *base* to *best* for people: unified text, or one line where there is no text."""
     old, new = store.manifest(base), store.manifest(best)
-    return "".join(line for path in trees.find_differences(old, new) for line in _shown(store, path, old, new))
+    return "".join(line for path in trees.find_differences(old, new) for line in _diff_path(store, path, old, new))
 
 
-def _shown(store: Store, path: str, old: Manifest, new: Manifest) -> Iterator[str]:
+def _diff_path(store: Store, path: str, old: Manifest, new: Manifest) -> Iterator[str]:
     before, after = old.get(path), new.get(path)
     name = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
     if before and after and before.mode != after.mode:
         yield f"{name}: mode {before.mode} -> {after.mode}\n"
-    texts = [_lines(store, node) for node in (before, after)]
+    texts = [_read_lines(store, node) for node in (before, after)]
     if texts[0] is None or texts[1] is None:
-        yield f"{name}: binary, {_said(before, after)}\n"
+        yield f"{name}: binary, {_describe_change(before, after)}\n"
         return
     if not any(texts):
-        yield f"{name}: empty, {_said(before, after)}\n" if not (before and after) else ""
+        yield f"{name}: empty, {_describe_change(before, after)}\n" if not (before and after) else ""
     source, target = f"a/{name}" if before else "/dev/null", f"b/{name}" if after else "/dev/null"
     for line in difflib.unified_diff(texts[0], texts[1], source, target):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _said(before: Node | None, after: Node | None) -> str:
+def _describe_change(before: Node | None, after: Node | None) -> str:
     return "changed" if before and after else "new" if after else "deleted"
 
 
-def _lines(store: Store, node: Node | None) -> list[str] | None:
-    """Return the lines of *node*, none for a folder or nothing; None if they are no text."""
+def _read_lines(store: Store, node: Node | None) -> list[str] | None:
+    """Return the lines of *node*, empty for a folder or a missing one; None if they are not text."""
     if node is None or node.kind is EntryKind.DIR:
         return []
     data = store.get(node.sha256)

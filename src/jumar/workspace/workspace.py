@@ -19,7 +19,7 @@ from jumar.workspace.store.object_store import Store
 
 
 class OutsideWorkspace(ValueError):  # noqa: N818  it is an answer, not an error
-    """A write would change what is not the workspace's: a link leads out of it, or a file has a second name."""
+    """Raised if a write would change something outside: a link leads out, or a file has a second name."""
 
 
 class Workspace:
@@ -43,11 +43,11 @@ class Workspace:
 
     @property
     def tree(self) -> str:
-        """The hash of the tree the folder holds; the folder is read where that is not known yet."""
+        """Hash of the tree in the folder, which is read if the tree is not known yet."""
         return self._tree or self.capture()
 
     def capture(self) -> str:
-        """Read the whole folder and keep its tree; the hash.
+        """Read the whole folder and store its tree; return the hash.
 
         Raises:
             BadInput: if something in it cannot be kept, or the folder was replaced by a link.
@@ -79,11 +79,11 @@ class Workspace:
             if self.folder.is_symlink() or self.folder.is_file():
                 self.folder.unlink()
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._store.align(self.folder, manifest, self._skip, self._read(manifest))
+            self._store.align(self.folder, manifest, self._skip, self._scan_for(manifest))
         self._tree, self._manifest = tree, manifest
 
     def take_back(self, tree: str) -> None:
-        """Make the folder equal to *tree* where the tree that was known to be in it differs; only there it is read.
+        """Make the folder equal to *tree* at the paths where the known tree differs; only those are read.
 
         What somebody else changed meanwhile stays, for `capture` and `reset` to find.
 
@@ -93,7 +93,7 @@ class Workspace:
         if not self._tree:
             self.reset(tree)
             return
-        now, manifest = self._now(), self._store.manifest(tree)
+        now, manifest = self._get_manifest(), self._store.manifest(tree)
         self._tree = ""
         try:
             self._store.align(self.folder, manifest, self._skip, now)
@@ -101,8 +101,8 @@ class Workspace:
             self.reset(tree)
         self._tree, self._manifest = tree, manifest
 
-    def _read(self, wanted: Manifest) -> Manifest | None:
-        """Return what the folder holds, which shall become *wanted*; None: there is what no tree can hold, or hides."""
+    def _scan_for(self, wanted: Manifest) -> Manifest | None:
+        """Return the manifest of the folder, which becomes *wanted*; None: it holds what no tree can, or hides some."""
         scan = FolderScan(self._store.limit_bytes, self._skip, lambda data: sha256(data).hexdigest(), self.cache)
         try:
             with safe_paths.open_root(self.folder) as top:
@@ -115,7 +115,7 @@ class Workspace:
         return None if hides or (beneath and any(path.startswith(beneath) for path in wanted)) else now
 
     def write(self, path: str, data: bytes | None) -> tuple[str, str]:
-        """Write *data* to *path*, or delete it (None); the hashes before and after, empty for absent.
+        """Write *data* to *path*, or delete it (None); return the hashes before and after, empty for a missing file.
 
         The bytes and the new tree are kept before the folder is touched. A file keeps its executable bit.
 
@@ -128,20 +128,20 @@ class Workspace:
         places = (path, *(f"{folder}/" for folder in trees.list_parents(path)))
         if trees.is_ignored(path) or any(map(self._skip, places)):
             raise ValueError(f"{path!r} is never part of a tree: histories, caches and what git ignores are left out")
-        manifest = self._now()
+        manifest = self._get_manifest()
         with (
             safe_paths.explain_disk_faults(f"cannot write {path!r} in {self.folder}"),
             safe_paths.open_root(self.folder) as top,
         ):
             try:
-                before, node = _standing(top, path)
+                before, node = _read_present(top, path)
             except OutsideWorkspace:
                 raise
             except ValueError as refused:
-                raise self._where(path, refused) from refused
+                raise self._refuse_outside(path, refused) from refused
             if data is not None and node is not None and node.kind is EntryKind.LINK:
                 named = ValueError(f"{path!r} is a link: write to the file it names, or delete the link first")
-                raise self._where(path, named)
+                raise self._refuse_outside(path, named)
             after = (
                 None if data is None else Node(EntryKind.FILE, sha256(data).hexdigest(), bool(node and node.executable))
             )
@@ -153,8 +153,8 @@ class Workspace:
                 self._tree, self._manifest = tree, manifest
         return node.sha256 if node else "", after.sha256 if after else ""
 
-    def _where(self, path: str, refused: ValueError) -> ValueError:
-        """Return *refused*, or that *path* leads out. This only finds the word for what was refused already."""
+    def _refuse_outside(self, path: str, refused: ValueError) -> ValueError:
+        """Return *refused*, or that *path* leads outside. It only words a refusal that was made already."""
         try:
             away = not (self.folder / path).resolve().is_relative_to(self.folder.resolve())
         except (OSError, RuntimeError):  # a link that leads to itself
@@ -163,30 +163,30 @@ class Workspace:
 
     def changed(self, since: str) -> tuple[str, ...]:
         """Return the paths at which the folder's tree differs from the tree *since*, sorted."""
-        return trees.find_differences(self._store.manifest(since), self._now())
+        return trees.find_differences(self._store.manifest(since), self._get_manifest())
 
     def files(self, matches: Callable[[str], bool]) -> dict[str, bytes]:
         """Return the regular files of the tree whose path *matches*, with their bytes."""
-        wanted = {p: n for p, n in sorted(self._now().items()) if n.kind is EntryKind.FILE and matches(p)}
+        wanted = {p: n for p, n in sorted(self._get_manifest().items()) if n.kind is EntryKind.FILE and matches(p)}
         return {path: self._store.get(node.sha256) for path, node in wanted.items()}
 
     def file(self, path: str) -> bytes | None:
-        """Return the bytes of the regular file *path* of the tree; None: there is none."""
-        node = self._now().get(path)
+        """Return the bytes of the regular file *path* of the tree, or None if there is none."""
+        node = self._get_manifest().get(path)
         return self._store.get(node.sha256) if node is not None and node.kind is EntryKind.FILE else None
 
     def paths(self) -> tuple[str, ...]:
         """Return the names of the tree's regular files, sorted; no bytes are read."""
-        return tuple(sorted(p for p, n in self._now().items() if n.kind is EntryKind.FILE))
+        return tuple(sorted(p for p, n in self._get_manifest().items() if n.kind is EntryKind.FILE))
 
-    def _now(self) -> Manifest:
+    def _get_manifest(self) -> Manifest:
         tree = self.tree
         if self._manifest is None:
             self._manifest = self._store.manifest(tree)
         return self._manifest
 
 
-def _standing(top: int, path: str) -> tuple[bytes | None, Node | None]:
+def _read_present(top: int, path: str) -> tuple[bytes | None, Node | None]:
     """Return what a write to *path* would replace: its bytes (of a link, its text) and its node, or None."""
 
     def refuse_environment(folder: int) -> None:
@@ -203,7 +203,7 @@ def _standing(top: int, path: str) -> tuple[bytes | None, Node | None]:
 
 
 def _read_entry(folder: int, name: str, path: str) -> tuple[bytes | None, Node | None]:
-    """Return the bytes and the node of *name* in *folder*, at *path*; see `_standing`."""
+    """Return the bytes and the node of *name* in *folder*, at *path*; see `_read_present`."""
     found = safe_paths.lstat(folder, name)
     if found is None:
         return None, None

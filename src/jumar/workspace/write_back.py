@@ -1,4 +1,4 @@
-"""Writes what a run changed onto a person's folder: three-way where that moved on, all of it or nothing of it."""
+"""Writes the changes of a run onto a person's folder: a three-way merge, all of it or nothing."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A path that cannot become what the run made of it."""
+    """A path that cannot take the change of the run."""
 
     path: str
     why: str
 
 
 class Conflicts(BadInput):
-    """Raised when nothing was written, since some paths were changed on both sides."""
+    """Raised when nothing was written because some paths were changed on both sides."""
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
         super().__init__(f"nothing was applied: {'; '.join(c.why for c in conflicts)}")
@@ -46,7 +46,7 @@ class Conflicts(BadInput):
 def apply(
     store: Store, base: str, best: str, origin: Path, closed: Callable[[str], bool] = lambda _: False
 ) -> tuple[str, ...]:
-    """Write what *best* changed in *base* onto *origin*; the paths written, sorted. What is so already is left alone.
+    """Write the changes from *base* to *best* onto *origin*; return the paths written, sorted. Equal files stay.
 
     Raises:
         Conflicts: naming each path of *origin* that was changed too, in the same place; nothing was written then.
@@ -63,13 +63,13 @@ def apply(
                 _take_away(top, change)
         for change in due:
             if change.new is not None:
-                data = change.data if change.data is not None else _data(store, change.new)
+                data = change.data if change.data is not None else _get_data(store, change.new)
                 _put(top, change.path, change.new, data)
     return tuple(change.path for change in due)
 
 
 def plan(store: Store, base: str, best: str, top: int) -> tuple[Change, ...]:
-    """Return the changes to be written below the open folder *top*, sorted by path.
+    """Return the changes to write below the open folder *top*, sorted by path.
 
     Raises:
         Conflicts: as `apply`.
@@ -80,7 +80,7 @@ def plan(store: Store, base: str, best: str, top: int) -> tuple[Change, ...]:
     due: list[Change] = []
     conflicts: list[Conflict] = []
     for change in (Change(path, old.get(path), new.get(path)) for path in changed):
-        found = _due(store, top, change, old)
+        found = _find_due(store, top, change, old)
         if isinstance(found, Conflict):
             conflicts.append(found)
         elif found is not None:
@@ -90,25 +90,25 @@ def plan(store: Store, base: str, best: str, top: int) -> tuple[Change, ...]:
     return tuple(due)
 
 
-def _due(store: Store, top: int, change: Change, old: Manifest) -> Change | Conflict | None:
+def _find_due(store: Store, top: int, change: Change, old: Manifest) -> Change | Conflict | None:
     """Return what is left to do of *change*: nothing, all of it, or a merge with the present content."""
-    path, there = change.path, _standing(top, change.path)
+    path, there = change.path, _find_node(top, change.path)
     if there == change.new:
         return None
-    if change.new is not None and (blocked := _blocked(top, path, old)):
+    if change.new is not None and (blocked := _find_blocking(top, path, old)):
         return Conflict(path, f"{path!r} lies beneath {blocked!r}, which is a link or a file there; move it away")
     if there != change.old:
-        return _merged(store, top, change, there)
+        return _merge(store, top, change, there)
     if there is not None and there.kind is EntryKind.DIR and change.new is not None:
-        for other in _inside(top, path):
+        for other in _list_inside(top, path):
             if f"{path}/{other}" not in old:
                 why = f"{path!r} must become a file, but holds {other!r}, unknown to the run; move it away"
                 return Conflict(path, why)
     return change
 
 
-def _merged(store: Store, top: int, change: Change, there: Node | None) -> Change | Conflict | None:
-    """*change* and what was changed there meanwhile, in one file."""
+def _merge(store: Store, top: int, change: Change, there: Node | None) -> Change | Conflict | None:
+    """Return *change* merged with the present content of the file."""
     path, old, new = change.path, change.old, change.new
     if there is None or new is None or old is None:
         theirs = "deleted" if there is None else "made" if old is None else "changed"
@@ -116,7 +116,7 @@ def _merged(store: Store, top: int, change: Change, there: Node | None) -> Chang
         return Conflict(path, f"{path!r} was {theirs} while the run worked, and was {ours} by the run")
     if {old.kind, new.kind, there.kind} != {EntryKind.FILE} or not there.sha256:
         return Conflict(path, f"{path!r} was changed while the run worked, and is no file on one of the sides")
-    mine, runs = _read(top, path)
+    mine, runs = _read_file(top, path)
     data = merge(store.get(old.sha256), mine, store.get(new.sha256))
     if data is None:
         return Conflict(path, f"{path!r} was changed while the run worked, in the same lines or as no text")
@@ -126,33 +126,30 @@ def _merged(store: Store, top: int, change: Change, there: Node | None) -> Chang
     return Change(path, there, Node(EntryKind.FILE, sha256(data).hexdigest(), executable), data)
 
 
-def _data(store: Store, node: Node) -> bytes:
+def _get_data(store: Store, node: Node) -> bytes:
     return b"" if node.kind is EntryKind.DIR else store.get(node.sha256)
 
 
-def _inside(top: int, path: str) -> list[str]:
+def _list_inside(top: int, path: str) -> list[str]:
     with safe_paths.open_parent(top, path) as (folder, name), safe_paths.open_inside(folder, name) as inner:
         return safe_paths.list_names(inner)
 
 
-def _read(top: int, path: str) -> tuple[bytes, bool]:
+def _read_file(top: int, path: str) -> tuple[bytes, bool]:
     with safe_paths.open_parent(top, path) as (folder, name):
         return safe_paths.read(folder, name)
 
 
-def _blocked(top: int, path: str, old: Manifest) -> str:
-    """Return the folder above *path* that is a link or a file there, and was none when the run began; empty.
-
-    There is none.
-    """
+def _find_blocking(top: int, path: str, old: Manifest) -> str:
+    """Return the folder above *path* that became a link or a file since the run began; empty: there is none."""
     for folder in reversed(tuple(trees.list_parents(path))):
-        found = _standing(top, folder)
+        found = _find_node(top, folder)
         if found is not None and found.kind is not EntryKind.DIR and found != old.get(folder):
             return folder
     return ""
 
 
-def _standing(top: int, path: str) -> Node | None:
+def _find_node(top: int, path: str) -> Node | None:
     try:
         with safe_paths.open_parent(top, path) as (folder, name):
             found = safe_paths.lstat(folder, name)

@@ -128,7 +128,7 @@ class Watched:
         return self._drawing.seconds_left()
 
     def _look(self) -> None:
-        spent, caps = self._ledger.total(), self._ledger.caps
+        spent, caps = self._ledger.read_total(), self._ledger.caps
         assert spent.micro_usd + spent.held_micro_usd <= to_micro_usd(caps.usd or 0.0), f"{spent} passes {caps}"
         assert spent.tokens + spent.held_tokens <= (caps.tokens or 0), f"{spent} passes {caps}"
 
@@ -203,7 +203,7 @@ def kernel_of(folder: Path, ledger: SqliteLedger, chance: Random, mortal: Mortal
     (workspace.folder / "app.py").write_text("")
     tree = workspace.capture()
     journal = (Journal.open if (folder / EVENTS).exists() else Journal.create)(folder, mortal.write)
-    drawing = ledger.drawn_by(folder.name, folder)
+    drawing = ledger.open_account(folder.name, folder)
     drawing.recover_own(journal.entries)
     stub, agent = Stub(folder.parent, chance, mortal), Asker(chance.randrange(1, 13))
     parts = RunDependencies(
@@ -305,9 +305,9 @@ def tried(folder: Path, seed: int) -> Said:
     folder.mkdir()
     killed, faults = lives(folder, caps, seed)
     with closing(LedgerRows(folder / "ledger", caps)) as purse:  # `SqliteLedger.open` would recover
-        before = purse.total()
+        before = purse.read_total()
     with SqliteLedger.open(folder / "ledger") as ledger:
-        after = ledger.total()
+        after = ledger.read_total()
     bills = (
         [line.split() for line in (folder / "bills").read_text().splitlines()] if (folder / "bills").exists() else []
     )

@@ -65,7 +65,7 @@ class NoticePrinter:
         if not self._looked:
             self._looked = True
             return
-        for event in state.since(known) or ():
+        for event in state.list_since(known) or ():
             if isinstance(event, ev.ActionTaken) and not event.admitted:
                 said = _refusal(event)
             elif isinstance(event, ev.Revert) and event.found:

@@ -68,20 +68,20 @@ class Ruling(msgspec.Struct, frozen=True):
 def admits(action: Action, state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one case per action
     """Rule on *action* before it touches the disk: same state, same action, same answer."""
     if action.fault:
-        return _no(action.fault)
+        return _refuse(action.fault)
     match action.name:
         case "final":
-            return _ruled(refuse_leave(state, action.name, action.args))
+            return _rule_for(refuse_leave(state, action.name, action.args))
         case "edit_claim":
-            return _claim(str(action.args["test_id"]), str(action.args["edit_target"]), state, guard)
+            return _rule_on_claim(str(action.args["test_id"]), str(action.args["edit_target"]), state, guard)
         case "replace_in_files" if state.gate_state.mode is not Gate.CODEMOD:
-            return _no("replace_in_files is for codemod mode: call set_mode('codemod') first")
+            return _refuse("replace_in_files is for codemod mode: call set_mode('codemod') first")
         case "escalate":
-            return _escalation(str(action.args["test_id"]), str(action.args["reason"]), state)
+            return _rule_on_escalation(str(action.args["test_id"]), str(action.args["reason"]), state)
         case "set_mode":
-            return _mode(str(action.args["mode"]), state)
+            return _rule_on_mode(str(action.args["mode"]), state)
         case "submit_plan":
-            return _plan(parse_steps(action), state, guard)
+            return _rule_on_plan(parse_steps(action), state, guard)
         case name if name in WRITES:
             rulings = (rule_on_write(path, state, guard) for path in action.paths)
             return next((ruling for ruling in rulings if not ruling.admitted), YES)
@@ -94,16 +94,16 @@ def rule_on_write(path: str, state: RunState, guard: WriteRules) -> Ruling:  # n
         return Ruling(admitted=False, reason=f"{path!r} leads outside the workspace", hit=hit)
     mode = state.gate_state.mode
     if mode is Gate.CODEMOD:
-        return _no(f"{path} was not changed: {ONE_EDIT}")
+        return _refuse(f"{path} was not changed: {ONE_EDIT}")
     if mode is not Gate.OFF and guard.authorable(path):
-        return _ruled(explain_misnamed(path) or "")
+        return _rule_for(explain_misnamed(path) or "")
     if mode is Gate.REFACTOR and guard.refactorable(path):
-        return _ruled(explain_misnamed(path) or "")
+        return _rule_for(explain_misnamed(path) or "")
     if why := explain_refusal(path, guard):
-        return _no(why)
-    if mode is not Gate.STRICT or state.gate_state.covering(path):
+        return _refuse(why)
+    if mode is not Gate.STRICT or state.gate_state.find_covering(path):
         return YES
-    return _no(_unclaimed(path, state.gate_state))
+    return _refuse(_explain_unclaimed(path, state.gate_state))
 
 
 def parse_steps(action: Action) -> tuple[PlanStep, ...]:
@@ -111,7 +111,7 @@ def parse_steps(action: Action) -> tuple[PlanStep, ...]:
     return msgspec.convert(action.args["steps"], tuple[PlanStep, ...])
 
 
-def _unclaimed(path: str, book: GateState) -> str:
+def _explain_unclaimed(path: str, book: GateState) -> str:
     """Return why an edit of *path* that no claim covers is refused, and what would admit it."""
     other = [f"{c.test_id} for {c.path}" for c in book.claims]
     red = [i for i in find_red_ids(book.newest) if i not in book.ended]
@@ -127,85 +127,85 @@ def _unclaimed(path: str, book: GateState) -> str:
     )
 
 
-def _claim(test_id: str, target: str, state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  as in _plan
+def _rule_on_claim(test_id: str, target: str, state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  as in _plan
     book = state.gate_state
     if book.mode is not Gate.STRICT:
-        return _no(f"the gate is {book.mode}: edits need no claims now")
+        return _refuse(f"the gate is {book.mode}: edits need no claims now")
     if hit := find_escape(target):
         return Ruling(admitted=False, reason=f"{target!r} leads outside the workspace", hit=hit)
     if guard.authorable(target):
-        return _no(f"{target} is a test file, which needs no claim: claim the file of the code under test")
+        return _refuse(f"{target} is a test file, which needs no claim: claim the file of the code under test")
     if why := explain_refusal(target, guard):
-        return _no(why)
+        return _refuse(why)
     run = book.newest.get(test_id)
     if run is None and test_id not in state.expected:
         near = tuple(i for i in state.expected if i.endswith(f"::{test_id}")) or find_red_ids(book.newest)
-        return _no(f"there is no test {test_id!r}; there is {format_ids(near) or 'none that is red'}")
+        return _refuse(f"there is no test {test_id!r}; there is {format_ids(near) or 'none that is red'}")
     if why := explain_not_red(run, test_id):
-        return _no(why)
+        return _refuse(why)
     if test_id in book.ended:
-        return _no(f"two edits for {test_id} did not turn it green: claim another test first")
+        return _refuse(f"two edits for {test_id} did not turn it green: claim another test first")
     if run is not None and not can_provide(target, run.absent):
-        return _no(f"{test_id} misses {run.absent!r}, which {target} does not provide: claim the file that will")
+        return _refuse(f"{test_id} misses {run.absent!r}, which {target} does not provide: claim the file that will")
     return YES
 
 
-def _escalation(test_id: str, reason: str, state: RunState) -> Ruling:
-    """Any test that the run knows may be escalated, red or green: it is for a person to decide who is right."""
+def _rule_on_escalation(test_id: str, reason: str, state: RunState) -> Ruling:
+    """Admit an escalation of any test that the run knows, red or green: a person decides who is right."""
     if test_id not in state.gate_state.newest and test_id not in state.expected:
         near = tuple(i for i in state.expected if test_id and test_id in i) or find_red_ids(state.gate_state.newest)
         there = format_ids(near or state.expected) or "none"
-        return _no(f"there is no test {test_id!r} in this run; there is {there}: name the one that contradicts")
+        return _refuse(f"there is no test {test_id!r} in this run; there is {there}: name the one that contradicts")
     if not reason.strip():
-        return _no(f"say in `reason` what {test_id} contradicts: the instruction, or which other test, and how")
+        return _refuse(f"say in `reason` what {test_id} contradicts: the instruction, or which other test, and how")
     return YES
 
 
-def _mode(mode: str, state: RunState) -> Ruling:  # noqa: PLR0911  one line per reason
+def _rule_on_mode(mode: str, state: RunState) -> Ruling:  # noqa: PLR0911  one line per reason
     book, switches = state.gate_state, state.run.settings.switches
     if mode not in (Gate.STRICT, Gate.REFACTOR, Gate.CODEMOD):
-        return _no(f"there is no mode {mode[:60]!r}; there are strict, refactor and codemod")
+        return _refuse(f"there is no mode {mode[:60]!r}; there are strict, refactor and codemod")
     if mode == book.mode:
-        return _no(f"the mode is {mode} already")
+        return _refuse(f"the mode is {mode} already")
     if book.mode is Gate.OFF:
-        return _no("the gate is off in this run: there is no mode to set")
+        return _refuse("the gate is off in this run: there is no mode to set")
     if mode == Gate.REFACTOR and not switches.allow_refactor:
-        return _no("refactor mode is the person's switch, and it is off: pass --allow-refactor")
+        return _refuse("refactor mode is the person's switch, and it is off: pass --allow-refactor")
     if book.turn:
-        return _no("edits of this turn wait for their verdict: set the mode in a turn of its own")
+        return _refuse("edits of this turn wait for their verdict: set the mode in a turn of its own")
     if mode == Gate.CODEMOD:
-        return _ruled(explain_no_codemod(state))
-    return _ruled(refuse_leave(state, "set_mode", {"mode": mode}))
+        return _rule_for(explain_no_codemod(state))
+    return _rule_for(refuse_leave(state, "set_mode", {"mode": mode}))
 
 
-def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one line per reason
-    """Rule on a plan as a whole: a step that names a test which its file does not have will never be red."""
+def _rule_on_plan(steps: tuple[PlanStep, ...], state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one line per reason
+    """Rule on a plan as a whole. A step that names a test which its file does not have will never be red."""
     homes = {i: i.partition("::")[0] for i in state.expected} | {i: r.file for i, r in state.gate_state.newest.items()}
     files = frozenset(homes.values())
     if not steps:
-        return _no("a plan needs at least one step")
+        return _refuse("a plan needs at least one step")
     for number, step in enumerate(steps, 1):
         path = step.test_file_path
         if not step.title.strip():
-            return _no(f"step {number} has no title")
+            return _refuse(f"step {number} has no title")
         if path and (find_escape(path) or not (path in files or guard.authorable(path) or guard.protected(path))):
-            return _no(f"step {number}: {path!r} is no test file; give the file its test stands in, or will")
+            return _refuse(f"step {number}: {path!r} is no test file; give the file its test stands in, or will")
         if step.test_id and path in files and homes.get(step.test_id) != path:
-            return _no(f"step {number}: {path} has no test {step.test_id!r}; a new test goes into a new test file")
+            return _refuse(f"step {number}: {path} has no test {step.test_id!r}; a new test goes into a new test file")
         if path and not step.test_id:
-            return _no(f"step {number} names {path} and no test_id: name the test")
+            return _refuse(f"step {number} names {path} and no test_id: name the test")
         if not step.test_id and state.gate_state.mode is Gate.STRICT and not state.run.settings.switches.allow_refactor:
-            return _no(f"step {number} ({step.title!r}) has no test: give test_id and test_file_path")
+            return _refuse(f"step {number} ({step.title!r}) has no test: give test_id and test_file_path")
     return YES
 
 
 YES = Ruling(admitted=True)
 
 
-def _no(reason: str) -> Ruling:
+def _refuse(reason: str) -> Ruling:
     return Ruling(admitted=False, reason=reason)
 
 
-def _ruled(reason: str) -> Ruling:
-    """Refused for *reason*; empty: admitted."""
-    return _no(reason) if reason else YES
+def _rule_for(reason: str) -> Ruling:
+    """Return a refusal for *reason*; empty: the action is admitted."""
+    return _refuse(reason) if reason else YES

@@ -103,10 +103,10 @@ def check_round(report: Report, asked: Round, expected: Iterable[str], accepted:
     for family, ids in wanted.items():
         seen = families.get(family, [])
         if family not in asked.falsified:
-            changed += [i for i in ids if not _passed(i, outcomes, seen, accepted)]
-        elif not seen or report.ended is not Ended.NORMAL or Outcome.TIMEOUT in seen or _partly(ids, seen):
+            changed += [i for i in ids if not _counts_as_passed(i, outcomes, seen, accepted)]
+        elif not seen or report.ended is not Ended.NORMAL or Outcome.TIMEOUT in seen or _expects_only_some(ids, seen):
             unproved.add(family)
-        elif _lacks_cases(ids, seen):
+        elif _has_fewer_cases(ids, seen):
             void = f"{family} has {len(seen)} cases where the task's own run has {len(ids)}"
         else:
             standing = sum(outcome is not Outcome.FAILED for outcome in seen)
@@ -118,18 +118,18 @@ def check_round(report: Report, asked: Round, expected: Iterable[str], accepted:
     return RoundResult(tuple(forged), tuple(changed), void, frozenset(unproved))
 
 
-def _passed(
+def _counts_as_passed(
     test_id: str, outcomes: Mapping[str, Outcome], seen: list[Outcome], accepted: Mapping[str, Outcome]
 ) -> bool:
     own = [outcomes[test_id]] if test_id in outcomes else seen
     return bool(own) and all(counts_as_pass(outcome, accepted.get(test_id)) for outcome in own)
 
 
-def _partly(ids: list[str], seen: list[Outcome]) -> bool:
+def _expects_only_some(ids: list[str], seen: list[Outcome]) -> bool:
     """Return whether the task expects only some cases of a function."""
     return len(ids) < len(seen) and "[" in ids[0]
 
 
-def _lacks_cases(ids: list[str], seen: list[Outcome]) -> bool:
+def _has_fewer_cases(ids: list[str], seen: list[Outcome]) -> bool:
     """Return whether a falsified function has fewer cases than the frozen run: the code under test took them away."""
     return len(ids) > len(seen)

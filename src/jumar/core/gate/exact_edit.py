@@ -40,13 +40,13 @@ def replace_once(text: str, old: str, new: str) -> str | EditRefused:
         return EditRefused("`old` and `new` are the same: the edit changes nothing")
     at = text.find(old)
     if at < 0:
-        return EditRefused(_absent(text, old))
+        return EditRefused(_explain_absent(text, old))
     if text.find(old, at + 1) < 0:
         return text[:at] + new + text[at + len(old) :]
-    return EditRefused(_several(text, old, at))
+    return EditRefused(_explain_several(text, old, at))
 
 
-def _several(text: str, old: str, at: int) -> str:
+def _explain_several(text: str, old: str, at: int) -> str:
     lines: list[int] = []
     line, seen = 1, 0
     while at >= 0 and len(lines) <= SHOWN:
@@ -59,49 +59,52 @@ def _several(text: str, old: str, at: int) -> str:
     return f"`old` is not unique: it begins in {where}; add surrounding lines until it occurs once"
 
 
-def _absent(text: str, old: str) -> str:
-    """Describe what *old* may have meant."""
+def _explain_absent(text: str, old: str) -> str:
+    """Explain that *old* does not occur, and show what it may have meant."""
     if not text.strip():
         return "`old` does not occur: the file is empty; use write_file"
     if not old.strip():
         return "`old` is nothing but blanks and does not occur like this; quote the lines around them"
     lines = text.split("\n")
-    region = _but_for(lines, old)
+    region = _find_ignoring_spacing(lines, old)
     if region:
         first, last = region
-        how = _difference("\n".join(lines[first : last + 1]), old)
-        return f"`old` does not occur; {_where(first, last)} would match but for {how}:\n{_quote(lines, first, last)}"
-    closest = _closest(lines, old)
+        how = _describe_difference("\n".join(lines[first : last + 1]), old)
+        found = _quote_lines(lines, first, last)
+        return f"`old` does not occur; {_format_lines(first, last)} would match but for {how}:\n{found}"
+    closest = _find_closest(lines, old)
     if closest is None:
         return "`old` does not occur, nor anything like it; read the file and quote it exactly"
     first, last = closest
-    return f"`old` does not occur; the closest text is {_where(first, last)}:\n{_quote(lines, first, last)}"
+    return (
+        f"`old` does not occur; the closest text is {_format_lines(first, last)}:\n{_quote_lines(lines, first, last)}"
+    )
 
 
-def _where(first: int, last: int) -> str:
+def _format_lines(first: int, last: int) -> str:
     return f"lines {first + 1} to {last + 1}" if last > first else f"line {first + 1}"
 
 
-def _quote(lines: list[str], first: int, last: int) -> str:
+def _quote_lines(lines: list[str], first: int, last: int) -> str:
     shown = range(first, min(last + 1, first + QUOTED))
-    quoted = "\n".join(f"{n + 1}: {_clipped(lines[n])}" for n in shown)
+    quoted = "\n".join(f"{n + 1}: {_clip(lines[n])}" for n in shown)
     return quoted + (f"\n(and {last - shown[-1]} lines more)" if last > shown[-1] else "")
 
 
-def _clipped(line: str) -> str:
+def _clip(line: str) -> str:
     line = line.removesuffix("\r")
     return line if len(line) <= WIDTH else f"{line[:WIDTH]}..."
 
 
-def _squeezed(text: str) -> str:
-    """Without any whitespace and without case."""
+def _strip_spacing(text: str) -> str:
+    """Return *text* without any whitespace and in lower case."""
     return "".join(text.split()).casefold()
 
 
-def _but_for(lines: list[str], old: str) -> tuple[int, int] | None:
-    """Return the first and last line of where *old* stands if whitespace and case do not count."""
-    parts = [_squeezed(line) for line in lines]
-    wanted = _squeezed(old)
+def _find_ignoring_spacing(lines: list[str], old: str) -> tuple[int, int] | None:
+    """Return the first and last line of an occurrence of *old* that differs in whitespace and case alone."""
+    parts = [_strip_spacing(line) for line in lines]
+    wanted = _strip_spacing(old)
     at = "".join(parts).find(wanted)
     if at < 0:
         return None
@@ -111,22 +114,22 @@ def _but_for(lines: list[str], old: str) -> tuple[int, int] | None:
     return first, last
 
 
-def _difference(region: str, old: str) -> str:
-    """In what *region* and *old* differ, if that is only whitespace or case."""
+def _describe_difference(region: str, old: str) -> str:
+    """Describe how *region* differs from *old*, if that is only in whitespace or case."""
     if old.replace("\r", "") in region.replace("\r", ""):
         return "line endings"
     if "".join(old.split()) not in "".join(region.split()):
         return "upper and lower case" if old.casefold() in region.casefold() else "case and whitespace"
-    if _each(old, str.rstrip) in _each(region, str.rstrip):
+    if _map_lines(old, str.rstrip) in _map_lines(region, str.rstrip):
         return "trailing whitespace"
-    return "indentation" if _each(old, str.strip) in _each(region, str.strip) else "whitespace"
+    return "indentation" if _map_lines(old, str.strip) in _map_lines(region, str.strip) else "whitespace"
 
 
-def _each(text: str, trim: Callable[[str], str]) -> str:
+def _map_lines(text: str, trim: Callable[[str], str]) -> str:
     return "\n".join(trim(line) for line in text.strip("\n").split("\n"))
 
 
-def _closest(lines: list[str], old: str) -> tuple[int, int] | None:
+def _find_closest(lines: list[str], old: str) -> tuple[int, int] | None:
     """Return the region that shares most lines with *old*.
 
     If it shares none, the one around the line most like one of it.
@@ -139,14 +142,14 @@ def _closest(lines: list[str], old: str) -> tuple[int, int] | None:
         first = max(0, min(shifts.most_common(1)[0][0], len(lines) - size))
         return first, first + size - 1
     offset, key = max(enumerate(wanted), key=lambda item: min(len(item[1]), WIDTH))
-    near = _likest(lines, key)
+    near = _find_most_similar_line(lines, key)
     if near is None:
         return None
     first = max(0, min(near - offset, len(lines) - size))
     return first, first + size - 1
 
 
-def _likest(lines: list[str], wanted: str) -> int | None:
+def _find_most_similar_line(lines: list[str], wanted: str) -> int | None:
     """Return the number of the line most like *wanted*, among those that share most words with it."""
     words = set(re.findall(r"\w+", wanted[:WIDTH]))
     common = ((len(words.intersection(re.findall(r"\w+", line[:WIDTH]))), -n) for n, line in enumerate(lines))
@@ -174,16 +177,16 @@ def reapply_edit(before: bytes | None, after: bytes | None, now: bytes | None) -
     )
     most = min(len(before), len(after)) - same
     tail = next((n for n in range(most) if before[-1 - n] != after[-1 - n]), most)
-    start, end = before.rfind(b"\n", 0, same) + 1, _line_end(before, len(before) - tail)
+    start, end = before.rfind(b"\n", 0, same) + 1, _find_line_end(before, len(before) - tail)
     while before.count(before[start:end]) != 1 and (start, end) != (0, len(before)):
-        start, end = before.rfind(b"\n", 0, max(0, start - 1)) + 1, _line_end(before, end)
+        start, end = before.rfind(b"\n", 0, max(0, start - 1)) + 1, _find_line_end(before, end)
     old = before[start:end]
     if not old or now.count(old) != 1:
         return EditRefused("what it replaces is not there without the other edit")
     return now.replace(old, before[start:same] + after[same : len(after) - tail] + before[len(before) - tail : end])
 
 
-def _line_end(text: bytes, at: int) -> int:
+def _find_line_end(text: bytes, at: int) -> int:
     """Return the end of the line that *at* lies in; if that line ends at *at*, the end of the next one."""
     found = text.find(b"\n", at)
     return len(text) if found < 0 else found + 1

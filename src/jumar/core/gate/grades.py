@@ -59,7 +59,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def proved(self) -> frozenset[str]:
-        """Return the tests that more than their report speaks for."""
+        """Tests that are proved by more than the report of one run."""
         return self.apart | self.falsified
 
 
@@ -96,13 +96,13 @@ def grade_tests(ids: Iterable[str], evidence: Evidence, red: Collection[str]) ->
     judging = [i for i in ids if i in red] or list(ids)
     bits = evidence.pairs * len({evidence.coins[i] for i in judging if i in evidence.coins})
     coins = evidence.pairs * len({evidence.coins.get(i, i) for i in judging if i in evidence.open_to_it})
-    tests = {i: _grade(i, evidence, bits) for i in ids}
-    possible = [min(tests[i], _ceiling(i, evidence, coins)) for i in judging]
+    tests = {i: _grade_test(i, evidence, bits) for i in ids}
+    possible = [min(tests[i], _find_best_grade(i, evidence, coins)) for i in judging]
     lowest = max((tests[i] for i in judging), default=evidence.runner)
     return Grades(tests, lowest, max(possible, default=evidence.runner), bits)
 
 
-def _grade(test_id: str, evidence: Evidence, bits: int) -> Grade:
+def _grade_test(test_id: str, evidence: Evidence, bits: int) -> Grade:
     if test_id in evidence.apart:
         found = Grade.A
     elif test_id in evidence.falsified:
@@ -112,7 +112,7 @@ def _grade(test_id: str, evidence: Evidence, bits: int) -> Grade:
     return max(found, Grade.C) if test_id in evidence.at_best_c | evidence.retreated else found
 
 
-def _ceiling(test_id: str, evidence: Evidence, coins: int) -> Grade:
+def _find_best_grade(test_id: str, evidence: Evidence, coins: int) -> Grade:
     """Return the grade that right code would have for a test."""
     if test_id in evidence.retreated:
         return Grade.A

@@ -57,7 +57,7 @@ def explain_red(state: RunState) -> str:
     said += [f"red is {format_ids(red)}"] if red else []
     said += [] if judged.checked else ["the command of [gate] verify failed"]
     if plain is not None and not plain.ok:
-        said.append(_differing(plain))
+        said.append(_describe_differing(plain))
     return "; ".join(said)
 
 
@@ -91,11 +91,11 @@ def explain_not_kept(state: RunState) -> str:
     said = [format_ids(tuple(changed))] if changed else []
     said += [] if judged.checked else ["the command of [gate] verify failed"]
     if judged.plain is not None and not judged.plain.ok:
-        said.append(_differing(judged.plain))
+        said.append(_describe_differing(judged.plain))
     return "; ".join(said)
 
 
-def _differing(plain: PlainRun) -> str:
+def _describe_differing(plain: PlainRun) -> str:
     """Describe what went wrong in a plain run under edited configuration."""
     what = f"{format_ids(plain.differs)} came out differently" if plain.differs else "there was no usable evidence"
     return f"with {format_ids(plain.paths)} as edited, {what}"

@@ -55,30 +55,30 @@ def explain_impure(
 
     *first* is the code that the run began with, *sides* the code before and after the edit: path -> text.
     """
-    before, after = (_alike(path, side) for side in sides)
+    before, after = (_select_same_language(path, side) for side in sides)
     for old, new in renamed.items():
-        if not _defined(old, _alike(path, first)):
+        if not _is_defined(old, _select_same_language(path, first)):
             return f"the code that the run began with does not define {old}"
         if any(_is_module(p, new) or re.search(rf"\b{re.escape(new)}\b", text) for p, text in before.items()):
             return f"the code has the name {new} already"
-        if _defined(old, after):
+        if _is_defined(old, after):
             return f"the code still defines {old}"
-        if not _defined(new, after):
+        if not _is_defined(new, after):
             return f"the code does not define {new}"
     return ""
 
 
-def _alike(path: str, files: Mapping[str, str]) -> dict[str, str]:
+def _select_same_language(path: str, files: Mapping[str, str]) -> dict[str, str]:
     """Return those of *files* that are in the language of *path*."""
-    suffixes = SCRIPTS if (own := _suffix(path)) in SCRIPTS else {own}
-    return {other: text for other, text in files.items() if _suffix(other) in suffixes}
+    suffixes = SCRIPTS if (own := _get_suffix(path)) in SCRIPTS else {own}
+    return {other: text for other, text in files.items() if _get_suffix(other) in suffixes}
 
 
-def _suffix(path: str) -> str:
+def _get_suffix(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[2]
 
 
-def _defined(name: str, files: Mapping[str, str]) -> bool:
+def _is_defined(name: str, files: Mapping[str, str]) -> bool:
     """Return whether one of *files* is a module called *name*, or defines it."""
     opening = (
         r"\b(?:def|class|func|fn|function\*?|struct|enum|trait|interface|type|const|static|let|var|mod|namespace)\s+"

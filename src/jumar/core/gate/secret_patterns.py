@@ -33,21 +33,21 @@ class _Format(NamedTuple):
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-def _checked(token: str) -> bool:
+def _has_valid_checksum(token: str) -> bool:
     """Return whether the last six characters are the checksum of the others, as GitHub and npm make them.
 
     Format: github.blog/engineering/behind-githubs-new-authentication-token-formats
     """
     payload, said = token.rpartition("_")[2][:-6], token[-6:]
-    value, digits = _crc32(payload.encode()), ""
+    value, digits = _compute_crc32(payload.encode()), ""
     for _ in range(6):
         value, digit = divmod(value, 62)
         digits = _DIGITS[digit] + digits
     return digits == said
 
 
-def _crc32(data: bytes) -> int:
-    """CRC-32 as zlib has it, which the core does not import."""
+def _compute_crc32(data: bytes) -> int:
+    """Compute CRC-32 as zlib does, which the core does not import."""
     value = 0xFFFFFFFF
     for byte in data:
         value ^= byte
@@ -61,10 +61,10 @@ _FORMATS = (
         "a GitHub token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
         re.compile(r"\bgh[pousr]_([A-Za-z0-9]{36})\b"),
-        _checked,
+        _has_valid_checksum,
     ),
     _Format("a GitHub token", ("github_pat_",), re.compile(r"\bgithub_pat_([A-Za-z0-9]{22}_[A-Za-z0-9]{59})\b")),
-    _Format("an npm token", ("npm_",), re.compile(r"\bnpm_([A-Za-z0-9]{36})\b"), _checked),
+    _Format("an npm token", ("npm_",), re.compile(r"\bnpm_([A-Za-z0-9]{36})\b"), _has_valid_checksum),
     _Format("a PyPI token", ("pypi-AgEI",), re.compile(r"\bpypi-AgEIcHlwaS5vcmc([\w-]{50,})")),
     _Format("a GitLab token", ("glpat-",), re.compile(r"\bglpat-([\w-]{20})(?![\w-])")),
     _Format(
@@ -116,23 +116,23 @@ def find_secrets(text: str, *, fixture: bool = False) -> Iterator[Secret]:
     """
     for form in (form for form in _FORMATS if any(mark in text for mark in form.marks)):
         for found in form.pattern.finditer(text):
-            if _random(found[1]) and form.holds(found[0]):
+            if _looks_random(found[1]) and form.holds(found[0]):
                 yield Secret(form.kind, found[0])
     marked = "AKIA" in text or "ASIA" in text
-    if marked and any(_random(found[1]) for found in _AWS_ID.finditer(text)):
+    if marked and any(_looks_random(found[1]) for found in _AWS_ID.finditer(text)):
         # The id alone opens nothing: beside it stands the key, in both cases and with digits.
         for found in _AWS_SECRET.finditer(text):
-            if _random(found[1]) and any(c.isdigit() for c in found[1]) and found[1] != found[1].lower():
+            if _looks_random(found[1]) and any(c.isdigit() for c in found[1]) and found[1] != found[1].lower():
                 yield Secret("an AWS key", found[1])
     if fixture or "PRIVATE KEY" not in text:
         return
     for found in _PRIVATE.finditer(text.replace("\\n", "\n").replace("\\r", "")):
         body = _BODY.findall(found[2])
-        if body and body[0].startswith(_BEGINS) and _random(body[len(body) // 2]):
+        if body and body[0].startswith(_BEGINS) and _looks_random(body[len(body) // 2]):
             yield Secret("a private key", body[len(body) // 2])
 
 
-def _random(text: str) -> bool:
+def _looks_random(text: str) -> bool:
     """Return whether *text* looks as if a generator made it, not a person."""
     least = min(len(text) // _DISTINCT, 10)
     return len(set(text)) >= least and not _PRETENDS.search(text)

@@ -59,24 +59,24 @@ class TurnTrial(msgspec.Struct, frozen=True):
 
 def judge_turn(state: RunState) -> Judgement:
     """Return what the newest verification says of the edits in the workspace."""
-    judged, book = _judged(state), state.gate_state
+    judged, book = _get_judged(state), state.gate_state
     edits = [book.turn[n] for n in book.trying]
     if judged.tests.void is not None:
         return Judgement(void=judged.tests.void.reason)
     if judged.plain is not None and judged.plain.void is not None:
         return Judgement(void=f"with {format_ids(judged.plain.paths)} as edited: {judged.plain.void.reason}")
     claimed = dict.fromkeys(i for edit in edits for i in edit.claims)
-    wrong = {edit.path: _wrong(edit, state) for edit in edits if edit.test}
+    wrong = {edit.path: _explain_uncounted(edit, state) for edit in edits if edit.test}
     return Judgement(
         green=judged.green_ids.intersection(claimed),
-        red=_unfulfilled(book, judged.green_ids),
-        lost=() if _turned_red(state, edits) else _lost(state, judged.green_ids),
+        red=_find_unfulfilled(book, judged.green_ids),
+        lost=() if _are_only_tests(state, edits) else _find_lost(state, judged.green_ids),
         wrong={path: why for path, why in wrong.items() if why},
     )
 
 
 def find_deciding_ids(state: RunState) -> tuple[str, ...]:
-    """Return the claimed tests each of which must turn green for the edits to stay, as must all that were green.
+    """Return the claimed tests that must turn green for the edits to stay, as must all that were green.
 
     None where more than that is asked: of new tests, of edits of which one would do, of a test command.
     """
@@ -88,8 +88,8 @@ def find_deciding_ids(state: RunState) -> tuple[str, ...]:
     return tuple(dict.fromkeys(i for edit in edits for i in edit.claims))
 
 
-def _unfulfilled(book: GateState, green: frozenset[str]) -> tuple[str, ...]:
-    """Return the claimed tests that are red and should not be, with the edits that are tried."""
+def _find_unfulfilled(book: GateState, green: frozenset[str]) -> tuple[str, ...]:
+    """Return the claimed tests that are red and should be green with the edits that are tried."""
     red: dict[str, None] = {}
     for number in book.trying:
         claims = book.turn[number].claims
@@ -104,7 +104,7 @@ def _unfulfilled(book: GateState, green: frozenset[str]) -> tuple[str, ...]:
 
 
 def plan_next_trial(book: GateState, found: Judgement) -> TurnTrial | None:
-    """Choose what is judged next, given what was *found* of the edits in the workspace; None: they stay.
+    """Choose the edits to judge next, given what was *found* of those in the workspace; None: they stay.
 
     First all edits together. Then without those whose own tests stayed red; if there are several of these, one may have
     kept another from turning green, and each is tried on top of the rest. Where the rest is not good either, every
@@ -114,12 +114,12 @@ def plan_next_trial(book: GateState, found: Judgement) -> TurnTrial | None:
     if found.good:
         if not book.waiting:
             return None
-        left, later = _flat([book.trying, book.waiting[0]]), book.waiting[1:]
+        left, later = _flatten([book.trying, book.waiting[0]]), book.waiting[1:]
         return TurnTrial(left, book.trying, later, book.apart, book.fulfilled | found.green, Stage.SINGLY)
     if book.stage is Stage.SINGLY:
-        return _without_newest(book, found)
+        return _drop_newest(book, found)
     parts = group_edits(book.turn, range(len(book.turn)))
-    if book.stage is Stage.ALL and (trial := _without_red(book, found, parts)):
+    if book.stage is Stage.ALL and (trial := _drop_red(book, found, parts)):
         return trial
     if len(parts) > 1:
         first, *others = sorted(parts, key=lambda part: book.turn[part[0]].test)  # code first: a new test must be red
@@ -127,10 +127,10 @@ def plan_next_trial(book: GateState, found: Judgement) -> TurnTrial | None:
     return TurnTrial((), dropped=book.trying)
 
 
-def _without_red(book: GateState, found: Judgement, parts: Sequence[tuple[int, ...]]) -> TurnTrial | None:
+def _drop_red(book: GateState, found: Judgement, parts: Sequence[tuple[int, ...]]) -> TurnTrial | None:
     """Take back the edits whose own tests stayed red, for a while if there are several; None: that leaves nothing."""
     bad = [part for part in parts if _is_bad(book.turn, part, found)]
-    rest = _flat(part for part in parts if part not in bad)
+    rest = _flatten(part for part in parts if part not in bad)
     if len(bad) == 1 and _is_mixed(book.turn, bad[0], found):
         pieces = [(n,) for n in bad[0]]
         first, others = (rest, pieces) if rest else (pieces[0], pieces[1:])
@@ -141,14 +141,14 @@ def _without_red(book: GateState, found: Judgement, parts: Sequence[tuple[int, .
     return TurnTrial(rest, waiting=waiting, stage=Stage.NARROWED, dropped=dropped)
 
 
-def _without_newest(book: GateState, found: Judgement) -> TurnTrial:
+def _drop_newest(book: GateState, found: Judgement) -> TurnTrial:
     """Take back the edits tried last, or try them one by one; then try those that wait."""
     newest = tuple(n for n in book.trying if n not in book.settled)
     waiting, apart, dropped = book.waiting, book.apart, newest
     if newest and newest[0] not in apart and _is_mixed(book.turn, newest, found):
         waiting, apart, dropped = (*((n,) for n in newest), *waiting), (*apart, *newest), ()
     if waiting:
-        left, later = _flat([book.settled, waiting[0]]), waiting[1:]
+        left, later = _flatten([book.settled, waiting[0]]), waiting[1:]
         return TurnTrial(left, book.settled, later, apart, book.fulfilled, Stage.SINGLY, dropped)
     if dropped and book.settled:
         return TurnTrial(book.settled, book.settled, (), apart, book.fulfilled, Stage.SINGLY, dropped)
@@ -165,28 +165,28 @@ def _is_bad(turn: tuple[Edited, ...], part: tuple[int, ...], found: Judgement) -
     return any(turn[n].path in found.wrong or set(turn[n].claims).intersection(found.red) for n in part)
 
 
-def _flat(parts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+def _flatten(parts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(sorted({n for part in parts for n in part}))
 
 
-def _green_before(state: RunState) -> frozenset[str]:
+def _find_green_before(state: RunState) -> frozenset[str]:
     return state.best.green_ids if state.best is not None else frozenset()
 
 
-def _lost(state: RunState, green: frozenset[str]) -> tuple[str, ...]:
+def _find_lost(state: RunState, green: frozenset[str]) -> tuple[str, ...]:
     """Return the expected tests that were green and are not among those that are *green* now."""
-    before = _green_before(state)
+    before = _find_green_before(state)
     return tuple(i for i in state.expected if i in before and i not in green)
 
 
-def _turned_red(state: RunState, edits: Sequence[Edited]) -> bool:
-    """Return whether *edits* are new tests alone, which a test command can only show by turning red as a whole."""
+def _are_only_tests(state: RunState, edits: Sequence[Edited]) -> bool:
+    """Check whether *edits* are new tests alone: a test command shows them only by turning red as a whole."""
     return state.run.settings.suite.single and bool(edits) and all(edit.test for edit in edits)
 
 
-def _unseen(edit: Edited, state: RunState) -> str:
+def _explain_not_seen(edit: Edited, state: RunState) -> str:
     """Return why a test command did not turn red by the test file that *edit* wrote; empty: it did."""
-    before = _green_before(state)
+    before = _find_green_before(state)
     for test_id, run in state.gate_state.latest.items():
         if test_id not in before and edit.path not in state.gate_state.authored:
             return f"{test_id} was red before {edit.path}, so it cannot show a new test to be red: turn it green first"
@@ -195,11 +195,11 @@ def _unseen(edit: Edited, state: RunState) -> str:
     return ""
 
 
-def _wrong(edit: Edited, state: RunState) -> str:
+def _explain_uncounted(edit: Edited, state: RunState) -> str:
     """Return why the new tests of the file that *edit* wrote do not count as seen red; empty: they do."""
     if state.run.settings.suite.single:
-        return _unseen(edit, state)
-    before = _green_before(state)
+        return _explain_not_seen(edit, state)
+    before = _find_green_before(state)
     own = {i: run for i, run in state.gate_state.latest.items() if run.file == edit.path}
     if not own:
         return f"{edit.path} holds no test that the runner knows: a new test file needs tests of its own, seen red"
@@ -207,11 +207,11 @@ def _wrong(edit: Edited, state: RunState) -> str:
         return f"green tests of {edit.path} broke with it: import what is not there yet within the new test"
     if before.issuperset(own):
         return f"all tests of {edit.path} were green before: a change of it must add one that is seen red"
-    reasons = (_no_red(i, run) for i, run in own.items() if i not in before)
+    reasons = (_explain_not_red(i, run) for i, run in own.items() if i not in before)
     return next(filter(None, reasons), "")
 
 
-def _no_red(test_id: str, run: TestRun) -> str:
+def _explain_not_red(test_id: str, run: TestRun) -> str:
     """Return why the result *run* of a new test is not red; empty: it is."""
     if run.status == "pass":
         return f"{test_id} passes at once: a new test must be seen red before the code is written"
@@ -226,7 +226,7 @@ def format_ids(ids: tuple[str, ...]) -> str:
     return ", ".join(ids[:NAMED]) + more
 
 
-def _judged(state: RunState) -> Judged:
+def _get_judged(state: RunState) -> Judged:
     if state.judged is None:
         raise IllegalEvent("edits are judged by a verification, and there is none")
     return state.judged

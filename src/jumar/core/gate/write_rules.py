@@ -51,7 +51,7 @@ class WriteRules(msgspec.Struct, frozen=True):
     """Files that steer the runner: a verdict uses those that the run began with."""
 
 
-def find_unmade(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
+def find_missing_editable(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
     """Return the files that the globs in *editable* name plainly and that are not among *files*: they may be made.
 
     A plain name matches in every folder: it is a file to be made where none of that name is there.
@@ -81,9 +81,9 @@ def find_alike(path: str, files: Iterable[str]) -> str:
 
     Disks that do not tell cases apart would write the one for the other, and people would read it so.
     """
-    mine = [(part, _folded(part)) for part in (path, *_above(path))]
+    mine = [(part, _fold_case(part)) for part in (path, *_list_parents(path))]
     for other in files:
-        theirs = _folded(other)
+        theirs = _fold_case(other)
         for part, folded in mine:
             near = theirs == folded or theirs.startswith(f"{folded}/")
             if near and other != part and not other.startswith(f"{part}/"):
@@ -91,12 +91,12 @@ def find_alike(path: str, files: Iterable[str]) -> str:
     return ""
 
 
-def _above(path: str) -> Iterable[str]:
+def _list_parents(path: str) -> Iterable[str]:
     parts = path.split("/")
     return ("/".join(parts[:end]) for end in range(1, len(parts)))
 
 
-def _folded(path: str) -> str:
+def _fold_case(path: str) -> str:
     return path.lower() if path.isascii() else unicodedata.normalize("NFKC", path).casefold()
 
 

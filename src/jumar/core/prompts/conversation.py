@@ -49,11 +49,11 @@ class Conversation:
 
         Both texts must not depend on anything that changes in a run.
         """
-        told, events = self._told, state.since(self._read)
-        if told is None or events is None or not told.fits(system, task, state.run):
+        told, events = self._told, state.list_since(self._read)
+        if told is None or events is None or not told.is_current(system, task, state.run):
             told, events = _Told(system, task, state.run), state.history
         for event in events:
-            told.hear(event)
+            told.add_event(event)
         self._told, self._read = told, state.conversation
         return told.all
 
@@ -63,12 +63,12 @@ def describe_events(events: Iterable[ev.Event], run: ev.RunStart) -> str:
     told = _Told("", "", run)
     for event in events:
         if not (isinstance(event, ev.ActionTaken) and event.name in ENDINGS and event.admitted):
-            told.hear(event)
+            told.add_event(event)
     return told.text
 
 
 class _Told:
-    """A conversation as it is told, event by event."""
+    """Text of a conversation, built event by event."""
 
     def __init__(self, system: str, task: str, run: ev.RunStart) -> None:
         self._system, self._task, self._policy = system, task, run.test_policy
@@ -85,16 +85,16 @@ class _Told:
         self._loose: list[str] = []
         """Events since the last request that belong to no action."""
 
-    def fits(self, system: str, task: str, run: ev.RunStart) -> bool:
-        """Return whether it would read the same if it were built from the start."""
+    def is_current(self, system: str, task: str, run: ev.RunStart) -> bool:
+        """Check whether the conversation would be the same if it were built again from the start."""
         own = (self._system, self._task, self._policy, self._strict)
         return own == (system, task, run.test_policy, run.gate is Gate.STRICT)
 
-    def hear(self, event: ev.Event) -> None:
-        """Take in one more event."""
+    def add_event(self, event: ev.Event) -> None:
+        """Add one more event to the text."""
         match event:
             case ev.ModelRequest():
-                self._send()
+                self._mark_sent()
                 return
             case ev.ModelCall(error=error, reply=reply) if not error or error in UNUSABLE:
                 said = reply.content or ("" if reply.tool_calls else EMPTY)
@@ -105,70 +105,72 @@ class _Told:
                 # leave a mode is told of when it was ruled on.
                 pass
             case ev.ActionTaken():
-                self._done.append([part for part in (_action(event, self._policy),) if part])
+                self._done.append([part for part in (_describe_action(event, self._policy),) if part])
             case ev.Observation(name=name, content=content):
-                self._add("\n".join(filter(None, (_shown(name, content), self._footer(name, content)))))
+                self._add_part(
+                    "\n".join(filter(None, (_describe_observation(name, content), self._build_footer(name, content))))
+                )
             case ev.Revert(why=why):
-                self._add(why if why.startswith("taken") else f"taken back: {why}")
+                self._add_part(why if why.startswith("taken") else f"taken back: {why}")
         self._all = ()
 
     @property
     def all(self) -> tuple[Message, ...]:
-        """The messages, with what was heard since the newest request: it would leave with the next one."""
+        """Messages, with the text added since the newest request: it would be sent with the next one."""
         if not self._all:
-            self._all = self._sent + (*self._replies, *self._unsent())  # noqa: RUF005  said at `_sent`
+            self._all = self._sent + (*self._replies, *self._list_unsent())  # noqa: RUF005  said at `_sent`
         return self._all
 
     @property
     def text(self) -> str:
-        """Return the text that was heard and not sent yet."""
+        """Text that was added and not sent yet."""
         return "\n".join(part for parts in (self._loose, *self._done) for part in parts)
 
-    def _send(self) -> None:
-        """All that was heard leaves: nothing may be added to it any more."""
+    def _mark_sent(self) -> None:
+        """Mark all text as sent: nothing may be added to it any more."""
         self._sent, self._replies = self.all, []
         self._calls, self._done, self._loose = (), [], []
 
-    def _unsent(self) -> list[Message]:
+    def _list_unsent(self) -> list[Message]:
         """Return the messages that were not sent yet."""
         found: list[Message] = []
         loose = self._loose
         if not self._sent:
-            found += _opening(self._system, self._task, loose)
+            found += _build_opening(self._system, self._task, loose)
             loose = []
         for n, call in enumerate(self._calls):
-            said = _joined(self._done[n]) if n < len(self._done) else UNPERFORMED
+            said = _join_parts(self._done[n]) if n < len(self._done) else UNPERFORMED
             found.append(Message("tool", said, call_id=call.id, name=call.name))
         if not self._calls and self._done:
-            parts = [_joined(part) for part in self._done]
+            parts = [_join_parts(part) for part in self._done]
             numbered = len(parts) > 1
             said = "\n\n".join(f"{n}. {part}" if numbered else part for n, part in enumerate(parts, 1))
             found.append(Message("user", said))
         if loose:
-            found.append(Message("user", _joined(loose)))
+            found.append(Message("user", _join_parts(loose)))
         return found
 
-    def _footer(self, name: str, content: Mapping[str, object]) -> str:
+    def _build_footer(self, name: str, content: Mapping[str, object]) -> str:
         """Return the hint on what to do next, shown after test results under the strict gate."""
         if not self._strict or name != "driver.run_tests":
             return ""
         return DONE if content.get("ok") else FIRST if content.get("output") == NO_TEST else NEXT
 
-    def _add(self, part: str) -> None:
+    def _add_part(self, part: str) -> None:
         (self._done[-1] if self._done else self._loose).append(part)
 
 
-def _opening(system: str, task: str, observed: list[str]) -> tuple[Message, Message]:
+def _build_opening(system: str, task: str, observed: list[str]) -> tuple[Message, Message]:
     results = f"The tests now: {observed[-1]}" if observed else ""
     return Message("system", system), Message("user", "\n\n".join(part for part in (task, results) if part))
 
 
-def _joined(parts: list[str]) -> str:
+def _join_parts(parts: list[str]) -> str:
     return "\n".join(parts) or "done"
 
 
-def _action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
-    """Describe an action itself; its result comes after."""
+def _describe_action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
+    """Describe an action itself; its result follows."""
     if not taken.admitted:
         reason = cut_middle(taken.reason, REASON_LIMIT)
         return reason if taken.name == "none" else f"{taken.name} was not performed: {reason}"
@@ -184,19 +186,19 @@ def _action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
     return f"{taken.name} {paths}".rstrip()
 
 
-def _shown(name: str, content: Mapping[str, object]) -> str:
-    """Return an observation as text, capped; what it holds is fixed by the journal."""
-    return cut_middle(_text(name, content), OUTPUT_LIMIT)
+def _describe_observation(name: str, content: Mapping[str, object]) -> str:
+    """Return an observation as text, capped; the journal fixes what it holds."""
+    return cut_middle(_format_result(name, content), OUTPUT_LIMIT)
 
 
-def _text(name: str, content: Mapping[str, object]) -> str:
+def _format_result(name: str, content: Mapping[str, object]) -> str:
     if "error" in content:
         return str(content["error"])
     match name:
         case "list_files":
-            return _rows(content, "files", "no file")
+            return _format_rows(content, "files", "no file")
         case "search":
-            return _rows(content, "matches", "no match")
+            return _format_rows(content, "matches", "no match")
         case "read_file":
             return f"lines {content.get('lines')}\n{content.get('text')}"
         case "run_command":
@@ -206,7 +208,7 @@ def _text(name: str, content: Mapping[str, object]) -> str:
     return str(content.get("output", ""))
 
 
-def _rows(content: Mapping[str, object], key: str, nothing: str) -> str:
+def _format_rows(content: Mapping[str, object], key: str, nothing: str) -> str:
     rows = content.get(key)
     lines = [str(row) for row in rows] if isinstance(rows, list | tuple) else []
     more = content.get("more")

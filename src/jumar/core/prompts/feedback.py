@@ -61,8 +61,10 @@ class Texts(msgspec.Struct, frozen=True):
 
 def write(state: RunState, texts: Texts) -> tuple[Message, ...]:
     """Return the prompt of the first attempt."""
-    now = f"The code as it is now; output the complete file.\n\n{_files(texts.files)}" if texts.files else ""
-    return _messages(RULES, *_given(state, texts), now, _absent(texts), _results(state))
+    now = f"The code as it is now; output the complete file.\n\n{_format_files(texts.files)}" if texts.files else ""
+    return _build_messages(
+        RULES, *_build_first_parts(state, texts), now, _explain_absent(texts), _format_results(state)
+    )
 
 
 def review(state: RunState, texts: Texts) -> tuple[Message, ...]:
@@ -72,23 +74,23 @@ def review(state: RunState, texts: Texts) -> tuple[Message, ...]:
     """
     context = state.run.settings.context
     rules = [text for _, text in context.review_rules] or [f"{n}. {rule}" for n, rule in enumerate(DEFAULT_RULES, 1)]
-    return _messages(
+    return _build_messages(
         REVIEWER,
         "The rules:\n\n" + "\n".join(rule.strip() for rule in rules),
-        *_context(context),
-        _tests(texts.tests),
-        f"The draft:\n\n{_files(texts.files)}",
+        *_format_context(context),
+        _format_tests(texts.tests),
+        f"The draft:\n\n{_format_files(texts.files)}",
         "Answer CLEAN, or one violation a line.",
     )
 
 
 def rewrite(state: RunState, texts: Texts) -> tuple[Message, ...]:
     """Return the prompt that has a draft corrected: what `write` was given, the draft, and what the review found."""
-    return _messages(
+    return _build_messages(
         RULES,
-        *_given(state, texts),
-        f"This is a first draft.\n\n{_files(texts.files)}",
-        _absent(texts),
+        *_build_first_parts(state, texts),
+        f"This is a first draft.\n\n{_format_files(texts.files)}",
+        _explain_absent(texts),
         f"A review found these violations in it:\n\n{fence_text(strip_control_sequences(state.violations))}",
         "Correct them, change nothing else, and output the complete file.",
     )
@@ -101,33 +103,37 @@ def fix(state: RunState, texts: Texts) -> tuple[Message, ...]:
 
     Of the tests it has the files with a failing one. As long as the best tree stays, so does all but the end.
     """
-    red = _red_files(state)
-    tests = {path: _focused(state, path, text) for path, text in texts.tests.items() if path in red}
+    red = _find_red_files(state)
+    tests = {path: _cut_green_tests(state, path, text) for path, text in texts.tests.items() if path in red}
     green = sorted(path for path in texts.tests if path not in red)
     told = cut_middle(strip_control_sequences(state.last_rejection), OUTPUT_LIMIT)
-    return _messages(
+    return _build_messages(
         RULES,
-        _tests(tests),
-        f"Not shown, for all tests in them pass: {_names(green)}." if green else "",
+        _format_tests(tests),
+        f"Not shown, for all tests in them pass: {_format_names(green)}." if green else "",
         state.run.settings.instruction,
-        f"{BEST} {MEND}\n\n{_files(texts.files)}" if texts.files else MEND,
-        _absent(texts),
-        _results(state),
+        f"{BEST} {MEND}\n\n{_format_files(texts.files)}" if texts.files else MEND,
+        _explain_absent(texts),
+        _format_results(state),
         f"Your last answer was not kept: {told}." if told else "",
     )
 
 
-def _messages(system: str, *parts: str) -> tuple[Message, ...]:
+def _build_messages(system: str, *parts: str) -> tuple[Message, ...]:
     return (Message("system", system), Message("user", "\n\n".join(p for p in parts if p)))
 
 
-def _given(state: RunState, texts: Texts) -> tuple[str, ...]:
-    """Return the prompt parts for writing the first version, whatever there is so far."""
+def _build_first_parts(state: RunState, texts: Texts) -> tuple[str, ...]:
+    """Return the prompt parts for writing the first version, from whatever there is so far."""
     settings = state.run.settings
-    return (*_context(settings.context), _tests(texts.tests), settings.instruction or "Make the tests pass.")
+    return (
+        *_format_context(settings.context),
+        _format_tests(texts.tests),
+        settings.instruction or "Make the tests pass.",
+    )
 
 
-def _context(context: Context) -> tuple[str, ...]:
+def _format_context(context: Context) -> tuple[str, ...]:
     shown = {
         "For reference (read-only):": context.reference,
         "Examples of how it should look (read-only):": context.examples,
@@ -140,7 +146,7 @@ def _context(context: Context) -> tuple[str, ...]:
     )
 
 
-def _tests(tests: Mapping[str, str]) -> str:
+def _format_tests(tests: Mapping[str, str]) -> str:
     """Return the tests as far as there is room: long files are cut, and the longest left out where all are too many."""
     cut = {path: cut_middle(strip_control_sequences(text), TESTS_LIMIT) for path, text in tests.items()}
     shown: dict[str, str] = {}
@@ -150,15 +156,15 @@ def _tests(tests: Mapping[str, str]) -> str:
             break
         shown[path] = fence_text(cut[path], path)
     gone = sorted(cut.keys() - shown.keys())
-    also = [f"Tests that are left out here, for there are too many: {_names(gone)}."] if gone else []
+    also = [f"Tests that are left out here, for there are too many: {_format_names(gone)}."] if gone else []
     return "\n\n".join(["The tests (read-only):", *(shown[path] for path in sorted(shown)), *also]) if shown else ""
 
 
-def _names(paths: Sequence[str]) -> str:
+def _format_names(paths: Sequence[str]) -> str:
     return cut_middle(strip_control_sequences(", ".join(paths)), NAMES_LIMIT)
 
 
-def _absent(texts: Texts) -> str:
+def _explain_absent(texts: Texts) -> str:
     if not texts.absent:
         return ""
     if len(texts.absent) == 1:
@@ -166,32 +172,32 @@ def _absent(texts: Texts) -> str:
     return f"These files do not exist yet, write each of them completely: {', '.join(texts.absent)}"
 
 
-def _red_files(state: RunState) -> frozenset[str]:
+def _find_red_files(state: RunState) -> frozenset[str]:
     """Return the files of the tests that fail on the best tree; of all tests where that is not known."""
     green = state.best.green_ids if state.best else frozenset[str]()
     return frozenset(i.partition("::")[0] for i in state.run.expected if i not in green)
 
 
-def _focused(state: RunState, path: str, text: str) -> str:
+def _cut_green_tests(state: RunState, path: str, text: str) -> str:
     """Return the test file *path*; a long one without the tests in it that pass on the best tree."""
     if len(text) <= FOCUS or not path.endswith(".py"):
         return text
     green = state.best.green_ids if state.best else frozenset()
     mine = [i for i in state.run.expected if i.startswith(f"{path}::")]
     return remove_functions(
-        text, {_function(i) for i in mine if i in green} - {_function(i) for i in mine if i not in green}
+        text, {_get_function(i) for i in mine if i in green} - {_get_function(i) for i in mine if i not in green}
     )
 
 
-def _function(test_id: str) -> str:
+def _get_function(test_id: str) -> str:
     return test_id.partition("[")[0].rpartition("::")[2]
 
 
-def _files(files: Mapping[str, str]) -> str:
+def _format_files(files: Mapping[str, str]) -> str:
     return "\n\n".join(fence_text(text, path) for path, text in sorted(files.items()))
 
 
-def _results(state: RunState) -> str:
+def _format_results(state: RunState) -> str:
     """Return the failures of the best tree: the output of the red tests alone, and by name those that it leaves out."""
     if state.best is None or not state.best_results:
         return ""

@@ -46,31 +46,31 @@ def parse_violations(reply: str) -> tuple[str, ...] | None:
     Otherwise each line is a violation; where there is a list, each of its items. Lines that clear one rule or say in
     a sentence that all is clean, headings, quoted code, tags, thoughts and excuses are none.
     """
-    said = _unfenced(reply.rpartition("</think>")[2].strip())
-    lines = [_untagged(line.strip()) for line in _outside(said)]
+    said = _strip_fence(reply.rpartition("</think>")[2].strip())
+    lines = [_strip_tags(line.strip()) for line in _drop_fenced_lines(said)]
     lines = [line for line in lines if line.strip(" \t*_`#>-=.|")]
     if not lines:
         return None
-    if _clean(lines[0]) or _clean(lines[-1]):
+    if _is_clean(lines[0]) or _is_clean(lines[-1]):
         return ()
-    cleared = [line for line in lines if _clears(line)]
-    lines = [line for line in lines if not (_clears(line) or _heading(line) or _EXCUSE.match(line))]
+    cleared = [line for line in lines if _is_clearance(line)]
+    lines = [line for line in lines if not (_is_clearance(line) or _is_heading(line) or _EXCUSE.match(line))]
     items = [line for line in lines if _ITEM.match(line)]
-    found = tuple(_bare(line)[:LONGEST] for line in items or lines)
+    found = tuple(_strip_list_mark(line)[:LONGEST] for line in items or lines)
     return found[:MOST] or (() if cleared else None)
 
 
-def _unfenced(said: str) -> str:
-    """Return a verdict or a list that was put into a fence, and nothing else, is what stands in it."""
+def _strip_fence(said: str) -> str:
+    """Return a verdict or list without the fence around it, if the fence holds nothing else."""
     match said.splitlines():
         case [opened, *inner, closed] if _FENCE.match(opened) and _FENCE.match(closed):
-            if any(_clean(line) or _ITEM.match(line.strip()) for line in inner):
+            if any(_is_clean(line) or _ITEM.match(line.strip()) for line in inner):
                 return "\n".join(inner)
     return said
 
 
-def _outside(said: str) -> Iterator[str]:
-    """Yield the lines of *said* that stand in no fence; one that is never closed goes on to the end."""
+def _drop_fenced_lines(said: str) -> Iterator[str]:
+    """Yield the lines of *said* outside fences; one that is never closed goes on to the end."""
     closing = ""
     for line in said.splitlines():
         mark = _FENCE.match(line)
@@ -82,12 +82,12 @@ def _outside(said: str) -> Iterator[str]:
             yield line
 
 
-def _bare(line: str) -> str:
+def _strip_list_mark(line: str) -> str:
     """Return *line* without the mark of a list."""
     return _ITEM.sub("", line, count=1).strip()
 
 
-def _untagged(line: str) -> str:
+def _strip_tags(line: str) -> str:
     """Return *line* without the tags around it: `<answer>CLEAN</answer>`; a tag alone is nothing."""
     opened, closed = _TAG.match(line), line.rpartition("<")
     if opened and opened.end() == len(line):
@@ -96,19 +96,19 @@ def _untagged(line: str) -> str:
     return line[opened.end() : len(closed[0])].strip() if opened and ends else line
 
 
-def _word(text: str) -> str:
+def _normalise_word(text: str) -> str:
     return text.strip(f" \t*_`#>\"'.!{APPROVAL}").casefold()
 
 
-def _clean(line: str) -> bool:
-    return _word(_bare(line)) in CLEAN
+def _is_clean(line: str) -> bool:
+    return _normalise_word(_strip_list_mark(line)) in CLEAN
 
 
-def _clears(line: str) -> bool:
+def _is_clearance(line: str) -> bool:
     """Return whether *line* clears one rule or all: `imports resolve: CLEAN`, `The code is CLEAN.`, and so on."""
-    last = _word(re.split(r"[:–—|]|\s->?\s", line.rstrip("| "))[-1])
-    return last in CLEARED or _APPROVES.fullmatch(_word(_bare(line))) is not None
+    last = _normalise_word(re.split(r"[:–—|]|\s->?\s", line.rstrip("| "))[-1])
+    return last in CLEARED or _APPROVES.fullmatch(_normalise_word(_strip_list_mark(line))) is not None
 
 
-def _heading(line: str) -> bool:
+def _is_heading(line: str) -> bool:
     return line.rstrip(" *_").endswith(":") or line.startswith("#")

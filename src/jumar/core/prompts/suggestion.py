@@ -28,34 +28,40 @@ def find_nearest(word: str, known: Iterable[str]) -> str:
     Near is: the same but for case and dashes, a few typing errors away, or made of the same parts (`timeout` for
     `timeout_seconds`, `middle` for `mid`).
     """
-    ranked = [(rank, n, each) for n, each in enumerate(known) if (rank := _rank(_plain(word), _plain(each)))]
+    ranked = [
+        (rank, n, each) for n, each in enumerate(known) if (rank := _rank_word(_normalise(word), _normalise(each)))
+    ]
     return min(ranked)[2] if ranked else ""
 
 
-def _plain(word: str) -> str:
+def _normalise(word: str) -> str:
     return word.strip().casefold().replace("-", "_").replace(" ", "_")
 
 
-def _rank(word: str, known: str) -> tuple[int, int] | None:
+def _rank_word(word: str, known: str) -> tuple[int, int] | None:
     """Return the distance of *known* from *word*, lower is nearer; None: it is not near."""
-    edits = _edits(word, known)
+    edits = _count_edits(word, known)
     if edits <= min(MOST_EDITS, max(len(word), len(known)) // 3):
         return 0, edits
     short, long = sorted((word, known), key=len)
-    related = _within(word, known) or _within(known, word) or (len(short) >= LEAST_PREFIX and long.startswith(short))
+    related = (
+        _has_each_part(word, known)
+        or _has_each_part(known, word)
+        or (len(short) >= LEAST_PREFIX and long.startswith(short))
+    )
     return (1, edits) if word and related else None
 
 
-def _within(word: str, known: str) -> bool:
-    """Return whether *known* has each part of *word*, one typing error apart at most."""
+def _has_each_part(word: str, known: str) -> bool:
+    """Return whether *known* has each part of *word*, with one typing error in each at most."""
     return all(
-        any(part == each or (len(part) > LEAST_PREFIX and _edits(part, each) <= 1) for each in known.split("_"))
+        any(part == each or (len(part) > LEAST_PREFIX and _count_edits(part, each) <= 1) for each in known.split("_"))
         for part in word.split("_")
     )
 
 
-def _edits(word: str, known: str) -> int:
-    """Insertions, deletions, substitutions and swaps of neighbours that turn *word* into *known*."""
+def _count_edits(word: str, known: str) -> int:
+    """Count the insertions, deletions, substitutions and swaps of neighbours that turn *word* into *known*."""
     before: list[int] = []
     row = list(range(len(known) + 1))
     for i, a in enumerate(word, 1):

@@ -33,35 +33,35 @@ def find_own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901
             StopReason.STALLED, f"leaving refactor mode was refused {REFUSALS} times in a row: {state.last_rejection}"
         )
     if _is_green(state, agent):
-        return _proved(state)
+        return _end_green(state)
     if state.expired:
         return Halt(StopReason.BUDGET, state.expired)
     if state.final_message is not None:
         return Halt(StopReason.FINAL, state.final_message)
-    if why := _given_up(state):
+    if why := _explain_given_up(state):
         return Halt(StopReason.STALLED, why)
     if agent.loops and state.run.agent != HOST and is_stalled(state.recent):
         return Halt(StopReason.STALLED, "the same action came three times in six")
     if state.reply is not None:
-        return None if _is_leaving(state, agent) else _capped(state, _WITHIN_A_TURN)
-    if capped := _capped(state):
+        return None if _is_leaving(state, agent) else _find_cap_halt(state, _WITHIN_A_TURN)
+    if capped := _find_cap_halt(state):
         return capped
     idle = state.run.agent not in HOSTED and agent.request(state) is None
     return Halt(StopReason.FINAL, "the agent has nothing left to try") if idle else None
 
 
 def adjust_untested_end(state: RunState, ending: Halt) -> Halt:
-    """Return the end of a run: where it found and wrote no test, no reason to stop says more than that."""
+    """Return the end of a run; if it found and wrote no test, the end says no more than that."""
     if state.expected or EXIT_CODES[ending.stop] != EXIT_CODES[StopReason.UNTESTED]:
         return ending
     last = f"{ending.why.rstrip('. ')}; " if ending.why.strip() else ""
     if last and state.final_message is not None and state.run.agent not in HOSTED:
         last = f"the agent said: {last}"
     why = "no test judged this run: none was there, and none was written"
-    return Halt(StopReason.UNTESTED, f"{last}{why}{_guarded(state)}")
+    return Halt(StopReason.UNTESTED, f"{last}{why}{_describe_command(state)}")
 
 
-def _guarded(state: RunState) -> str:
+def _describe_command(state: RunState) -> str:
     """Return the result of the command in `[gate] verify` on what is shipped, where it was run."""
     judged, verify = state.judged, state.run.settings.verify
     if not verify or judged is None or judged.tests.trigger is not Trigger.TURN:
@@ -71,10 +71,10 @@ def _guarded(state: RunState) -> str:
 
 
 def _is_green(state: RunState, agent: Strategy) -> bool:
-    return state.green and not (_unchecked(state) or _unstarted(state, agent) or _unplanned(state))
+    return state.green and not (_is_unchecked(state) or _is_unstarted(state, agent) or _has_unfinished_plan(state))
 
 
-def _proved(state: RunState) -> Halt:
+def _end_green(state: RunState) -> Halt:
     """Return the end of a green run: green, or `unproved` where the evidence is less than was asked for."""
     wanted, found = state.run.settings.min_grade, state.evidence
     if found is None or is_proved(found.grade, found.reachable, wanted):
@@ -90,29 +90,29 @@ def _is_leaving(state: RunState, agent: Strategy) -> bool:
     return final and state.gate_state.mode is Gate.REFACTOR and is_judged(state) and not explain_red(state)
 
 
-def _unchecked(state: RunState) -> bool:
+def _is_unchecked(state: RunState) -> bool:
     """Return whether `[gate] verify` was not seen green on the tree in the workspace, in refactor mode."""
     if state.gate_state.mode is not Gate.REFACTOR or not state.run.settings.verify:
         return False
     return not is_judged(state) or bool(explain_red(state))
 
 
-def _unplanned(state: RunState) -> bool:
-    """Green from the start, and a test of the plan is not: the work that was planned is not done."""
+def _has_unfinished_plan(state: RunState) -> bool:
+    """Check whether the suite was green from the start while a test of the plan is not: planned work is open."""
     steps = state.gate_state.plan if state.born_green else ()
     return any(step.test_id and get_step_status(step, state.gate_state.newest) != "green" for step in steps)
 
 
-def _given_up(state: RunState) -> str:
-    """Return why no claim can be made any more; empty: one can, or none was given up."""
+def _explain_given_up(state: RunState) -> str:
+    """Return why no claim can be made any more; empty: one can, or no claim was given up."""
     book = state.gate_state
     if not book.ended or book.claims or book.turn or set(find_red_ids(book.newest)) - book.ended:
         return ""
     return f"two edits for {format_ids(tuple(sorted(book.ended)))} did not turn it green, and nothing else is red"
 
 
-def _unstarted(state: RunState, agent: Strategy) -> bool:
-    """Green from the start with something to do: the instruction asks for more than the tests do."""
+def _is_unstarted(state: RunState, agent: Strategy) -> bool:
+    """Check whether a suite that was green from the start leaves work: the instruction asks for more than tests."""
     if state.run.agent == HOST:
         return state.final_message is None
     if state.final_message is not None or not state.run.settings.instruction:
@@ -127,7 +127,7 @@ _WITHIN_A_TURN = ("attempts", "test_runs")
 """Caps that the actions of one reply can use up."""
 
 
-def _capped(state: RunState, names: tuple[str, ...] = CAPS) -> Halt | None:
+def _find_cap_halt(state: RunState, names: tuple[str, ...] = CAPS) -> Halt | None:
     last_test = state.run.test_policy is TestPolicy.ON_FINAL
     held_seconds = state.run.settings.suite.timeout_seconds if last_test else 0.0
     cap = find_exhausted_cap(state.run.budget, state.spend, held_seconds, names)

@@ -44,13 +44,15 @@ def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> E
     """
     match state.phase:
         case Phase.OPEN:
-            return _between(state, agent, halt)
+            return _choose_between_turns(state, agent, halt)
         case Phase.ASKED:
             request = agent.request(state)
             return Cancel() if halt or request is None else Call(request, state.pause)
         case Phase.WRITTEN:
             return (
-                GoBack(_home(state), f"stopped before it was verified: {halt.stop}") if halt else Verify(Trigger.WRITE)
+                GoBack(_find_home_tree(state), f"stopped before it was verified: {halt.stop}")
+                if halt
+                else Verify(Trigger.WRITE)
             )
         case Phase.JUDGED:
             return _judge(state)
@@ -60,14 +62,14 @@ def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> E
             raise IllegalEvent(f"nothing to do in phase {state.phase}")
 
 
-def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # noqa: PLR0911  as below
+def _choose_between_turns(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # noqa: PLR0911  as below
     policy = state.run.test_policy
     ending = halt or find_own_end(state, agent)
-    if (due := _due(state, ending)) is not None:
+    if (due := _find_due_judgement(state, ending)) is not None:
         return due
     if ending:
-        if _owed(state, ending):
-            return _turn(state, agent) if state.stage == "draft" else Forgo("review", ending.why)
+        if _owes_draft(state, ending):
+            return _choose_in_turn(state, agent) if state.stage == "draft" else Forgo("review", ending.why)
         unknown = state.judged is None or state.written
         if policy is TestPolicy.ON_FINAL and unknown and not ending.unverifiable:
             return Verify(Trigger.FINAL)
@@ -78,11 +80,11 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # 
         return Finish(adjust_untested_end(state, ending))
     if policy is TestPolicy.ON_WRITE and state.best is None:
         return Verify(Trigger.BASELINE)
-    return _turn(state, agent)
+    return _choose_in_turn(state, agent)
 
 
-def _due(state: RunState, ending: Halt | None) -> Effect | None:
-    """Return what the gate still has to do: judge the edits of a turn that is over, or a refactoring."""
+def _find_due_judgement(state: RunState, ending: Halt | None) -> Effect | None:
+    """Return what the gate has yet to judge: the edits of a turn that is over, or a refactoring."""
     book, best = state.gate_state, state.best
     if best is None or not state.coalesces:
         return None
@@ -112,7 +114,7 @@ _PATIENT = (
 """Reasons to stop that leave the time to judge what was done before."""
 
 
-def _owed(state: RunState, ending: Halt) -> bool:
+def _owes_draft(state: RunState, ending: Halt) -> bool:
     """Return whether a draft must still be written: without it the run would ship less than it has.
 
     Where writes are verified there is no time for that; the draft is taken up when the run goes on.
@@ -125,8 +127,8 @@ _SLOW = ("run_command", "replace_in_files")
 """Actions that take time."""
 
 
-def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one line per effect reads best
-    """Return the next thing of the agent's own: an action of its reply, or a question."""
+def _choose_in_turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one line per effect reads best
+    """Return the next step of the agent's own: an action of its reply, or a question."""
     if state.postponed:
         return GoBack(state.postponed, _AGAIN)
     if state.asked_tests is not None:
@@ -144,7 +146,7 @@ def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one lin
         raise IllegalEvent("an agent with nothing left to ask has ended the run already")
     if request.tier == FRONTIER and not is_planning_turn(state):
         return Finish(Halt(StopReason.INFRA, "the agent asks the frontier model within the loop of attempts"))
-    if agent.localises and (state.localisation is None or state.localisation.tree != _home(state)):
+    if agent.localises and (state.localisation is None or state.localisation.tree != _find_home_tree(state)):
         return Localise()
     return Reserve(request)
 
@@ -158,20 +160,22 @@ def _judge(state: RunState) -> Effect:
     if void is not None and state.best is None and (void.cause is Cause.HARNESS or state.tree == state.run.tree):
         return Finish(Halt(StopReason.INFRA, void.reason))
     if judged.tests.trigger is Trigger.TURN and state.gate_state.mode is not Gate.OFF:
-        return _gate(state, judged)
+        return _judge_gated(state, judged)
     if void is None and holds(judged.attempt, state.best, state.run.settings.rule, state.removals.deleted):
         return Keep(judged.attempt)
-    return GoBack(_home(state), _not_kept(state, judged) if void is None else "no usable evidence")
+    return GoBack(_find_home_tree(state), _explain_not_kept(state, judged) if void is None else "no usable evidence")
 
 
-def _gate(state: RunState, judged: Judged) -> Effect:
-    """Return a verdict on claimed edits, or on a refactoring.
+def _judge_gated(state: RunState, judged: Judged) -> Effect:
+    """Decide on a verdict on claimed edits, or on a refactoring.
 
     What is good stays, byte for byte, and the rest goes back.
     """
     if state.gate_state.mode is Gate.CODEMOD:
         why = explain_not_kept(state)
-        return GoBack(_home(state), f"a codemod keeps every outcome, and {why}") if why else Keep(judged.attempt)
+        return (
+            GoBack(_find_home_tree(state), f"a codemod keeps every outcome, and {why}") if why else Keep(judged.attempt)
+        )
     if state.gate_state.mode is Gate.REFACTOR:
         return Refuse(why) if (why := explain_red(state)) else Keep(judged.attempt)
     found = judge_turn(state)
@@ -181,23 +185,23 @@ def _gate(state: RunState, judged: Judged) -> Effect:
     return Rebuild(trial.left, trial.dropped, found.why)
 
 
-def _not_kept(state: RunState, judged: Judged) -> str:
+def _explain_not_kept(state: RunState, judged: Judged) -> str:
     """Return why the ratchet does not move up to the newest verdict."""
     deleted = state.removals.deleted
     if not (deleted and is_tie(judged.attempt, state.best)):
-        return _lower(state)
+        return _explain_lower(state)
     return (
         f"it deletes {format_ids(deleted)}, and no more tests pass than before: "
         "a deletion is kept where more tests pass, a file may be moved if its text stays as it is"
     )
 
 
-def _lower(state: RunState) -> str:
+def _explain_lower(state: RunState) -> str:
     t = state.judged.tests if state.judged else None
     best = state.best.score.passed if state.best else 0
     return f"{t.passed if t else 0} of {t.total if t else 0} passed, the best has {best}"
 
 
-def _home(state: RunState) -> str:
+def _find_home_tree(state: RunState) -> str:
     """Return the tree that the workspace goes back to: the best one, or the untouched one."""
     return state.best.tree if state.best is not None else state.run.tree

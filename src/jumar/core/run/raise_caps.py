@@ -26,7 +26,7 @@ def explain_refusal(cap: str, worst: Cost) -> str:
 
 
 def find_caps_to_raise(state: RunState) -> Mapping[str, float]:
-    """Name of each cap that keeps the ended run in *state* from going on -> a value that leaves it room: the double."""
+    """Return each cap that stopped the run in *state*, with a value that leaves it room: the double."""
     end = state.end
     if end is None or end.stop not in STOPS:
         return {}
@@ -42,12 +42,12 @@ def find_caps_to_raise(state: RunState) -> Mapping[str, float]:
             continue
         more = float(told[name] or 0) if told and name in ("usd", "tokens") and told[1] == name else 0.0
         wanted = max(2 * cap, 2 * getattr(spend, name), getattr(spend, name) + 2 * more)
-        needed[name] = _rounded(name, wanted + (last if name == "seconds" else 0.0))
+        needed[name] = _round_up(name, wanted + (last if name == "seconds" else 0.0))
     return needed
 
 
-def _rounded(name: str, value: float) -> float:
-    """Return *value*, rounded up to what one would type."""
+def _round_up(name: str, value: float) -> float:
+    """Return *value*, rounded up to a number that a person would type."""
     if name in COUNTED:
         return int(value) + (value > int(value)) or 1
     if name == "seconds":

@@ -21,7 +21,7 @@ def estimate_run_seconds(judged: Judged, suite: Suite) -> float:
 
 
 def count_acceptance_runs(confirm: int) -> int:
-    """Return most runs of the tests that the verification of a green takes.
+    """Return how many runs of the tests the verification of a green takes at most.
 
     The first, those in two processes, the rounds of a challenge, and two of the untouched tree.
     """

@@ -14,7 +14,7 @@ WINDOW, REPEATS = 6, 3
 
 
 def build_mark(action: ActionTaken, news: str) -> str:
-    """Return names what *action* asked for.
+    """Build the mark of an *action*: equal marks mean that the same was asked and nothing new came of it.
 
     *news* changes with the tree and with every proposal that was not made before.
 

@@ -96,7 +96,7 @@ class GateState(msgspec.Struct, frozen=True):
     refusals: int = 0
     """Number of times in a row that leaving refactor mode was refused."""
 
-    def covering(self, path: str) -> tuple[str, ...]:
+    def find_covering(self, path: str) -> tuple[str, ...]:
         """Return the tests that an edit of *path*, made now, was claimed for.
 
         They are those claimed since the last edit of that file in this turn, or, if there are none, the same as for

@@ -1,4 +1,4 @@
-"""The base of all events: how they are decoded."""
+"""Base class of all events: decoding."""
 
 from __future__ import annotations
 

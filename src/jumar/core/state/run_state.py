@@ -186,13 +186,10 @@ class RunState(msgspec.Struct, frozen=True):
     @property
     def history(self) -> tuple[ev.Event, ...]:
         """The conversation, oldest first."""
-        return self.since(None) or ()
+        return self.list_since(None) or ()
 
-    def since(self, known: ConversationCell | None) -> tuple[ev.Event, ...] | None:
-        """Return the events added to the conversation after the cell *known*, oldest first; None.
-
-        It does not hold that cell.
-        """
+    def list_since(self, known: ConversationCell | None) -> tuple[ev.Event, ...] | None:
+        """Return the events added to the conversation after the cell *known*, oldest first; None: unknown cell."""
         events: list[ev.Event] = []
         cell = self.conversation
         while cell is not known:

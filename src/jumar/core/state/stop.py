@@ -53,5 +53,5 @@ EXIT_CODES: dict[StopReason, int] = {
 
 
 def get_exit_code(stop: StopReason, *, scored: bool) -> int:
-    """Return exit code of a run that stopped so; ending by itself is no failure where no test has judged the run."""
+    """Return the exit code of a run that stopped so; an end of its own is no failure if no test judged it."""
     return 0 if stop is StopReason.FINAL and not scored else EXIT_CODES[stop]

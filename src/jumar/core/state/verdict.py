@@ -174,7 +174,7 @@ CHANGED = "it passed in one run and did not in another, on the same files"
 
 
 def mark_flaky(verdict: Verdict, flaky: Iterable[str], why: str) -> Verdict:
-    """Return *verdict*, where the ids *flaky* turned out to come out differently on the same tree."""
+    """Return *verdict* with the ids *flaky* marked: their outcome changed while the tree did not."""
     changed = {i: TestResult(i, Outcome.FLAKY, 0, why, Blame.TEST) for i in flaky if i in verdict.results}
     return Verdict({**verdict.results, **changed}, verdict.green_ids.difference(changed), verdict.void)
 
@@ -202,8 +202,10 @@ def reconcile(expected: Iterable[str], report: Report, accepted: Mapping[str, Ou
     reported = {r.id: r for r in report.results}
     if len(reported) != len(report.results):
         return Verdict({}, void=Void(Cause.TAMPER, "a test was reported twice"))
-    families = _families(reported)
-    results = {i: reported.get(i) or _family(i, families.get(i)) or _unreported(i, report) for i in expected}
+    families = _group_families(reported)
+    results = {
+        i: reported.get(i) or _merge_family(i, families.get(i)) or _build_unreported(i, report) for i in expected
+    }
     green = frozenset(i for i, r in results.items() if counts_as_pass(r.outcome, accepted.get(i)))
     if report.ended is not Ended.NORMAL and len(green) == len(results) > 0:
         # All passed, and then the process left without a goodbye: whoever did that is not believed.
@@ -213,7 +215,7 @@ def reconcile(expected: Iterable[str], report: Report, accepted: Mapping[str, Ou
     return Verdict(results, green)
 
 
-def _families(reported: Mapping[str, TestResult]) -> dict[str, list[TestResult]]:
+def _group_families(reported: Mapping[str, TestResult]) -> dict[str, list[TestResult]]:
     families: dict[str, list[TestResult]] = {}
     for test_id, result in reported.items():
         head, bracket, _ = test_id.partition("[")
@@ -222,7 +224,7 @@ def _families(reported: Mapping[str, TestResult]) -> dict[str, list[TestResult]]
     return families
 
 
-def _family(test_id: str, members: list[TestResult] | None) -> TestResult | None:
+def _merge_family(test_id: str, members: list[TestResult] | None) -> TestResult | None:
     """Return one result for all parametrisations of *test_id*: the first that is no pass, else a pass."""
     if not members:
         return None
@@ -232,7 +234,7 @@ def _family(test_id: str, members: list[TestResult] | None) -> TestResult | None
     )
 
 
-def _unreported(test_id: str, report: Report) -> TestResult:
+def _build_unreported(test_id: str, report: Report) -> TestResult:
     """Return the result of an unreported test: the file was broken, the process was cut short, or the test is gone."""
     path = test_id.partition("::")[0]
     if path in report.broken:

@@ -47,7 +47,7 @@ def read_changes(folder: Path) -> Changes:
         BadInput: if there is no run, its objects are not there, or git is not.
         Infra: if an object is missing or damaged.
     """
-    state = _state(folder, read_journal(folder))
+    state = _load_state(folder, read_journal(folder))
     store, base, best = Store(find_objects_folder(folder)), state.run.tree, find_best_tree(state)
     counted = count_changed_lines(store, base, best)
     return Changes(state.run.run, base, best, counted, make_best_patch(store, base, best) if counted else b"")
@@ -66,11 +66,11 @@ def find_origin(run: TrustedRun) -> Path:
     Raises:
         BadInput: if there is no run.
     """
-    return Path(_state(run.folder, read_journal(run.folder)).run.settings.origin).absolute()
+    return Path(_load_state(run.folder, read_journal(run.folder)).run.settings.origin).absolute()
 
 
 def apply_best(run: TrustedRun) -> tuple[str, ...]:
-    """Write the best tree of *run* onto the folder its task came from; the paths written.
+    """Write the best tree of *run* onto the folder its task came from; return the paths written.
 
     Files that were changed there since the run began are merged.
 
@@ -79,10 +79,10 @@ def apply_best(run: TrustedRun) -> tuple[str, ...]:
         Infra: if the disk refuses.
     """
     entries = read_journal(run.folder)
-    state = _state(run.folder, entries)
+    state = _load_state(run.folder, entries)
     store, origin = Store(find_objects_folder(run.folder)), Path(state.run.settings.origin)
     written = frozenset(entry.event.path for entry in entries if isinstance(entry.event, ev.Write))
-    return apply(store, state.run.tree, find_best_tree(state), origin, _closed(state, store, written))
+    return apply(store, state.run.tree, find_best_tree(state), origin, _build_closed(state, store, written))
 
 
 def lay_out(folder: Path, to: Path) -> None:
@@ -92,18 +92,18 @@ def lay_out(folder: Path, to: Path) -> None:
         BadInput: if there is no run.
         Infra: if *to* is not empty, or the disk refuses.
     """
-    state = _state(folder, read_journal(folder))
+    state = _load_state(folder, read_journal(folder))
     Store(find_objects_folder(folder)).materialise(find_best_tree(state), to)
 
 
-def _state(folder: Path, entries: tuple[ev.Entry, ...]) -> RunState:
+def _load_state(folder: Path, entries: tuple[ev.Entry, ...]) -> RunState:
     state = replay_state(entries)
     if state.start is None:
         raise BadInput(f"the run in {folder} was killed before its first event, so it changed nothing; start it again")
     return state
 
 
-def _closed(state: RunState, store: Store, written: frozenset[str]) -> Callable[[str], bool]:
+def _build_closed(state: RunState, store: Store, written: frozenset[str]) -> Callable[[str], bool]:
     """Return a predicate for paths: true for a test of the task's own that no admitted edit of the run named."""
     settings = state.run.settings
     guard = build_guard(settings, load_runner(settings.suite.runner), store.manifest(state.run.tree))
@@ -112,7 +112,7 @@ def _closed(state: RunState, store: Store, written: frozenset[str]) -> Callable[
 
 
 def strip_binary(patch: bytes) -> bytes:
-    """*patch* with one line in the place of each piece that is no text."""
+    """Return *patch* with one line in the place of each piece that is no text."""
     kept: list[bytes] = []
     hidden = False
     for line in patch.splitlines(keepends=True):

@@ -67,9 +67,9 @@ def clean(runs: Path, wanted: CleaningRule, *, dry: bool = False, now: float | N
         OSError: if the disk refuses.
     """
     rows = list(list_runs(runs))
-    due = _chosen(rows, wanted, time.time() if now is None else now)
+    due = _select_runs(rows, wanted, time.time() if now is None else now)
     if wanted.keep_bytes is not None:
-        due = _enough(runs, rows, due, wanted.keep_bytes)
+        due = _select_fewest(runs, rows, due, wanted.keep_bytes)
     removed = due if dry else [row for row in due if remove(Path(row.folder))]
     gone = {row.folder for row in removed}
     left = [run for run in find_runs(runs) if str(run) not in gone]
@@ -85,8 +85,8 @@ def clean(runs: Path, wanted: CleaningRule, *, dry: bool = False, now: float | N
     )
 
 
-def _chosen(rows: Sequence[RunRow], wanted: CleaningRule, now: float) -> list[RunRow]:
-    """Return the runs that meet the conditions but the one on bytes, the oldest first."""
+def _select_runs(rows: Sequence[RunRow], wanted: CleaningRule, now: float) -> list[RunRow]:
+    """Return the runs that meet all conditions but the one on bytes, the oldest first."""
     return [
         row
         for row in reversed(rows)
@@ -97,7 +97,7 @@ def _chosen(rows: Sequence[RunRow], wanted: CleaningRule, now: float) -> list[Ru
     ]
 
 
-def _enough(runs: Path, rows: Sequence[RunRow], due: list[RunRow], most: int) -> list[RunRow]:
+def _select_fewest(runs: Path, rows: Sequence[RunRow], due: list[RunRow], most: int) -> list[RunRow]:
     """Return the fewest of the oldest of *due* without which the rest takes at most *most* bytes.
 
     All, if that is too few.
@@ -122,7 +122,7 @@ def _sweep(runs: Path, left: Sequence[Path], *, dry: bool) -> SweptObjects:
 
 
 def remove(run: Path) -> bool:
-    """Remove the run in *run*; False: somebody writes it, or has removed it.
+    """Remove the run in *run*; return False if somebody writes it, or has removed it.
 
     Raises:
         OSError: if the disk refuses.

@@ -61,7 +61,7 @@ def refuse_links(runs: Path) -> None:
 
 
 def find_link(*folders: Path) -> Path | None:
-    """Return the first of *folders* that is a symbolic link; None: none is."""
+    """Return the first of *folders* that is a symbolic link, or None."""
     return next((folder for folder in folders if folder.is_symlink()), None)
 
 
@@ -76,9 +76,9 @@ def find_runs(runs: Path) -> tuple[Path, ...]:
         found = [path for path in runs.iterdir() if is_run(path) and (path / EVENTS).is_file()]
     except (FileNotFoundError, NotADirectoryError):
         return ()
-    return tuple(sorted(found, key=_age, reverse=True))
+    return tuple(sorted(found, key=_build_age_key, reverse=True))
 
 
-def _age(run: Path) -> tuple[str, int, str]:
-    """Sorts runs by the time in their names, which is in whole seconds, then by their journals."""
+def _build_age_key(run: Path) -> tuple[str, int, str]:
+    """Return a sort key: the time in a run's name, which is in whole seconds, then its journal."""
     return run.name[:15], (run / EVENTS).stat().st_mtime_ns, run.name

@@ -75,37 +75,37 @@ def build_row(run: Path) -> RunRow:
     """Return the row of the run in *run*."""
     with hold_still(run) as closed:
         is_open = not closed and (run / LOCK).exists()
-        ended = None if is_open else _ended(run)
+        ended = None if is_open else _read_end(run)
         if ended is not None:
             verified = ended.test_runs + ended.baseline_runs and ended.passed is not None
-            return _row(run, ended.stop, ended, passed=ended.best.passed if verified else None)
-        return _from_journal(run, is_open=is_open)
+            return _make_row(run, ended.stop, ended, passed=ended.best.passed if verified else None)
+        return _build_row_from_journal(run, is_open=is_open)
 
 
-def _from_journal(run: Path, *, is_open: bool) -> RunRow:
+def _build_row_from_journal(run: Path, *, is_open: bool) -> RunRow:
     """Return the row of a run that has no result, or one that is older than its journal."""
     unknown = _Ended(run.name[STAMP_LENGTH + 1 :], "", BestTree(0, 0), 0.0, 0.0, JournalEnd())
     try:
         state = read_state(run)
     except (BadInput, Infra) as fault:
-        return _row(run, OPEN if is_open else DAMAGED, unknown, passed=None, why=str(fault))
+        return _make_row(run, OPEN if is_open else DAMAGED, unknown, passed=None, why=str(fault))
     if state.start is None:
-        return _row(run, OPEN if is_open else UNFINISHED, unknown, passed=None)
+        return _make_row(run, OPEN if is_open else UNFINISHED, unknown, passed=None)
     stop = str(state.end.stop) if state.phase is Phase.ENDED and state.end else UNFINISHED
     score = state.best.score if state.best else None
     best = BestTree(score.passed if score else 0, len(state.expected))
     found = _Ended(state.run.task, "", best, state.spend.usd, round(state.spend.seconds, 3), JournalEnd())
-    return _row(run, OPEN if is_open else stop, found, passed=best.passed if score else None)
+    return _make_row(run, OPEN if is_open else stop, found, passed=best.passed if score else None)
 
 
-def _row(run: Path, stop: str, found: _Ended, *, passed: int | None, why: str = "") -> RunRow:
+def _make_row(run: Path, stop: str, found: _Ended, *, passed: int | None, why: str = "") -> RunRow:
     return RunRow(
         run=run.name, task=found.task, stop=stop, passed=passed, total=found.best.total, usd=found.usd,
         seconds=found.seconds, bytes=count_used_bytes(run), started=find_start_time(run), folder=str(run), why=why,
     )  # fmt: skip
 
 
-def _ended(run: Path) -> _Ended | None:
+def _read_end(run: Path) -> _Ended | None:
     """Return the content of `result.json`, if it belongs to the end of the journal."""
     try:
         found = msgspec.json.decode((run / "result.json").read_bytes(), type=_Ended)

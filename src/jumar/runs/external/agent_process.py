@@ -49,7 +49,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
         """Path of the workspace."""
         return self.place.folder / "workspace"
 
-    def invocation(self, prompt: str, prompt_file: Path) -> Invocation:
+    def build_invocation(self, prompt: str, prompt_file: Path) -> Invocation:
         """Return the invocation of a turn.
 
         Raises:
@@ -66,10 +66,10 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
                 "git": shutil.which("git", path=environ.get("PATH") or PATH) or "",
                 "door": [self.doors.port, str(self.doors.socket)] if self.doors.socket else [],
             },
-            env={name: environ[name] for name in self.outside.variables if name in environ} | self._variables(),
+            env={name: environ[name] for name in self.outside.variables if name in environ} | self._build_environment(),
         )
 
-    def reach(self, prompt_file: Path) -> Reach:
+    def build_reach(self, prompt_file: Path) -> Reach:
         """Return what a turn may reach of the machine."""
         home = self.place.environ.get("HOME")
         return AgentView(
@@ -80,7 +80,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
             prompt=prompt_file.absolute() if has_placeholder(self.outside.argv, "prompt_file") else None,
             door=self.doors.socket,
             origin=self.origin,
-        ).reach()
+        ).build_reach()
 
     @property
     def search(self) -> str:
@@ -88,7 +88,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
         own = (str(Path(self.python).parent), str(Path(sys.executable).parent))
         return f"{own[0]}:{self.place.environ.get('PATH') or PATH}:{own[1]}"
 
-    def _variables(self) -> dict[str, str]:
+    def _build_environment(self) -> dict[str, str]:
         doors = self.doors
         return {
             "PATH": self.search,
@@ -106,7 +106,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """End of a turn's process. All it had started is gone."""
+    """End of a turn's process. All that it had started is gone."""
 
     exit: int | None
     """Its exit status; None: it was stopped."""
@@ -135,19 +135,19 @@ class AgentTurn:
         self.prompt_file = self.output.with_suffix(".md")
 
     async def work(self, prompt: str, seconds: float, tell: Tell) -> None:
-        """Do the turn, for at most *seconds*, and *tell* how it ended."""
+        """Run the turn for at most *seconds*, and *tell* how it ended."""
         try:
             with self._scope:
                 with explain_disk_faults(f"cannot write {self.prompt_file}"):
                     self.prompt_file.write_text(prompt, "utf-8", "replace")
-                tell(await self._worked(self._shop.invocation(prompt, self.prompt_file), seconds))
+                tell(await self._run_process(self._shop.build_invocation(prompt, self.prompt_file), seconds))
         except JumarError as broken:
             tell(broken)
         finally:
             self.gone.set()
 
-    async def stand_still(self) -> None:
-        """Stop all of its processes where they are.
+    async def freeze(self) -> None:
+        """Stop all processes of the turn where they are.
 
         Raises:
             Infra: if they cannot be stopped.
@@ -164,18 +164,18 @@ class AgentTurn:
         if self._stillness is not None and not self.gone.is_set() and not self._stillness.lasts:
             raise Infra("a process of the agent went on by itself while it was stopped: its work cannot be judged")
 
-    def go_on(self) -> None:
-        """Let those that were stopped go on."""
+    def thaw(self) -> None:
+        """Let the stopped processes continue."""
         if self._stillness is not None:
             self._stillness.end()
         self._stillness = None
 
     async def stop(self) -> None:
-        """End it, and wait until all of it is gone."""
+        """End the turn, and wait until all its processes are gone."""
         self._scope.cancel()
         await self.gone.wait()
 
-    async def _worked(self, invocation: Invocation, seconds: float) -> TurnEnd:
+    async def _run_process(self, invocation: Invocation, seconds: float) -> TurnEnd:
         shop, code = self._shop, None
         confinement = Confinement(
             room=shop.folder,
@@ -183,7 +183,7 @@ class AgentTurn:
             seconds=seconds,
             environ=shop.place.environ,
             sandbox=shop.place.sandbox,
-            reach=shop.reach(self.prompt_file),
+            reach=shop.build_reach(self.prompt_file),
         )
         async with run_confined(invocation, confinement) as child:
             self._child = child
@@ -194,12 +194,12 @@ class AgentTurn:
         if child.anomalies:
             raise Infra(f"nobody knows what the agent left running: {child.anomalies[0]}")
         if child.ended is Manner.NORMAL:
-            return TurnEnd(exit=code, said=_last(self.output, f"exit {code}"))
+            return TurnEnd(exit=code, said=_describe_last_line(self.output, f"exit {code}"))
         why = f"its turn took more than {seconds:g} s" if child.ended is Manner.TIMEOUT else child.detail
-        return TurnEnd(exit=None, why=why, said=_last(self.output, why))
+        return TurnEnd(exit=None, why=why, said=_describe_last_line(self.output, why))
 
 
-def _last(output: Path, how: str) -> str:
+def _describe_last_line(output: Path, how: str) -> str:
     with explain_disk_faults(f"cannot read {output}"), output.open("rb") as stream:
         stream.seek(max(0, output.stat().st_size - LAST_BYTES))
         lines = stream.read().decode("utf-8", "replace").split("\n")

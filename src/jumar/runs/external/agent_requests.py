@@ -36,7 +36,7 @@ ACTIONS: dict[type[Wish], str] = {ClaimRequest: "edit_claim", EscalateRequest: "
 
 
 def parse(kind: str, body: bytes) -> Wish | ForwardRefusal:
-    """Return the request of a *kind* in *body*, or why it is none."""
+    """Return the request of a *kind* in *body*, or why the body is not one."""
     shape = KINDS[kind]
     try:
         return msgspec.json.decode(body, type=shape)
@@ -51,14 +51,14 @@ def build_action(wish: Wish) -> Action:
 
 
 def build_answer(wish: Wish, state: RunState) -> ForwardedReply:
-    """Return what became of *wish*, the newest of its kind, and of what was found around the tools when it was made."""
+    """Return the outcome of *wish*, the newest of its kind, and the changes found outside the tools with it."""
     said: list[str] = []
     cell, admitted, name = state.conversation, False, ACTIONS[type(wish)]
     while cell is not None and not (isinstance(cell.event, ev.ActionTaken) and cell.event.name == name):
         cell = cell.rest
     if cell is not None and isinstance(taken := cell.event, ev.ActionTaken):
         admitted = taken.admitted
-        said.append(_done(wish) if admitted else f"refused: {taken.reason}")
+        said.append(_describe_wish(wish) if admitted else f"refused: {taken.reason}")
     before = cell.rest.event if cell is not None and cell.rest is not None else None
     if isinstance(before, ev.Revert) and before.found:
         said.append(f"put back: {before.why}")
@@ -66,7 +66,7 @@ def build_answer(wish: Wish, state: RunState) -> ForwardedReply:
     return ForwardedReply(200, {"content-type": "application/json"}, json.dumps(body).encode())
 
 
-def _done(wish: Wish) -> str:
+def _describe_wish(wish: Wish) -> str:
     if isinstance(wish, ClaimRequest):
         return f"claimed: {wish.edit_target}"
     return f"escalated: {wish.test_id}; the run ends with this, and a person decides"

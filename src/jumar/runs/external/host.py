@@ -45,7 +45,7 @@ class PendingRequest:
         self.given = build_error(503, "unanswered", "the run went on without this request")
         self.done = anyio.Event()
 
-    def leave_with(self, given: ForwardedReply) -> None:
+    def answer(self, given: ForwardedReply) -> None:
         """Answer the request."""
         self.given = given
         self.done.set()
@@ -71,7 +71,7 @@ class ExternalHost:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Open the proxy, and close it when the block ends; nothing of the agent is left then.
+        """Open the proxy, and close it when the block ends; no process of the agent is left then.
 
         Raises:
             Infra: if there is no port for it.
@@ -90,7 +90,7 @@ class ExternalHost:
             except Exception as error:  # noqa: BLE001  raised again below: a task group would wrap it
                 failed = error
             finally:
-                await self._stopped()
+                await self._stop_processes()
                 self._send.close()
                 self._heard.close()
                 self._tasks.cancel_scope.cancel()
@@ -98,7 +98,7 @@ class ExternalHost:
             raise failed
 
     async def next(self, state: RunState) -> Push:
-        """Return the agent's next event. Anything it waited for has been answered by then.
+        """Return the agent's next event. All that it waited for has been answered by then.
 
         Raises:
             Infra: if it cannot be started or stopped, did nothing at all, or worked without the proxy.
@@ -107,15 +107,15 @@ class ExternalHost:
         try:
             if self._turn is not None:
                 self._turn.check()
-            self._answered(state)
+            self._answer_visit(state)
             if self._turn is None:
-                self._turn = self._begun(state)
+                self._turn = self._begin_turn(state)
             else:
-                self._turn.go_on()
-            while (push := await self._pushed(await self._heard.receive(), self._turn)) is None:
+                self._turn.thaw()
+            while (push := await self._build_push(await self._heard.receive(), self._turn)) is None:
                 pass
         except BaseException:  # cancelled, most of all: nobody waits for the agent any more
-            await self._stopped()
+            await self._stop_processes()
             raise
         return push
 
@@ -138,39 +138,39 @@ class ExternalHost:
         return visit.given
 
     async def leave(self, state: RunState) -> None:
-        """End the run in *state*: answer whoever waits, end all processes, and reset the workspace to its tree."""
+        """End the run in *state*: answer open requests, end all processes, and reset the workspace to its tree."""
         why = f"{state.end.stop}: {state.end.why}" if state.end else "it goes on later"
         self._over = build_error(PAYMENT_REQUIRED, "run_ended", f"the run has ended ({why.rstrip(': ')})")
         if self._visit is not None and self._turn is not None:
             wish, escalated = self._visit.wish, state.end is not None and state.end.stop is StopReason.ESCALATED
-            self._visit.leave_with(
+            self._visit.answer(
                 build_answer(wish, state) if escalated and isinstance(wish, EscalateRequest) else self._over
             )
-            self._turn.go_on()
+            self._turn.thaw()
             with anyio.move_on_after(GRACE_SECONDS):
                 await self._turn.gone.wait()
-        await self._stopped()
+        await self._stop_processes()
         self._forget_history()
         Workspace(self._folder, self._place.store).reset(state.tree)
 
-    async def _stopped(self) -> None:
-        """All processes of the agent are gone."""
+    async def _stop_processes(self) -> None:
+        """Stop all processes of the agent."""
         if self._turn is not None:
             with anyio.CancelScope(shield=True):
                 await self._turn.stop()
         self._turn = self._visit = None
 
-    def _answered(self, state: RunState) -> None:
+    def _answer_visit(self, state: RunState) -> None:
         visit, self._visit = self._visit, None
         if visit is None:
             return
         if isinstance(visit.wish, ForwardedRequest):
-            visit.leave_with(self.model.given or visit.given)
+            visit.answer(self.model.given or visit.given)
         else:
-            visit.leave_with(build_answer(visit.wish, state))
+            visit.answer(build_answer(visit.wish, state))
         self.model.pending = None
 
-    def _begun(self, state: RunState) -> AgentTurn:
+    def _begin_turn(self, state: RunState) -> AgentTurn:
         self._forget_history()
         discard(self._folder.with_name(f"{self._folder.name}.private"))  # of a turn that was killed with jumar itself
         shop = AgentWorkplace(
@@ -189,34 +189,34 @@ class ExternalHost:
         self._tasks.start_soon(turn.work, self._agent.prompt(state), seconds, self._send.send_nowait)
         return turn
 
-    async def _pushed(self, heard: PendingRequest | TurnEnd | JumarError, turn: AgentTurn) -> Push | None:
+    async def _build_push(self, heard: PendingRequest | TurnEnd | JumarError, turn: AgentTurn) -> Push | None:
         if isinstance(heard, JumarError):
             raise heard
         if isinstance(heard, TurnEnd):
-            return self._ended(heard, turn)
+            return self._end_turn(heard, turn)
         if turn.gone.is_set() or heard.gone():  # nobody would hear the answer: it is not asked for
             heard.done.set()
             return None
-        await turn.stand_still()
+        await turn.freeze()
         self._visit = heard
         if isinstance(heard.wish, EscalateRequest):
-            self._changed(turn)  # the run ends with it: what was done must have been paid for
+            self._has_changed_files(turn)  # the run ends with it: what was done must have been paid for
         if not isinstance(heard.wish, ForwardedRequest):
             return Push(action=build_action(heard.wish), last=False)
         turn.calls += 1
         self.model.pending, self.model.given = heard.wish, None
         return Push(action=Action("ask_model", args={"form": heard.wish.form.name}), last=False)
 
-    def _ended(self, ended: TurnEnd, turn: AgentTurn) -> Push:
+    def _end_turn(self, ended: TurnEnd, turn: AgentTurn) -> Push:
         self._turn = None
-        if not turn.calls and not self._changed(turn) and ended.exit != 0:
+        if not turn.calls and not self._has_changed_files(turn) and ended.exit != 0:
             raise Infra(f"the agent's command did nothing ({ended.said}); see {turn.output}")
         # Nothing in it may differ from turn to turn by itself: that is how a run is seen to stall.
         args: dict[str, object] = {"exit": ended.exit} | ({"why": ended.why} if ended.why else {})
         return Push(action=Action("turn_end", args=args))
 
-    def _changed(self, turn: AgentTurn) -> bool:
-        """Return whether a turn without a call changed files, which must have been paid for elsewhere.
+    def _has_changed_files(self, turn: AgentTurn) -> bool:
+        """Check whether a turn without a call changed files: its model calls were paid for elsewhere.
 
         Raises:
             Infra: if nobody allowed that.
@@ -231,7 +231,7 @@ class ExternalHost:
         return True
 
     def _forget_history(self) -> None:
-        """Take the agent's `.git` away, whatever it made of it: a link there leads elsewhere."""
+        """Remove the agent's `.git`, whatever the agent made of it: a link there leads elsewhere."""
         history = self._folder / ".git"
         if self._folder.is_symlink():  # the agent's own doing, and what lies there is none of ours
             return

@@ -83,7 +83,7 @@ Listeners = Sequence[SocketListener]
 
 @asynccontextmanager
 async def open_listeners(token: str, *, beside: bool = False) -> AsyncIterator[tuple[Listeners, ProxyEndpoints]]:
-    """Yield a free port of loopback for whoever has *token*, and a socket *beside* it, if one is wanted.
+    """Yield a free port on loopback for clients with *token*, and a socket *beside* it, if one is wanted.
 
     Raises:
         OSError: if the machine has none left.
@@ -102,7 +102,7 @@ async def open_listeners(token: str, *, beside: bool = False) -> AsyncIterator[t
 
 
 async def serve(listeners: Listeners, doors: ProxyEndpoints, answering: Answering, model: str) -> None:
-    """Serve clients that have the token, by *answering*, until cancelled. *model* is the name that is listed."""
+    """Serve clients that have the token, by *answering*, until cancelled. *model* is the listed name."""
     visits, free = _Visits(doors, answering, model), anyio.Semaphore(CONNECTIONS)
 
     async def welcome(stream: SocketStream) -> None:
@@ -128,10 +128,10 @@ async def serve(listeners: Listeners, doors: ProxyEndpoints, answering: Answerin
 def build_error(status: int, kind: str, message: str) -> ForwardedReply:
     """Return an error that clients of either wire can read."""
     body = {"type": "error", "error": {"type": kind, "message": f"jumar: {message}", "code": kind}}
-    return _document(status, body)
+    return _build_document(status, body)
 
 
-def _document(status: int, body: object) -> ForwardedReply:
+def _build_document(status: int, body: object) -> ForwardedReply:
     return ForwardedReply(status, {"content-type": "application/json"}, json.dumps(body).encode())
 
 
@@ -141,7 +141,7 @@ class _Visits:
         self._held = 0
 
     async def welcome(self, stream: SocketStream) -> None:
-        """Serve one connection. A client that hangs up or talks nonsense is no fault of ours."""
+        """Serve one connection. A client that hangs up or sends nonsense is not an error of jumar."""
         import h11  # noqa: PLC0415  comes with the clients, which are not part of the core install
 
         async with stream:
@@ -151,7 +151,7 @@ class _Visits:
                     connection.start_next_cycle()
 
     async def _request(self, connection: h11.Connection, stream: SocketStream) -> bool:
-        """Answer one request; whether another may follow on this connection."""
+        """Answer one request; return whether another may follow on this connection."""
         import h11  # noqa: PLC0415  as above
 
         body = bytearray()
@@ -165,9 +165,9 @@ class _Visits:
                         go_on = h11.InformationalResponse(status_code=100, headers=[])
                         await stream.send(connection.send(go_on) or b"")
                     with anyio.fail_after(IDLE_SECONDS):
-                        connection.receive_data(await _received(stream))
+                        connection.receive_data(await _receive(stream))
                 elif isinstance(event, h11.Request):
-                    request, refused = event, self._barred(event)
+                    request, refused = event, self._refuse_stranger(event)
                 elif isinstance(event, h11.Data):
                     if refused is None:  # a stranger's is not even kept
                         body += event.data
@@ -176,40 +176,44 @@ class _Visits:
                         await _send(connection, stream, build_error(413, "too_large", "too much is asked at a time"))
                         return False
                 elif isinstance(event, h11.EndOfMessage) and request is not None:
-                    await _send(connection, stream, refused or await self._given(request, bytes(body), stream))
+                    await _send(connection, stream, refused or await self._answer_request(request, bytes(body), stream))
                     return connection.our_state is h11.DONE and connection.their_state is h11.DONE
                 else:
                     return False
         finally:
             self._held -= len(body)
 
-    def _barred(self, request: h11.Request) -> ForwardedReply | None:
-        """Return the refusal of a client that does not belong here, or None."""
-        headers = _headers(request)
+    def _refuse_stranger(self, request: h11.Request) -> ForwardedReply | None:
+        """Return the refusal of a client without the token or with a foreign host name, or None."""
+        headers = _decode_headers(request)
         if not self._is_ours(headers.get("host", "")):
             return build_error(421, "wrong_host", "this is a door of one run's agent, not a server of that name")
-        if not self._wish(request) and not self._has_token(headers):
+        if not self._find_wish(request) and not self._has_token(headers):
             return build_error(401, "unauthorized", "the token of this run is missing or wrong")
         return None
 
-    def _wish(self, request: h11.Request) -> str:
-        """Return which request to the run itself this is, by its path, which holds the token; empty: none."""
+    def _find_wish(self, request: h11.Request) -> str:
+        """Return which request to the run itself this is, by its path, which holds the token; empty: it is none."""
         path = request.target.partition(b"?")[0]
         ours = {kind: f"/{self._doors.token}/{kind}".encode() for kind in KINDS}
         return next((kind for kind, own in ours.items() if hmac.compare_digest(path, own)), "")
 
-    async def _given(self, request: h11.Request, body: bytes, stream: SocketStream) -> ForwardedReply:
+    async def _answer_request(self, request: h11.Request, body: bytes, stream: SocketStream) -> ForwardedReply:
         method, target = request.method.decode(), request.target.decode("latin-1")
-        path, wish = target.partition("?")[0], self._wish(request)
+        path, wish = target.partition("?")[0], self._find_wish(request)
         if method == "GET" and path.rstrip("/").removeprefix("/v1") == "/models":
-            return _document(200, {"object": "list", "data": [{"id": self._model, "object": "model", "created": 0}]})
+            return _build_document(
+                200, {"object": "list", "data": [{"id": self._model, "object": "model", "created": 0}]}
+            )
         form = None if wish else find_form(target)
         if method != "POST" or (form is None and not wish):
             return build_error(404, "not_found", f"there is no {method} {wish or path} here")
         if body.count(b",") > VALUES:
             return build_error(413, "too_large", f"a request of more than {VALUES:,} values is no conversation")
         raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610  as above
-        return await self._answering(ProxyRequest(form, _headers(request), body, lambda: _hung_up(raw), wish))
+        return await self._answering(
+            ProxyRequest(form, _decode_headers(request), body, lambda: _has_hung_up(raw), wish)
+        )
 
     def _is_ours(self, host: str) -> bool:
         """Return whether the client addressed this machine; a name rebound to this address is refused."""
@@ -226,11 +230,11 @@ class _Visits:
         return hmac.compare_digest(given.encode(), self._doors.token.encode())
 
 
-def _headers(request: h11.Request) -> dict[str, str]:
+def _decode_headers(request: h11.Request) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.headers}
 
 
-async def _received(stream: SocketStream) -> bytes:
+async def _receive(stream: SocketStream) -> bytes:
     try:
         return await stream.receive(CHUNK)
     except anyio.EndOfStream:
@@ -246,7 +250,7 @@ async def _send(connection: h11.Connection, stream: SocketStream, given: Forward
     await stream.send(b"".join(connection.send(event) or b"" for event in events))
 
 
-def _hung_up(raw: socket.socket) -> bool:
+def _has_hung_up(raw: socket.socket) -> bool:
     if raw.fileno() < 0:
         return True
     poll = select.poll()

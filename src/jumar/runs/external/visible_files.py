@@ -38,11 +38,11 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
     origin: Path
     """The folder of the task."""
 
-    def reach(self) -> Reach:
-        """Return what is to be shown to it; only its workspace can be changed for good."""
+    def build_reach(self) -> Reach:
+        """Return what the agent may see; only its workspace can be changed for good."""
         named = tuple(Path(word) for word in self.argv[1:] if Path(word).is_absolute() and "\0" not in word)
         found = (
-            *self._programs(),
+            *self._list_programs(),
             *named,
             # `jumar claim` is a program of ours that it may start, found in the folder of packages that we are in.
             *Path(start.FOLDER).parents[:2],
@@ -50,36 +50,36 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
         prompt = (self.prompt,) if self.prompt is not None else ()
         return Reach(
             readable=(*self._keep_harmless(dict.fromkeys(found)), *prompt),
-            own=(*named, *prompt, *self._chosen()),
+            own=(*named, *prompt, *self._list_chosen()),
             writable=(self.run / "workspace",),
             sockets=(self.door,) if self.door is not None else (),
         )
 
-    def _chosen(self) -> Iterator[Path]:
+    def _list_chosen(self) -> Iterator[Path]:
         """Yield the agent's program, and the environment of the interpreter that runs the tests.
 
         They may lie anywhere.
         """
         tests, _, search = self.search.partition(":")  # first comes what may be the repository's
         yield from find_parts(Path(tests).parent)
-        for program in self._started(search):
+        for program in self._list_started(search):
             yield from find_installation(program)
 
-    def _started(self, search: str) -> Iterator[Path]:
-        """Yield program that is started, and those that its arguments name: `env A=B /path/agent` starts another."""
+    def _list_started(self, search: str) -> Iterator[Path]:
+        """Yield the program that starts, and those its arguments name: `env A=B /path/agent` starts another."""
         if program := shutil.which(self.argv[0], path=search):
             yield Path(program)
         for word in self.argv[1:]:
             if Path(word).is_absolute() and "\0" not in word and os.access(word, os.X_OK) and Path(word).is_file():
                 yield Path(word)
 
-    def _programs(self) -> Iterator[Path]:
-        for program in self._started(self.search):
-            for part in (program, *_links(program)):
+    def _list_programs(self) -> Iterator[Path]:
+        for program in self._list_started(self.search):
+            for part in (program, *_resolve_link(program)):
                 yield from find_installation(part)
                 yield from find_interpreter_files(part.with_name("python"))
                 yield from find_interpreter_files(part.with_name("python3"))
-                yield from _runs(part)
+                yield from _list_interpreter_files(part)
         for folder in map(Path, self.search.split(":")):
             if folder.is_absolute():
                 yield from find_interpreter_files(folder / "python")
@@ -91,7 +91,7 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
                     yield from find_parts(folder.parent)
 
     def _keep_harmless(self, paths: Iterable[Path]) -> Iterator[Path]:
-        """Yield those of *paths* that are there, and lead neither to the run nor to all that the person has."""
+        """Yield those of *paths* that exist and lead neither to the run nor to the person's whole home."""
         run, home = self.run.resolve(), self.home.resolve() if self.home else None
         for path in paths:
             leads = (
@@ -102,12 +102,12 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
                 yield path
 
 
-def _links(program: Path) -> Iterable[Path]:
+def _resolve_link(program: Path) -> Iterable[Path]:
     """Return the target of *program*, if it is a link."""
     return (program.resolve(),) if program.is_symlink() else ()
 
 
-def _runs(script: Path) -> Iterator[Path]:
+def _list_interpreter_files(script: Path) -> Iterator[Path]:
     """Yield the files of the interpreter that *script* names in its first line."""
     try:
         with script.open("rb") as stream:

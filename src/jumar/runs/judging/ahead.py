@@ -18,7 +18,7 @@ from jumar.verify.two_process import list_confirming
 
 
 def begin_ahead(task: Task, python: str | None, environ: Mapping[str, str]) -> None:
-    """Let the zygotes get ready that a green of *task* will be confirmed by, if it can be; nothing is waited for.
+    """Start the zygotes that would confirm a green of *task*, if there can be one; do not wait for them.
 
     Raises:
         BadInput: if *python* names no program.

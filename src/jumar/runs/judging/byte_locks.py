@@ -1,4 +1,4 @@
-"""Locks single bytes of a file for processes and tasks: the kernel lets go of the locks of whoever dies."""
+"""Locks single bytes of a file for processes and tasks: the kernel releases the locks of a process that dies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FLOCK = struct.Struct("hhqqi")
 
 @asynccontextmanager
 async def hold_byte(path: Path, places: Sequence[int]) -> AsyncIterator[None]:
-    """Hold one of the bytes *places* of the file *path*, which is made if it is not there; wait until one is free.
+    """Hold one of the bytes *places* of the file *path*, which is created if missing; wait until one is free.
 
     Raises:
         Infra: if the file cannot be opened.
@@ -38,7 +38,7 @@ async def hold_byte(path: Path, places: Sequence[int]) -> AsyncIterator[None]:
 
 
 def _try_lock(fd: int, place: int) -> bool:
-    """Lock byte *place* of the open file *fd* for its description; False: another one has it."""
+    """Lock byte *place* of the open file *fd* for its description; return False if another one holds it."""
     # An open file description lock: unlike those of POSIX, two tasks of one process exclude each other, too.
     lock = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
     try:

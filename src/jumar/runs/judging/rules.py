@@ -31,7 +31,7 @@ def hash_rules(run: RunStart, folder: Path) -> str:
     python = Path(settings.suite.python) if settings.suite.python else None
     facts = (
         hash_circumstances(folder.parent, (python,) if python else ()),
-        [_stat(path) for path in _sources()],
+        [_read_stat(path) for path in _list_sources()],
         run.tree,
         run.expected,
         settings.suite,
@@ -39,19 +39,19 @@ def hash_rules(run: RunStart, folder: Path) -> str:
         sorted(settings.protected),
         (settings.hidden, settings.held_out, settings.sandbox, str(origin)),
         [_read(origin / name) for name in LOCKS],
-        [_stat(path) for path in _installed(python)],
+        [_read_stat(path) for path in _list_installed(python)],
     )
     return hash_question(facts).hex()
 
 
-def _sources() -> Iterator[Path]:
+def _list_sources() -> Iterator[Path]:
     root = Path(jumar.__file__).parent
     for folder in JUDGES:
         yield from sorted((root / folder).rglob("*.py"))
 
 
-def _installed(python: Path | None) -> Iterator[Path]:
-    """Yield what is installed beside *python*: to add, remove or update a package changes an entry."""
+def _list_installed(python: Path | None) -> Iterator[Path]:
+    """Yield the packages installed beside *python*: to add, remove or update one changes an entry."""
     if python is not None:
         for pattern in INSTALLED:
             for packages in sorted(python.parent.parent.glob(pattern)):
@@ -59,7 +59,7 @@ def _installed(python: Path | None) -> Iterator[Path]:
                 yield from sorted(packages.iterdir())
 
 
-def _stat(path: Path) -> tuple[str, int, int]:
+def _read_stat(path: Path) -> tuple[str, int, int]:
     with suppress(OSError):
         found = path.stat()
         return str(path), found.st_size, found.st_mtime_ns

@@ -42,7 +42,7 @@ class Verdicts(Protocol):
     """Verdicts of many runs, by question: a `VerdictStore`, or something that stands for one."""
 
     def ask(self, key: bytes) -> AbstractAsyncContextManager[StoredVerdict | None]:
-        """Enter with the verdict on the question *key*, or None; within it nobody else works on that question."""
+        """Enter with the verdict on the question *key*, or None; within the block nobody else works on it."""
         ...
 
     def keep(self, key: bytes, done: Verification, run: Path) -> None:
@@ -63,7 +63,7 @@ class SharedJudging(NamedTuple):
         return hold_byte(self.limit.path, range(self.limit.cores)) if self.limit else nullcontext()
 
     def wrap(self, verifier: Verifier, run: Callable[[], JudgedRun]) -> Verifier:
-        """Return *verifier*, of *run*, which waits for its turn and asks the store first."""
+        """Return a verifier for *run* that waits for its turn and asks the store before *verifier* judges."""
         return verifier if self.limit is None and self.store is None else QueuedVerifier(verifier, self, run())
 
 
@@ -110,11 +110,11 @@ class QueuedVerifier:
         return replace(known.done, executions=0, duration_ms=0, starts={}, output=output.name)
 
     def with_tests(self, tests: str) -> Verifier:
-        """Return a verifier to which the test files of the tree *tests* are the task's own."""
+        """Return a verifier that treats the test files of the tree *tests* as the task's own."""
         return QueuedVerifier(self._inner.with_tests(tests), self._shared, self._run._replace(tests=tests))
 
     async def plain(self, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()) -> Verification:
-        """Run all expected ids of *tree* once: it is no verdict, so the store does not know it."""
+        """Run all expected ids of *tree* once. The store holds no plain runs: they are no verdicts."""
         async with self._shared.turn():
             return await self._inner.plain(tree, accepted, also)
 

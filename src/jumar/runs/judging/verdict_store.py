@@ -48,7 +48,7 @@ class VerdictStore:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Return the store in *path*, which is made if it is not there.
+        """Return the store in *path*, which is created if missing.
 
         Raises:
             Infra: if it cannot be read or written, or is none.
@@ -94,7 +94,7 @@ class VerdictStore:
             )
 
     def get(self, key: bytes) -> StoredVerdict | None:
-        """Return the verdict on the question *key*; None: nobody knows it."""
+        """Return the verdict on the question *key*, or None if there is none."""
         try:
             row = self._db.execute("SELECT verdict, run FROM verdicts WHERE key = ?", (key,)).fetchone()
             return StoredVerdict(msgspec.json.decode(row[0], type=Verification), row[1]) if row else None

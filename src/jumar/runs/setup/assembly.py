@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar import plugins
-from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_unmade, matches_nothing
+from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_missing_editable, matches_nothing
 from jumar.core.run.strategy import AgentFacts, BuildAgent, Strategy
 from jumar.core.state.events import RunStart
 from jumar.core.state.settings import Settings
@@ -78,19 +78,19 @@ def load_runner(name: str) -> Runner:
 
 
 def store_tree(store: Store, task: Task, folder: Path | None = None, tell: Tell = ignore_progress) -> str:
-    """Keep the task's files (those of *folder* instead of the task's own, if given); the tree's hash.
+    """Store the task's files (those of *folder* instead, if given); return the tree's hash.
 
     What is withheld (the reference, hidden tests, the task file) is no part of it, nor is what git ignores.
     """
     tell(Work.COPYING, 0, 0)
     if task.in_place is not None:
-        return store.capture(task.root, skip=_counted(task.in_place.skip(), tell))
-    withheld, ignored = compile_patterns(task.withheld), build_skip(task).skip()
-    return store.capture(folder or task.root, skip=_counted(lambda path: withheld(path) or ignored(path), tell))
+        return store.capture(task.root, skip=_count_matches(task.in_place.build_skip(), tell))
+    withheld, ignored = compile_patterns(task.withheld), build_skip(task).build_skip()
+    return store.capture(folder or task.root, skip=_count_matches(lambda path: withheld(path) or ignored(path), tell))
 
 
-def _counted(skip: Matches, tell: Tell) -> Matches:
-    """*skip*, which is asked of every path, and tells how many it was asked of."""
+def _count_matches(skip: Matches, tell: Tell) -> Matches:
+    """Return *skip*, which is asked of every path, with a progress report on how many it was asked of."""
     asked = count(1)
 
     def skips(path: str) -> bool:
@@ -118,7 +118,7 @@ def protect_expected_files(settings: Settings, files: Iterable[str]) -> Settings
 
 
 def find_files_of_tests(ids: Sequence[str], place: RunPlace, tree: str, runner: Runner) -> tuple[str, ...]:
-    """Return the files of *tree* in which the tests *ids* stand, each once."""
+    """Return the files of *tree* that hold the tests *ids*, each once."""
     if not any(map(is_slug, ids)):
         return tuple(dict.fromkeys(i.partition("::")[0] for i in ids))
     manifest = place.store.manifest(tree)
@@ -132,14 +132,14 @@ def build_workspace(place: RunPlace, run: RunStart) -> Workspace:
     place.store.limit_bytes = compute_allowed_bytes(settings.tree_bytes)
     if settings.in_place:
         rule = Ignored(settings.skip, settings.tracked, settings.include)
-        return Workspace(Path(settings.origin), place.store, rule.skip())
+        return Workspace(Path(settings.origin), place.store, rule.build_skip())
     return Workspace(folder, place.store)
 
 
 def build_verifier(
     place: RunPlace, settings: Settings, base: str, expected: tuple[str, ...], own: Matches = matches_nothing
 ) -> TrustedVerifier:
-    """Return verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
+    """Return the verifier of a task with the untouched tree *base*; *own* are tests that a candidate wrote."""
     guard: WriteRules = build_write_rules(settings)
     runner = load_runner(settings.suite.runner)
     warm = WarmStarts() if runner.name == "pytest" and not place.environ.get(NO_WARM) else None
@@ -153,7 +153,7 @@ def build_verifier(
         base=base,
         sources=lambda path: guard.editable(path) and not guard.protected(path),
         environ=place.environ,
-        around=_around(runner, settings, place.environ),
+        around=_build_surroundings(runner, settings, place.environ),
         own=own,
         sandbox=place.sandbox,
         tell=place.tell,
@@ -163,7 +163,7 @@ def build_verifier(
     )
 
 
-def _around(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> Surroundings:
+def _build_surroundings(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> Surroundings:
     """Return what the processes of a task with *settings* need beside its tree; its commands may start any program."""
     known = find_runner_surroundings(runner, Path(settings.origin), environ)
     if not (settings.verify or settings.suite.single):
@@ -229,12 +229,12 @@ def build_judges(run: RunStart, place: RunPlace) -> tuple[Runner, WriteRules, Tr
 def find_targets(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
     """Return those of *files* that may be edited, and the files named as editable by the task that do not exist yet."""
     guard, there = build_write_rules(settings), set(files)
-    both = sorted(there.union(find_unmade(settings.editable, there)))
+    both = sorted(there.union(find_missing_editable(settings.editable, there)))
     return tuple(p for p in both if guard.editable(p) and not guard.protected(p))
 
 
 def build_agent(run: RunStart, place: RunPlace) -> Strategy:
-    """Return the agent of *run*. It knows the files of the run's first tree, so that a resumed one knows no more.
+    """Return the agent of *run*. It knows only the files of the run's first tree, so a resumed run has the same.
 
     Raises:
         BadInput: if there are too many files for an agent that writes them whole.

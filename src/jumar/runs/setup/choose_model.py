@@ -53,7 +53,7 @@ def prepare_model(task: Task, environ: Mapping[str, str]) -> PreparedModel:
     if kind == "script":
         data = read_script(Path(path))
         script = parse_script(data, task.model)
-        return PreparedModel(_heard(_reviewed(task, script), script), {SCRIPT: data})
+        return PreparedModel(_note_unread_script(_drop_review(task, script), script), {SCRIPT: data})
     if kind == "replay":
         data = read_cassette(Path(path))
         cassette = parse_cassette(data, task.model)
@@ -62,7 +62,7 @@ def prepare_model(task: Task, environ: Mapping[str, str]) -> PreparedModel:
         return PreparedModel(task)
     review = task.switches.review
     by_tier = build_routes(Settings(routes=dict(task.chosen_routes)), environ)
-    _asked(by_tier, list_tiers(task.agent, task.gate, task.chosen_routes, review=review))
+    _check_tiers(by_tier, list_tiers(task.agent, task.gate, task.chosen_routes, review=review))
     if task.record is None:
         return PreparedModel(task)
     if task.record.is_dir():
@@ -76,8 +76,8 @@ def prepare_model(task: Task, environ: Mapping[str, str]) -> PreparedModel:
     return PreparedModel(task, {RECORD: str(task.record).encode()})
 
 
-def _asked(by_tier: ByTier, tiers: tuple[str, ...]) -> ByTier:
-    """Return *by_tier*, once the *tiers* that an agent asks were found to be usable."""
+def _check_tiers(by_tier: ByTier, tiers: tuple[str, ...]) -> ByTier:
+    """Return *by_tier*, after a check that the *tiers* which an agent asks are usable."""
     for tier in tiers:
         by_tier(tier)
     return by_tier
@@ -91,7 +91,7 @@ def load_models(state: RunState, place: RunPlace) -> ByTier:
     """
     run = state.run
     if run.agent == REPAIR:
-        return _repair(run, place)
+        return _build_repair_models(run, place)
     if run.agent == HOST:
         return build_routes(run.settings, place.environ)  # of no tier: its model is its own business
     if (script := place.folder / SCRIPT).is_file():
@@ -100,7 +100,7 @@ def load_models(state: RunState, place: RunPlace) -> ByTier:
     if (cassette := place.folder / CASSETTE).is_file():
         return parse_cassette(cassette.read_bytes(), str(cassette)).of
     tiers = list_tiers(run.agent, run.gate, run.settings.routes, review=run.settings.switches.review)
-    by_tier = _asked(build_routes(run.settings, place.environ), tiers)
+    by_tier = _check_tiers(build_routes(run.settings, place.environ), tiers)
     if (record := place.folder / RECORD).is_file():
         path, secrets = Path(record.read_text()), collect_keys(run.settings, place.environ)
         there = path.exists()
@@ -114,11 +114,11 @@ def load_models(state: RunState, place: RunPlace) -> ByTier:
 
 
 def is_offline(place: RunPlace) -> bool:
-    """Return whether a file answers the run in *place*: there is then nothing to wait for."""
+    """Return whether a file answers the run in *place*: there is nothing to wait for then."""
     return any((place.folder / name).is_file() for name in (SCRIPT, CASSETTE))
 
 
-def _repair(run: ev.RunStart, place: RunPlace) -> ByTier:
+def _build_repair_models(run: ev.RunStart, place: RunPlace) -> ByTier:
     from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
     from jumar.repair.screening_client import ScreeningConfinement  # noqa: PLC0415  as above
     from jumar.repair.search import Bounds  # noqa: PLC0415  as above
@@ -131,8 +131,8 @@ def _repair(run: ev.RunStart, place: RunPlace) -> ByTier:
     return lambda _tier: model
 
 
-def _heard(task: Task, script: ScriptModel) -> Task:
-    """Return *task* with a note where its driver reads nothing of what *script* says."""
+def _note_unread_script(task: Task, script: ScriptModel) -> Task:
+    """Return *task* with a note if its driver reads nothing of the content of *script*."""
     first = script.line(0)
     if task.agent != DRIVER or task.switches.text_actions or first is None or first.tool_calls or not first.content:
         return task
@@ -140,8 +140,8 @@ def _heard(task: Task, script: ScriptModel) -> Task:
     return replace(task, notes=(*task.notes, said))
 
 
-def _reviewed(task: Task, script: ScriptModel) -> Task:
-    """Return *task* without a review, where nobody asked for one and the script's second reply is a file, no review."""
+def _drop_review(task: Task, script: ScriptModel) -> Task:
+    """Return *task* without a review, if nobody asked for one and the script's second reply is a file."""
     if task.pipeline.review is not None or task.agent != PIPELINE:
         return task
     second = script.line(1)

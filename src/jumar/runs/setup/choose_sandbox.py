@@ -110,22 +110,22 @@ async def choose_sandbox(wanted: str, around: SandboxSurroundings, *, unattended
         return Unconfined()
     best: Sandbox = Unconfined()
     reasons = []
-    async for found, sandbox in _tried(around, CANDIDATES if wanted == AUTO else (wanted,)):
+    async for found, sandbox in _try_candidates(around, CANDIDATES if wanted == AUTO else (wanted,)):
         reasons += [found.why] if found.why else []
-        if sandbox is not None and _rank(found.tier) < _rank(best.tier):
+        if sandbox is not None and _rank_tier(found.tier) < _rank_tier(best.tier):
             channels = find_channels(found.possible)
             plain = found.tier == sandbox.tier and not channels
             best = sandbox if plain else ProbedSandbox(sandbox, found.tier, channels)
-        if _rank(best.tier) <= _rank(found.candidate):
+        if _rank_tier(best.tier) <= _rank_tier(found.candidate):
             break
     least = "S3" if wanted == AUTO and unattended else "S0" if wanted == AUTO else wanted
-    if _rank(best.tier) > _rank(least):
-        raise BadInput(_refusal(wanted, best.tier, reasons))
+    if _rank_tier(best.tier) > _rank_tier(least):
+        raise BadInput(_build_refusal(wanted, best.tier, reasons))
     return best
 
 
 async def try_sandbox(wanted: str, around: SandboxSurroundings, *, unattended: bool) -> None:
-    """Test the sandbox that runs in the folder *around* names will choose: those that begin at once need not then.
+    """Test the sandbox that later runs in the folder of *around* will choose, so that they can begin at once.
 
     Raises:
         BadInput: as `choose_sandbox`.
@@ -142,19 +142,21 @@ async def try_sandbox(wanted: str, around: SandboxSurroundings, *, unattended: b
 
 async def survey_sandboxes(place: Path, environ: Mapping[str, str], anew: bool = True) -> tuple[CandidateFindings, ...]:  # noqa: FBT001, FBT002  anyio.run takes no keywords
     """Test every candidate here, the strongest first; without *anew*, use remembered findings where there are any."""
-    return tuple([found async for found, _ in _tried(SandboxSurroundings(place, environ, anew=anew), CANDIDATES)])
+    return tuple(
+        [found async for found, _ in _try_candidates(SandboxSurroundings(place, environ, anew=anew), CANDIDATES)]
+    )
 
 
 async def find_weakening(
     sandbox: Sandbox, place: Path, environ: Mapping[str, str], way: ScriptStart | None = None
 ) -> str:
-    """Return why *sandbox* no longer confines what it did, in one sentence; empty if it does. Takes 0.1 s.
+    """Return in one sentence why *sandbox* has become weaker; empty if it has not. Takes 0.1 s.
 
     It is entered in the *way* of the rounds that confirm a green: by our own interpreter where none is given.
     """
     if sandbox.tier == "S0":
         return ""
-    from jumar.process.sandbox_probe import OURS, reprobe_sandbox  # noqa: PLC0415  as in `_probed`
+    from jumar.process.sandbox_probe import OURS, reprobe_sandbox  # noqa: PLC0415  as in `_probe`
 
     again = await reprobe_sandbox(sandbox, place, environ, way or OURS)
     worse = catalogue.find_excess_probes(sandbox.tier, again.possible)
@@ -162,11 +164,11 @@ async def find_weakening(
         SelftestCache(environ).forget()
     if again.why:
         return f"sandbox {sandbox.tier} does not start any more: {again.why}"
-    return f"sandbox {sandbox.tier} does not hold any more: {_named(worse)}" if worse else ""
+    return f"sandbox {sandbox.tier} does not hold any more: {_describe_probes(worse)}" if worse else ""
 
 
 def find_namespace_limits() -> tuple[str, ...]:
-    """Return what on this machine forbids user namespaces to ordinary users, and what to do about it."""
+    """Return the settings of this machine that forbid users user namespaces, and how to change them."""
     found = []
     for name, value, mend in SWITCHES:
         with suppress(OSError):
@@ -174,24 +176,24 @@ def find_namespace_limits() -> tuple[str, ...]:
     return tuple(found)
 
 
-async def _tried(
+async def _try_candidates(
     around: SandboxSurroundings, candidates: Iterable[str]
 ) -> AsyncIterator[tuple[CandidateFindings, Sandbox | None]]:
-    """Yield findings on each candidate, and the sandbox if there is one. Nothing is tried before it is asked for."""
+    """Yield the findings on each candidate, and the sandbox if there is one; a candidate is tried on demand."""
     memory = SelftestCache(around.environ, (*around.apart, around.place))
     for candidate in candidates:
-        key = _key(candidate, around)
-        if not around.anew and (passed := memory.recall(key)) is not None and (known := _again(candidate, passed)):
+        key = _build_cache_key(candidate, around)
+        if not around.anew and (passed := memory.recall(key)) is not None and (known := _restore(candidate, passed)):
             yield known
             continue
         around.tell(Work.PROBING, 0, 0)
-        found, sandbox = await _probed(candidate, around)
+        found, sandbox = await _probe(candidate, around)
         if sandbox is not None and not found.why:
-            memory.keep(key, _passed(found, sandbox))
+            memory.keep(key, _build_record(found, sandbox))
         yield found, sandbox
 
 
-def _key(candidate: str, around: SandboxSurroundings) -> str:
+def _build_cache_key(candidate: str, around: SandboxSurroundings) -> str:
     """Return the cache key of the findings on *candidate*: it changes with anything that they depend on."""
     found: tuple[Path, ...] = ()
     with suppress(BadInput):
@@ -199,7 +201,7 @@ def _key(candidate: str, around: SandboxSurroundings) -> str:
     return f"{candidate}-{hash_circumstances(around.place, found)}"
 
 
-def _passed(found: CandidateFindings, sandbox: Sandbox) -> PassedSelftest:
+def _build_record(found: CandidateFindings, sandbox: Sandbox) -> PassedSelftest:
     box = sandbox if isinstance(sandbox, Bubblewrap) else None
     return PassedSelftest(
         candidate=found.candidate, possible=found.possible, evidence=dict(found.evidence), tried=found.tried,
@@ -207,10 +209,10 @@ def _passed(found: CandidateFindings, sandbox: Sandbox) -> PassedSelftest:
     )  # fmt: skip
 
 
-def _again(candidate: str, passed: PassedSelftest) -> tuple[CandidateFindings, Sandbox] | None:
-    """Return the findings and the sandbox that *passed* tells of; None if it cannot be *candidate*."""
+def _restore(candidate: str, passed: PassedSelftest) -> tuple[CandidateFindings, Sandbox] | None:
+    """Return the findings and the sandbox that *passed* describes; None if it cannot be *candidate*."""
     tier = catalogue.find_tier(passed.possible)
-    if passed.candidate != candidate or _rank(tier) > _rank(candidate):
+    if passed.candidate != candidate or _rank_tier(tier) > _rank_tier(candidate):
         return None
     sandbox: Sandbox = Landlocked() if candidate == "S2" else AnotherUser()
     if candidate == "S3":
@@ -225,18 +227,18 @@ def _again(candidate: str, passed: PassedSelftest) -> tuple[CandidateFindings, S
     return found, sandbox
 
 
-async def _probed(candidate: str, around: SandboxSurroundings) -> tuple[CandidateFindings, Sandbox | None]:
+async def _probe(candidate: str, around: SandboxSurroundings) -> tuple[CandidateFindings, Sandbox | None]:
     """Return the findings on *candidate* as its probes show them now, and the sandbox if there is one."""
     from jumar.process.sandbox_probe import probe_sandbox  # noqa: PLC0415  a start that remembers needs none of it
 
     try:
-        sandbox = await _made(candidate, around.place, around.environ)
+        sandbox = await _make_sandbox(candidate, around.place, around.environ)
     except BadInput as reason:
         return CandidateFindings(candidate=candidate, why=str(reason)), None
     result = await probe_sandbox(sandbox, around.place, around.environ)
     tier = "" if result.why else catalogue.find_tier(result.possible)
     worse = catalogue.find_excess_probes(candidate, result.possible)
-    why = result.why or (_named(worse) if worse else "")
+    why = result.why or (_describe_probes(worse) if worse else "")
     found = CandidateFindings(
         candidate=candidate,
         tier=tier,
@@ -249,14 +251,14 @@ async def _probed(candidate: str, around: SandboxSurroundings) -> tuple[Candidat
     return found, sandbox if tier else None
 
 
-async def _made(candidate: str, place: Path, environ: Mapping[str, str]) -> Sandbox:
-    """Return the sandbox that was made for the tier *candidate*.
+async def _make_sandbox(candidate: str, place: Path, environ: Mapping[str, str]) -> Sandbox:
+    """Return the sandbox of the tier *candidate*.
 
     Raises:
         BadInput: if this machine has none.
     """
     if candidate == "S3":
-        from jumar.process.sandbox_check import find_bubblewrap  # noqa: PLC0415  as in `_probed`
+        from jumar.process.sandbox_check import find_bubblewrap  # noqa: PLC0415  as in `_probe`
 
         return await find_bubblewrap(place, environ)
     module, sandbox = (landlock, Landlocked()) if candidate == "S2" else (other_user, AnotherUser())
@@ -265,7 +267,7 @@ async def _made(candidate: str, place: Path, environ: Mapping[str, str]) -> Sand
     return sandbox
 
 
-def _refusal(wanted: str, best: str, reasons: Sequence[str]) -> str:
+def _build_refusal(wanted: str, best: str, reasons: Sequence[str]) -> str:
     if wanted != AUTO:
         return f"there is no sandbox {wanted} here: {'; '.join(reasons)}"
     return (
@@ -274,11 +276,11 @@ def _refusal(wanted: str, best: str, reasons: Sequence[str]) -> str:
     )
 
 
-def _named(names: Sequence[str]) -> str:
+def _describe_probes(names: Sequence[str]) -> str:
     """Describe the first few possible probes in words."""
     said = [catalogue.PROBES[name] for name in names[:NAMED]]
     return " and ".join(said) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "") + " is possible"
 
 
-def _rank(tier: str) -> int:
+def _rank_tier(tier: str) -> int:
     return TIERS.index(tier)

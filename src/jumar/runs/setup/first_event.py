@@ -39,7 +39,7 @@ PAIR = 2
 
 
 async def build_first_event(task: Task, place: RunPlace, python: str | None) -> ev.RunStart:
-    """Copy the task, find the ids that will judge it, and say so.
+    """Copy the task, find the ids that will judge it, and return the first event.
 
     Raises:
         BadInput: if there are none, or none that comes out the same twice, or nothing may be edited.
@@ -49,10 +49,11 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     settings = replace(build_settings(task, place.store, tree, python), sandbox=place.sandbox.tier)
     found = await find_expected_ids(build_verifier(place, settings, tree, task.expected), task)
     if not found:
-        task = await _untested(task, place, settings, tree)
+        task = await _settle_untested(task, place, settings, tree)
         settings = replace(settings, verify=task.verify)
     settings = protect_expected_files(
-        _judging(settings, task.root), find_files_of_tests(found, place, tree, load_runner(settings.suite.runner))
+        _add_judging_files(settings, task.root),
+        find_files_of_tests(found, place, tree, load_runner(settings.suite.runner)),
     )
     if task.hidden:
         settings = await add_held_out_tests(settings, task, place, tree)
@@ -79,8 +80,8 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     )
 
 
-def _judging(settings: Settings, root: Path) -> Settings:
-    """Return *settings*, with the files that the commands of the run start in *root*."""
+def _add_judging_files(settings: Settings, root: Path) -> Settings:
+    """Return *settings* with the files that the commands of the run start in *root*."""
     commands = (settings.verify, settings.suite.command, settings.suite.command_for)
     found = {path for command in commands for path in find_judging_files(command, root)}
     return replace(settings, judging=tuple(sorted(found)))
@@ -94,8 +95,8 @@ def _refuse_search(task: Task) -> None:
         )
 
 
-async def _untested(task: Task, place: RunPlace, settings: Settings, tree: str) -> Task:
-    """Return *task*, which has no test.
+async def _settle_untested(task: Task, place: RunPlace, settings: Settings, tree: str) -> Task:
+    """Return *task*, which has no test, with the gate it can have.
 
     In refactor mode where no gate was chosen, with a command that guards it if one can.
 
@@ -118,7 +119,7 @@ async def _untested(task: Task, place: RunPlace, settings: Settings, tree: str) 
 
 
 async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids that come out differently in fresh runs of the untouched tree, and why the others are red.
+    """Return the ids whose outcome varies in fresh runs of the untouched tree, and why the others are red.
 
     There are as many runs as confirm a green, and none where a single one does.
     """
@@ -138,7 +139,7 @@ async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...],
 
 
 async def add_held_out_tests(settings: Settings, task: Task, place: RunPlace, tree: str) -> Settings:
-    """Return *settings* that know the held-out tests of *task*: their files, and the ids that they have.
+    """Return *settings* with the held-out tests of *task*: their files and their ids.
 
     Raises:
         BadInput: if there is no test in their folder, or they would never run.

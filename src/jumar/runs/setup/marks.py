@@ -49,7 +49,7 @@ class Trust(msgspec.Struct, frozen=True):
     """Option by which a person says so."""
 
     def run(self, folder: Path) -> TrustedRun:
-        """Return the run in *folder* if this user began it on this machine, or its journal asks for nothing.
+        """Return the run in *folder* if this user began it on this machine, or if its journal asks for nothing.
 
         Raises:
             BadInput: if somebody else may have made it, saying what it asks for; or its journal is damaged.
@@ -59,13 +59,13 @@ class Trust(msgspec.Struct, frozen=True):
             if first is not None:
                 raise BadInput(
                     f"you did not begin the run in {folder} on this machine, or an older jumar did: its journal says "
-                    f"{_asked(first.event)}; add {self.said_by} if that is what you want"
+                    f"{_describe_orders(first.event)}; add {self.said_by} if that is what you want"
                 )
         return TrustedRun(folder)
 
 
-def _asked(start: Event) -> str:
-    """Return the orders in the first line of a journal, which are believed when a run is acted on."""
+def _describe_orders(start: Event) -> str:
+    """Return the orders in the first line of a journal, which are followed when a run is acted on."""
     if not isinstance(start, RunStart):
         return "nothing that can be told"
     settings, suite = start.settings, start.settings.suite
@@ -76,25 +76,27 @@ def _asked(start: Event) -> str:
 
 
 def mark(folder: Path, first_line: bytes, environ: Mapping[str, str]) -> None:
-    """Mark the new *folder*, whose journal or plan begins with *first_line*; without a place for a key it has no mark.
+    """Mark the new *folder*, whose journal or plan begins with *first_line*; without a folder for a key do nothing.
 
     Raises:
         OSError: if the run's directory cannot be written.
     """
-    key = _key(folder, environ, make=True)
+    key = _read_key(folder, environ, make=True)
     if key is not None:
-        (folder / MARK).write_bytes(_code(key, first_line) + b"\n")
+        (folder / MARK).write_bytes(_compute_code(key, first_line) + b"\n")
 
 
 def is_own(folder: Path, environ: Mapping[str, str], name: str = EVENTS) -> bool:
     """Return whether this user made the first line of the file *name* in *folder*, a run's journal, on this machine."""
-    key = _key(folder, environ, make=False)
+    key = _read_key(folder, environ, make=False)
     if key is None or not (folder / MARK).is_file():
         return False
     if folder.is_symlink() or (folder / MARK).is_symlink() or (folder / name).is_symlink():
         return False  # a repository could lead to a run of the person's, beside a best tree of its own
     with suppress(OSError), (folder / MARK).open("rb") as marked, (folder / name).open("rb") as lines:
-        return hmac.compare_digest(marked.read(sha256().digest_size * 2), _code(key, lines.readline().rstrip(b"\n")))
+        return hmac.compare_digest(
+            marked.read(sha256().digest_size * 2), _compute_code(key, lines.readline().rstrip(b"\n"))
+        )
     return False
 
 
@@ -106,7 +108,7 @@ def find_state_folder(environ: Mapping[str, str]) -> Path | None:
 
 
 def build_key_ignore_line(root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a gitignore line that keeps the key out of the tree of *root*, where it lies in there.
+    """Return a gitignore line that keeps the key out of the tree of *root*, if it lies in there.
 
     Tests could read it.
     """
@@ -115,19 +117,19 @@ def build_key_ignore_line(root: Path, environ: Mapping[str, str]) -> tuple[str, 
     return (escape_path(folder.resolve().relative_to(root.resolve()).as_posix()) + "/",) if folder and inside else ()
 
 
-def _code(key: bytes, line: bytes) -> bytes:
+def _compute_code(key: bytes, line: bytes) -> bytes:
     return hmac.new(key, line, sha256).hexdigest().encode()
 
 
-def _key(run: Path, environ: Mapping[str, str], *, make: bool) -> bytes | None:
-    """Return the person's key; None where there is none, others may know it, or it lies in the repository of *run*."""
+def _read_key(run: Path, environ: Mapping[str, str], *, make: bool) -> bytes | None:
+    """Return the person's key; None if there is none, others may know it, or it lies in the repository of *run*."""
     folder = find_state_folder(environ)
     repository = next((above.parent for above in run.absolute().parents if above.name == ".jumar"), run)
     if folder is None or folder.resolve().is_relative_to(repository.resolve()):
         return None
     with suppress(OSError):
         if make:
-            _make(folder)
+            _make_key(folder)
         fd = os.open(folder / KEY, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as file:
             found = os.fstat(fd)
@@ -137,7 +139,7 @@ def _key(run: Path, environ: Mapping[str, str], *, make: bool) -> bytes | None:
     return None
 
 
-def _make(folder: Path) -> None:
+def _make_key(folder: Path) -> None:
     """Make a key in *folder*, unless there is one; of several processes that make one, the first wins.
 
     Raises:

@@ -21,7 +21,7 @@ OWN = ".jumar"
 
 
 def leave_no_trace(runs: Path) -> None:
-    """Take *runs* away again, and `.jumar` with it, unless others keep their runs there by now."""
+    """Remove *runs* again, and `.jumar` with it, unless others keep their runs there by now."""
     with suppress(OSError):
         if not any((p / RECORD).exists() for p in runs.iterdir()):
             discard(runs)
@@ -74,7 +74,7 @@ def create_run_directory(runs: Path, task: str, name: str = "") -> Path:
 
 
 def prepare_runs_folder(runs: Path) -> None:
-    """Make *runs*, if it is not there, and tell git to leave it alone.
+    """Create *runs* if it is missing, and tell git to ignore it.
 
     Raises:
         BadInput: if it cannot be made.

@@ -57,22 +57,22 @@ class SelftestCache:
         self._folder = real if usable else None
 
     def recall(self, key: str) -> PassedSelftest | None:
-        """Return result that was kept under *key*; None where there is none, or somebody else may have written it."""
-        found = self._read().get(key)
+        """Return the result kept under *key*; None if there is none, or if others may have written it."""
+        found = self._read_all().get(key)
         if found is None or not PROBES.keys() >= set(found.possible) or found.tried != len(PROBES):
             return None
         return found
 
     def keep(self, key: str, passed: PassedSelftest) -> None:
-        """Keep *passed* under *key*, if the disk takes it; without it the next start runs the self-test again."""
+        """Keep *passed* under *key*. If the disk refuses, the next start runs the self-test again."""
         if self._folder is None:
             return
-        known = {k: v for k, v in self._read().items() if k != key}
+        known = {k: v for k, v in self._read_all().items() if k != key}
         newest = dict(sorted(known.items(), key=lambda item: item[1].at)[-(MOST - 1) :]) | {key: passed}
         new = self._folder / f"{NAME}.{uuid4().hex}"
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if not _own(self._folder):
+            if not _is_own(self._folder):
                 return
             try:
                 fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -83,13 +83,13 @@ class SelftestCache:
                 new.unlink(missing_ok=True)
 
     def forget(self) -> None:
-        """Remove all that is remembered: something here is not as it was seen to be."""
+        """Remove all remembered results: something here has changed."""
         if self._folder is not None:
             with suppress(OSError):
                 (self._folder / NAME).unlink(missing_ok=True)
 
-    def _read(self) -> dict[str, PassedSelftest]:
-        if self._folder is None or not _own(self._folder):
+    def _read_all(self) -> dict[str, PassedSelftest]:
+        if self._folder is None or not _is_own(self._folder):
             return {}
         try:
             fd = os.open(self._folder / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -97,7 +97,7 @@ class SelftestCache:
             return {}
         with os.fdopen(fd, "rb") as file:
             found = os.fstat(fd)
-            if not (stat.S_ISREG(found.st_mode) and _private(found) and found.st_nlink == 1):
+            if not (stat.S_ISREG(found.st_mode) and _is_private(found) and found.st_nlink == 1):
                 return {}
             try:
                 return msgspec.json.decode(file.read(MOST_BYTES), type=dict[str, PassedSelftest])
@@ -105,21 +105,21 @@ class SelftestCache:
                 return {}
 
 
-def _own(folder: Path) -> bool:
+def _is_own(folder: Path) -> bool:
     """Return whether *folder* is the user's alone, and only the user and root could put another one in its place."""
     try:
-        if not _private(folder.lstat()) or not folder.is_dir():
+        if not _is_private(folder.lstat()) or not folder.is_dir():
             return False
-        return all(map(_held, (above.lstat() for above in folder.parents)))
+        return all(map(_is_protected, (above.lstat() for above in folder.parents)))
     except OSError:
         return False
 
 
-def _private(found: os.stat_result) -> bool:
+def _is_private(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _held(above: os.stat_result) -> bool:
+def _is_protected(above: os.stat_result) -> bool:
     """Return whether no other user can rename the entries of a folder."""
     shared = above.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not above.st_mode & stat.S_ISVTX
     return above.st_uid in (0, os.geteuid()) and not shared

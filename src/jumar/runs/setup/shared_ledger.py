@@ -17,14 +17,14 @@ class RunAccount(ports.Ledger, Protocol):
     """Account of one run on a ledger."""
 
     def recover_own(self, entries: Iterable[ev.Entry]) -> None:
-        """Put the run's rows right when it goes on; *entries* is its journal, which the caller alone writes."""
+        """Restore the run's rows when it is resumed; *entries* is its journal, which the caller alone writes."""
         ...
 
 
 class SharedLedger(Protocol):
     """Ledger that runs draw on."""
 
-    def drawn_by(self, run: str, folder: Path) -> RunAccount:
+    def open_account(self, run: str, folder: Path) -> RunAccount:
         """Return the account of the run named *run*, whose journal the caller holds in *folder*."""
         ...
 
@@ -34,7 +34,7 @@ OpenLedger = Callable[[Path, Budget | None], AbstractContextManager[SharedLedger
 
 
 def open_ledger(path: Path, caps: Budget | None = None) -> SqliteLedger:
-    """Return the ledger in *path*, made with *caps* if it is not there.
+    """Return the ledger in *path*, created with *caps* if it is missing.
 
     Raises:
         BadInput: as `SqliteLedger.open`.

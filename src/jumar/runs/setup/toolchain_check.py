@@ -38,7 +38,7 @@ def check_toolchain(around: Surroundings, environ: Mapping[str, str]) -> str:
 
 
 async def _probe(around: Surroundings, folder: Path, environ: Mapping[str, str]) -> str:
-    sandbox, room = await _sandbox(folder, environ), folder / "room"
+    sandbox, room = await _choose_untested(folder, environ), folder / "room"
     room.mkdir(mode=0o700)
     reach = Reach(readable=around.readable, own=around.own)
     confinement = Confinement(
@@ -54,8 +54,8 @@ async def _probe(around: Surroundings, folder: Path, environ: Mapping[str, str])
     )
 
 
-async def _sandbox(place: Path, environ: Mapping[str, str]) -> Sandbox:
-    """Return the strongest sandbox that can be had here without a self-test."""
+async def _choose_untested(place: Path, environ: Mapping[str, str]) -> Sandbox:
+    """Return the strongest sandbox that is available here without a self-test."""
     try:
         return await find_bubblewrap(place, environ)
     except BadInput:

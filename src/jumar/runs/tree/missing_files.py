@@ -22,15 +22,15 @@ NAMED = 5
 def find_needed_files(texts: Iterable[str], ignored: Sequence[str], present: Iterable[str]) -> tuple[str, ...]:
     """Return the *ignored* files that *texts* name, and that are not meant for one of the files *present*."""
     known: dict[str, str] = {}
-    ignored = tuple(dict.fromkeys(map(_whole, ignored)))
+    ignored = tuple(dict.fromkeys(map(_widen_to_metadata, ignored)))
     for path in sorted(ignored, key=lambda path: (path.count("/"), path), reverse=True):
-        known.update(dict.fromkeys(_names(path), path))
+        known.update(dict.fromkeys(_list_spellings(path), path))
     for path in present:
-        for name in _names(path):
+        for name in _list_spellings(path):
             known.pop(name, None)
     found: dict[str, None] = {}
     for text in texts if known else ():
-        for name in _spoken(text):
+        for name in _find_mentions(text):
             if name in known:
                 found[known[name]] = None
     return tuple(found)
@@ -47,13 +47,13 @@ def build_advice(files: Sequence[str]) -> str:
 
 
 def find_needed_by(task: Task, present: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
-    """Return files that *task* leaves out and that *texts*, said of a tree with the files *present*, seem to need."""
+    """Return the files that *task* leaves out and *texts*, about a tree with the files *present*, seem to need."""
     said = tuple(texts)
     return find_needed_files(said, list_ignored_files(task), present) if said else ()
 
 
 def refuse_left_out(task: Task, present: Iterable[str], texts: Iterable[str]) -> None:
-    """Refuse *task* where test files cannot be loaded, which *texts* tell, and name a file that was left out.
+    """Refuse *task* if by *texts* its test files cannot be loaded for lack of a file that was left out.
 
     Raises:
         BadInput: naming the files and the key.
@@ -62,13 +62,13 @@ def refuse_left_out(task: Task, present: Iterable[str], texts: Iterable[str]) ->
         raise BadInput(build_advice(files))
 
 
-def _whole(path: str) -> str:
+def _widen_to_metadata(path: str) -> str:
     """Return the folder of a package's metadata, if *path* lies in one, else *path*."""
     before, found, _ = path.partition(_EGG_INFO)
     return before + found if found else path
 
 
-def _names(path: str) -> Iterator[str]:
+def _list_spellings(path: str) -> Iterator[str]:
     """Return the ways in which a text may name *path*.
 
     Its last parts, with slashes or dots, with its ending or without.
@@ -85,7 +85,7 @@ def _names(path: str) -> Iterator[str]:
             yield ".".join(module[start:])
 
 
-def _spoken(text: str) -> Iterator[str]:
+def _find_mentions(text: str) -> Iterator[str]:
     """Return the files that *text* may name: modules, paths of two parts or more, or names with a dot."""
     for name in _MODULE.findall(text):
         yield name.lstrip("./")

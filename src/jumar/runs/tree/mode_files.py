@@ -28,10 +28,10 @@ _WORD = re.compile(r"[\w./@+-]+")
 
 
 def add_modes(guard: WriteRules, settings: Settings, runner: Runner) -> WriteRules:
-    """*guard*, with what refactor mode may edit in a run with *settings*, and which files steer."""
+    """Return *guard* with the files that refactor mode may edit under *settings*, and those that steer."""
     kind = find_project(runner.name)
-    closed = compile_patterns((*_own_lines(settings.protected), *kind.tests, *CLOSED))
-    named, scripts = compile_patterns(STEERING), _words(settings)
+    closed = compile_patterns((*_list_own_lines(settings.protected), *kind.tests, *CLOSED))
+    named, scripts = compile_patterns(STEERING), _list_command_words(settings)
 
     def is_candidate(path: str) -> bool:
         return guard.editable(path) and not guard.protected(path)
@@ -65,7 +65,7 @@ def build_source_filter(guard: WriteRules, settings: Settings, gate: Gate) -> Ma
     return sources
 
 
-def _own_lines(protected: tuple[str, ...]) -> tuple[str, ...]:
+def _list_own_lines(protected: tuple[str, ...]) -> tuple[str, ...]:
     """Return the lines of *protected* without the general ones for configuration, which stand in it as one block."""
     size = len(CONFIGURATION)
     for start in range(len(protected) - size, -1, -1):
@@ -74,8 +74,8 @@ def _own_lines(protected: tuple[str, ...]) -> tuple[str, ...]:
     return protected
 
 
-def _words(settings: Settings) -> frozenset[str]:
-    """Return the words that the task's commands name or run: a file among them judges, and is not the candidate's."""
+def _list_command_words(settings: Settings) -> frozenset[str]:
+    """Return the words that the task's commands name or run: a file among them judges, so it is closed."""
     suite = settings.suite
     said = f"{settings.verify} {suite.command} {suite.command_for}"
     return frozenset((*(word.removeprefix("./") for word in _WORD.findall(said)), *settings.judging))

@@ -36,7 +36,7 @@ BASES = {"unittest.TestCase": "import unittest", "TestCase": "from unittest impo
 
 
 class _Uncertain(Exception):  # noqa: N818  it is an answer, not an error
-    """Something may make tests, or unmake them, that cannot be read here."""
+    """Raised if something may create or remove tests that cannot be read here."""
 
 
 def read_plain_ids(paths: Sequence[str], read: Callable[[str], bytes], suite: Suite) -> tuple[str, ...] | None:
@@ -44,34 +44,34 @@ def read_plain_ids(paths: Sequence[str], read: Callable[[str], bytes], suite: Su
     if suite.runner != "pytest" or suite.command_for or any(name.startswith("PYTEST") for name in suite.env):
         return None
     try:
-        return tuple(_ids(paths, read, suite.select))
+        return tuple(_list_ids(paths, read, suite.select))
     except (_Uncertain, SyntaxError, ValueError, RecursionError):
         return None
 
 
-def _ids(paths: Sequence[str], read: Callable[[str], bytes], select: Sequence[str]) -> Iterator[str]:
+def _list_ids(paths: Sequence[str], read: Callable[[str], bytes], select: Sequence[str]) -> Iterator[str]:
     for path in paths:
         name = path.rpartition("/")[2]
-        _certain(name not in CONFIGURATION and not (name == "pyproject.toml" and b"pytest" in read(path)))
-        _certain(name.endswith(".py") or not name.startswith("test"))
+        _require(name not in CONFIGURATION and not (name == "pyproject.toml" and b"pytest" in read(path)))
+        _require(name.endswith(".py") or not name.startswith("test"))
     for chosen in select:
-        _certain("::" not in chosen and any(path == chosen or path.startswith(f"{chosen}/") for path in paths))
+        _require("::" not in chosen and any(path == chosen or path.startswith(f"{chosen}/") for path in paths))
     tests = sorted(PytestRunner().test_files(paths, select))
-    _certain(bool(tests))
+    _require(bool(tests))
     # Two test files of one name in different folders: whether pytest takes both depends on the folders being packages.
-    _certain(max(Counter(path.rpartition("/")[2] for path in tests).values()) == 1)
+    _require(max(Counter(path.rpartition("/")[2] for path in tests).values()) == 1)
     for path in tests:
-        _certain(not any(_unentered(folder) for folder in path.split("/")[:-1]))
+        _require(not any(_is_unentered(folder) for folder in path.split("/")[:-1]))
         data = read(path)
-        _certain(b"test-id" not in data)
+        _require(b"test-id" not in data)
         tree = ast.parse(data)
-        _certain(not _reaches(tree))
+        _require(not _can_bind_names(tree))
         body = tree.body
-        _certain(all(_harmless(node, path, paths, read) for node in body))
-        yield from (f"{path}::{name}" for name in _module(body))
+        _require(all(_is_harmless(node, path, paths, read) for node in body))
+        yield from (f"{path}::{name}" for name in _list_module_tests(body))
 
 
-def _harmless(node: ast.stmt, path: str, paths: Sequence[str], read: Callable[[str], bytes]) -> bool:
+def _is_harmless(node: ast.stmt, path: str, paths: Sequence[str], read: Callable[[str], bytes]) -> bool:
     """Return whether *node*, an import in *path*, can bring neither a fixture nor a class of tests."""
     if not isinstance(node, ast.ImportFrom):
         return True
@@ -80,12 +80,12 @@ def _harmless(node: ast.stmt, path: str, paths: Sequence[str], read: Callable[[s
     names = [f"{root}{'/'.join(module)}{end}" for root in roots for end in (".py", "/__init__.py")]
     found = [name for name in names if name in paths]
     if node.level == 0 and not found and (module[0] in sys.stdlib_module_names or module[0] == "pytest"):
-        return module[0] not in _OF_TESTS or all(_unittest(node, alias) for alias in node.names)
+        return module[0] not in _OF_TESTS or all(_is_test_case_import(node, alias) for alias in node.names)
     trees = [ast.parse(read(name)) for name in found]
     return (
         node.level == 0
         and bool(found)
-        and all(not _reaches(tree) and _plain(tree, alias.name) for tree in trees for alias in node.names)
+        and all(not _can_bind_names(tree) and _is_plain(tree, alias.name) for tree in trees for alias in node.names)
     )
 
 
@@ -93,7 +93,7 @@ _OF_TESTS = frozenset({"unittest", "doctest", "test"})
 """Modules of the standard library that hold classes of tests."""
 
 
-def _plain(tree: ast.Module, name: str) -> bool:
+def _is_plain(tree: ast.Module, name: str) -> bool:
     """Return whether *tree* binds *name* once, as an undecorated function or a class that inherits nothing."""
     bound = 0
     for node in ast.walk(tree):
@@ -108,7 +108,7 @@ def _plain(tree: ast.Module, name: str) -> bool:
     return isinstance(matching[0], ast.FunctionDef) or not (matching[0].bases or matching[0].keywords)
 
 
-def _reaches(tree: ast.AST) -> bool:
+def _can_bind_names(tree: ast.AST) -> bool:
     """Return whether anything in *tree* can bind names of a module other than by a statement in its body."""
     for node in ast.walk(tree):
         match node:
@@ -121,53 +121,53 @@ def _reaches(tree: ast.AST) -> bool:
     return False
 
 
-def _unentered(folder: str) -> bool:
+def _is_unentered(folder: str) -> bool:
     return folder in UNENTERED or folder.startswith(".") or folder.endswith(".egg")
 
 
-def _module(body: Sequence[ast.stmt]) -> Iterator[str]:
+def _list_module_tests(body: Sequence[ast.stmt]) -> Iterator[str]:
     """Yield the names of the tests in the body of a module."""
     names: list[str] = []
     bases = {ast.unparse(node) for node in body if isinstance(node, ast.Import | ast.ImportFrom)}
     for node in body:
         if isinstance(node, ast.ClassDef):
-            _certain(all(BASES.get(ast.unparse(base)) in bases for base in node.bases))
-            names += (f"{node.name}::{name}" for name in _class(node))
+            _require(all(BASES.get(ast.unparse(base)) in bases for base in node.bases))
+            names += (f"{node.name}::{name}" for name in _list_class_tests(node))
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            named = [alias.asname or alias.name for alias in node.names if not _unittest(node, alias)]
-            _certain(not any(_telling(name.split(".")[0]) for name in named))
+            named = [alias.asname or alias.name for alias in node.names if not _is_test_case_import(node, alias)]
+            _require(not any(_has_meaning(name.split(".")[0]) for name in named))
         elif not _is_main(node):
-            names += _statement(node)
-    _certain(len(set(names)) == len(names))
+            names += _list_statement_tests(node)
+    _require(len(set(names)) == len(names))
     yield from names
 
 
-def _class(node: ast.ClassDef) -> Iterator[str]:
-    _certain(not (node.decorator_list or node.keywords) and len(node.bases) <= 1)
-    names = [name for inner in node.body for name in _statement(inner)]
-    _certain(not any(isinstance(inner, ast.FunctionDef) and inner.name in _UNMAKING for inner in node.body))
-    _certain(len(set(names)) == len(names))
+def _list_class_tests(node: ast.ClassDef) -> Iterator[str]:
+    _require(not (node.decorator_list or node.keywords) and len(node.bases) <= 1)
+    names = [name for inner in node.body for name in _list_statement_tests(inner)]
+    _require(not any(isinstance(inner, ast.FunctionDef) and inner.name in _UNMAKING for inner in node.body))
+    _require(len(set(names)) == len(names))
     if node.bases or node.name.startswith("Test"):
         yield from names
     else:
-        _certain(not names or not node.name.lower().startswith("test"))
+        _require(not names or not node.name.lower().startswith("test"))
 
 
 _UNMAKING = frozenset({"__init__", "__new__", "runTest", "__init_subclass__"})
 """Methods that change what of a class is a test."""
 
 
-def _statement(node: ast.stmt) -> Iterator[str]:
+def _list_statement_tests(node: ast.stmt) -> Iterator[str]:
     """Yield the name of the test that *node* is, if it is one."""
     match node:
         case ast.FunctionDef():
-            _certain(not node.decorator_list and not node.name.startswith("pytest_"))
+            _require(not node.decorator_list and not node.name.startswith("pytest_"))
             if node.name.startswith("test"):
-                _certain(_arguments(node.args) <= FIXTURES)
-                _certain(not any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in ast.walk(node)))
+                _require(_list_arguments(node.args) <= FIXTURES)
+                _require(not any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in ast.walk(node)))
                 yield node.name
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            _certain(not _telling(name))
+            _require(not _has_meaning(name))
             if node.value is not None:
                 ast.literal_eval(node.value)  # Anything else may be a class of tests: its ValueError is uncertainty.
         case ast.Expr(value=ast.Constant()) | ast.Pass():
@@ -176,8 +176,8 @@ def _statement(node: ast.stmt) -> Iterator[str]:
             raise _Uncertain
 
 
-def _unittest(node: ast.stmt, alias: ast.alias) -> bool:
-    """Return whether unittest's `TestCase` is imported by its own name: it holds no test itself."""
+def _is_test_case_import(node: ast.stmt, alias: ast.alias) -> bool:
+    """Check whether unittest's `TestCase` is imported by its own name: it holds no test itself."""
     own = isinstance(node, ast.ImportFrom) and node.module == "unittest" and node.level == 0
     return own and alias.name == "TestCase" and alias.asname is None
 
@@ -189,15 +189,15 @@ _REACHING = frozenset({
 """Names by which code can write more names into a module."""
 
 
-def _telling(name: str) -> bool:
+def _has_meaning(name: str) -> bool:
     """Return whether pytest gives *name* a meaning, or it stands for names that are not visible here."""
     return (
         name.lower().startswith("test") or name.startswith(("pytest_", "pytestmark", "collect_", "__")) or name == "*"
     )
 
 
-def _arguments(args: ast.arguments) -> set[str]:
-    _certain(not (args.vararg or args.kwarg or args.defaults or args.kw_defaults))
+def _list_arguments(args: ast.arguments) -> set[str]:
+    _require(not (args.vararg or args.kwarg or args.defaults or args.kw_defaults))
     return {arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
 
 
@@ -213,6 +213,6 @@ def _is_main(node: ast.stmt) -> bool:
     )
 
 
-def _certain(holds: bool) -> None:  # noqa: FBT001  a statement, not an option
+def _require(holds: bool) -> None:  # noqa: FBT001  a statement, not an option
     if not holds:
         raise _Uncertain

@@ -19,7 +19,7 @@ RUNNERS = frozenset({
 
 
 def forbid_shadowing(guard: WriteRules, settings: Settings, came: Collection[str]) -> WriteRules:
-    """*guard*, under which no new file takes the name of such a module where a command of *settings* would find it.
+    """Return *guard* without new files that would shadow a module which a command of *settings* imports.
 
     Python looks in the folder of a script first, and with `-m` in the folder it is started in. What the run began with,
     the files *came*, may have such names: the person chose them.
@@ -28,10 +28,10 @@ def forbid_shadowing(guard: WriteRules, settings: Settings, came: Collection[str
         return guard
     names = sys.stdlib_module_names | RUNNERS
     folders = {"", *(f"{dirname(path)}/".lstrip("/") for path in settings.judging if path.endswith(".py"))}
-    known = {(folder, _module(path, folder)) for folder in folders for path in came if path.startswith(folder)}
+    known = {(folder, _get_module(path, folder)) for folder in folders for path in came if path.startswith(folder)}
 
     def shadows(path: str) -> bool:
-        found = {(folder, _module(path, folder)) for folder in folders if path.startswith(folder)}
+        found = {(folder, _get_module(path, folder)) for folder in folders if path.startswith(folder)}
         return any(name in names and (folder, name) not in known for folder, name in found)
 
     return replace(
@@ -41,7 +41,7 @@ def forbid_shadowing(guard: WriteRules, settings: Settings, came: Collection[str
     )
 
 
-def _module(path: str, folder: str) -> str:
-    """Return the module that *path* belongs to for who looks in *folder*; empty where it is none."""
+def _get_module(path: str, folder: str) -> str:
+    """Return the module that *path* is for an import from *folder*; empty: it is none."""
     top, inside, _ = path[len(folder) :].partition("/")
     return top if inside else top.removesuffix(".py") if top.endswith(".py") else ""

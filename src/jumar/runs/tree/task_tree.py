@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.core.gate.write_rules import find_unmade
+from jumar.core.gate.write_rules import find_missing_editable
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.task.settings.task_files import TASK_FILE
 from jumar.task.task import Task
@@ -23,7 +23,7 @@ ADVICE = "leave files out by .gitignore, or by [files] exclude in task.toml or j
 
 
 def settle_tree(task: Task, environ: Mapping[str, str]) -> Task:
-    """Return *task*, which knows what is left out of its tree, and how much that holds.
+    """Return *task* with the files that its tree leaves out, and the size of the tree.
 
     Raises:
         BadInput: if its folder cannot be read.
@@ -32,30 +32,30 @@ def settle_tree(task: Task, environ: Mapping[str, str]) -> Task:
     if task.left_out is not None:
         return task
     if task.in_place is not None:
-        return replace(task, weight=weigh(task.root, task.in_place.skip()))
+        return replace(task, weight=weigh(task.root, task.in_place.build_skip()))
     # A folder with a task file is made to be a tree: the rules of a repository around it are not about it.
     made = (task.root / TASK_FILE).exists() and not (task.root / ".git").exists()
     rule = Ignored(HOSTS) if made else find_left_out(task.root, environ)
     rule = replace(rule, include=(*task.include, *list_named_files(task)))
-    withheld, ignored = compile_patterns(task.withheld), rule.skip()
+    withheld, ignored = compile_patterns(task.withheld), rule.build_skip()
     return replace(task, left_out=rule, weight=weigh(task.root, lambda path: withheld(path) or ignored(path)))
 
 
 def list_named_files(task: Task) -> tuple[str, ...]:
     """Return lines for the files and folders that *task* names one by one: they belong to its tree, ignored or not."""
-    plain = (*find_unmade(task.editable, ()), *(entry.partition("::")[0] for entry in task.suite.select))
+    plain = (*find_missing_editable(task.editable, ()), *(entry.partition("::")[0] for entry in task.suite.select))
     return tuple(
         escape_path(path) for path in dict.fromkeys(plain) if (task.root / path).exists() and path not in ("", ".")
     )
 
 
 def build_skip(task: Task) -> Ignored:
-    """Return the rule that leaves files out of the tree of *task*, a `settle_tree` one."""
+    """Return the rule that leaves files out of the tree of *task*, after `settle_tree`."""
     return task.left_out or Ignored()
 
 
 def compute_allowed_bytes(tree_bytes: int) -> int:
-    """Return the bytes that a tree may grow to that had *tree_bytes* at first."""
+    """Return the bytes to which a tree of *tree_bytes* may grow."""
     return max(LIMIT_BYTES, GROWTH * tree_bytes)
 
 
@@ -69,7 +69,7 @@ def announce_size(weight: TreeSize, runs: Path) -> str:
 
 def list_ignored_files(task: Task, most: int = 20_000) -> tuple[str, ...]:
     """Return at most *most* files of the folder that git ignores; no packages, no histories."""
-    skip, found = build_skip(task).skip(), list[str]()
+    skip, found = build_skip(task).build_skip(), list[str]()
     due = [""]
     while due and len(found) < most:
         path = due.pop()
@@ -83,11 +83,11 @@ def list_ignored_files(task: Task, most: int = 20_000) -> tuple[str, ...]:
                 continue
             if entry.is_dir():
                 due.append(inner + "/")
-            elif skip(inner) or any(skip(folder) for folder in _folders(inner)):
+            elif skip(inner) or any(skip(folder) for folder in _list_folders(inner)):
                 found.append(inner)
     return tuple(found[:most])
 
 
-def _folders(path: str) -> tuple[str, ...]:
+def _list_folders(path: str) -> tuple[str, ...]:
     parts = path.split("/")[:-1]
     return tuple("/".join(parts[: n + 1]) + "/" for n in range(len(parts)))

@@ -1,4 +1,4 @@
-"""Makes a folder equal to a tree: right files stay, others are removed and made anew, never written through."""
+"""Makes a folder equal to a tree: equal files stay, others are removed and created anew, never written through."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Clone = Callable[[str, int, int], bool]
 
 
 class Checkout(msgspec.Struct, frozen=True):
-    """Makes folders equal to trees. What *skip* names is neither read nor written nor removed, at any depth."""
+    """Makes folders equal to trees. Paths that *skip* names are not read, written or removed, at any depth."""
 
     get: Get
     skip: Skip
@@ -39,7 +39,7 @@ class Checkout(msgspec.Struct, frozen=True):
     """True if the folder is new and nobody reads it before it is whole: files are made under their own names."""
 
     def align(self, folder: int, wanted: Folder, path: str = "", within: AbstractSet[str] | None = None) -> None:
-        """Make the open *folder*, at *path* with a slash at its end, hold exactly *wanted*, and what is no tree's.
+        """Make the open *folder*, at *path* with a slash at its end, hold exactly *wanted*, and its skipped files.
 
         If *within* is given, all other paths, and all that is in them, are known to be right.
 
@@ -59,7 +59,7 @@ class Checkout(msgspec.Struct, frozen=True):
                 self.align(inner, want, f"{path}{name}/", within)
 
     def _clear(self, folder: int, name: str, want: Node | Folder | None, path: str) -> None:
-        """Remove *name* where it stands in the way of *want*, or is wanted no more."""
+        """Remove *name* if it stands in the way of *want* or is not wanted any more."""
         is_folder = stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
         if want is None and is_folder:
             self._empty(folder, name, f"{path}{name}/")
@@ -71,20 +71,20 @@ class Checkout(msgspec.Struct, frozen=True):
             safe_paths.remove(folder, name)
 
     def _empty(self, folder: int, name: str, path: str) -> None:
-        """Remove the folder *name*, which no tree has; where it holds something to be skipped, only the rest goes."""
+        """Remove the folder *name*, which is in no tree; skipped files in it stay."""
         if not trees.is_leftover(name):
             if trees.is_ignored(name) or self.skip(path):
                 return
             with safe_paths.open_inside(folder, name, unlock=True) as inner:
                 if safe_paths.lstat(inner, trees.VENV) is not None:
                     return
-                if self._spares(inner, path):
+                if self._holds_skipped(inner, path):
                     self.align(inner, {}, path)
                     return
         safe_paths.remove(folder, name)
 
-    def _spares(self, folder: int, path: str) -> bool:
-        """Return whether something in the open *folder*, at any depth that a tree may have, is to be skipped."""
+    def _holds_skipped(self, folder: int, path: str) -> bool:
+        """Check whether the open *folder* holds something to skip, at any depth that a tree may have."""
         if path.count("/") > scan.DEEPEST:
             return False
         for name in safe_paths.list_names(folder):
@@ -92,16 +92,16 @@ class Checkout(msgspec.Struct, frozen=True):
                 return True
             if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 with safe_paths.open_inside(folder, name, unlock=True) as inner:
-                    if self._spares(inner, f"{path}{name}/"):
+                    if self._holds_skipped(inner, f"{path}{name}/"):
                         return True
         return False
 
     def _put(self, folder: int, name: str, node: Node) -> None:
-        """Make *name* be *node*, whole or not at all: it is made beside its place and moved over what stands there."""
+        """Make *name* be *node*, whole or not at all: it is created beside its place and moved over the old entry."""
         with suppress(RuntimeError):  # no thread that waits for it: nobody can cancel
             from_thread.check_cancelled()
         found = safe_paths.lstat(folder, name)
-        if found is not None and _equals(folder, name, found.st_mode, node):
+        if found is not None and _equals_file(folder, name, found.st_mode, node):
             return
         data, temporary = self.get(node.sha256), name if self.fresh else safe_paths.make_temporary_name()
         try:
@@ -110,7 +110,7 @@ class Checkout(msgspec.Struct, frozen=True):
             else:
                 self._create(folder, temporary, node, data)
                 if found is not None and stat.S_ISREG(found.st_mode):
-                    _keep_bits(folder, temporary, stat.S_IMODE(found.st_mode), executable=node.executable)
+                    _keep_private(folder, temporary, stat.S_IMODE(found.st_mode), executable=node.executable)
             if not self.fresh:
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
@@ -118,7 +118,7 @@ class Checkout(msgspec.Struct, frozen=True):
             raise
 
     def _create(self, folder: int, name: str, node: Node, data: bytes) -> None:
-        """Make the file *name*: with blocks of the object where that can be, else with a copy of them."""
+        """Create the file *name*: sharing the blocks of the object if possible, else as a copy."""
 
         def fill(fd: int) -> None:
             if not self.clone(node.sha256, fd, len(data)):
@@ -127,8 +127,8 @@ class Checkout(msgspec.Struct, frozen=True):
         safe_paths.make(folder, name, fill, executable=node.executable)
 
 
-def _keep_bits(folder: int, name: str, bits: int, *, executable: bool) -> None:
-    """A file that was private stays so: only whether it may be executed is the tree's."""
+def _keep_private(folder: int, name: str, bits: int, *, executable: bool) -> None:
+    """Keep the file private if it was: the tree decides only whether it may be executed."""
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
     try:
         bits = (bits & 0o777) | _USABLE
@@ -137,7 +137,7 @@ def _keep_bits(folder: int, name: str, bits: int, *, executable: bool) -> None:
         os.close(fd)
 
 
-def _equals(folder: int, name: str, mode: int, want: Node) -> bool:
+def _equals_file(folder: int, name: str, mode: int, want: Node) -> bool:
     if want.kind is EntryKind.LINK:
         return stat.S_ISLNK(mode) and sha256(safe_paths.link(folder, name)).hexdigest() == want.sha256
     if not stat.S_ISREG(mode):

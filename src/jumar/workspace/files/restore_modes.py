@@ -13,15 +13,15 @@ _FOLDER, _FILE = 0o700, 0o600
 
 
 def unlock(folder: Path, skip: Skip) -> bool:
-    """Give the owner back what every file and folder below *folder* must allow them; whether anything had to change.
+    """Restore the owner's rights to every file and folder below *folder*; return whether a mode was changed.
 
     What no tree holds, what *skip* names and what belongs to somebody else is left alone.
     """
     with safe_paths.open_root(folder) as top:
-        return _below(top, "", skip)
+        return _unlock_below(top, "", skip)
 
 
-def _below(folder: int, path: str, skip: Skip) -> bool:
+def _unlock_below(folder: int, path: str, skip: Skip) -> bool:
     changed = False
     for name in safe_paths.list_names(folder):
         inner = path + name
@@ -29,17 +29,17 @@ def _below(folder: int, path: str, skip: Skip) -> bool:
         if found is None or trees.is_ignored(name) or scan.is_skipped(skip, folder, name, inner):
             continue
         if stat.S_ISREG(found.st_mode):
-            changed |= _allowed(folder, name, _FILE)
+            changed |= _add_bits(folder, name, _FILE)
         elif stat.S_ISDIR(found.st_mode):
-            changed |= _allowed(folder, name, _FOLDER)
+            changed |= _add_bits(folder, name, _FOLDER)
             if inner.count("/") >= scan.DEEPEST:  # deeper than any tree: it is refused as a whole
                 continue
             with safe_paths.open_inside(folder, name) as below:
-                changed |= _below(below, inner + "/", skip)
+                changed |= _unlock_below(below, inner + "/", skip)
     return changed
 
 
-def _allowed(folder: int, name: str, bits: int) -> bool:
+def _add_bits(folder: int, name: str, bits: int) -> bool:
     # O_PATH needs no permission on the thing itself, and chmod through /proc cannot be led astray by a swapped name.
     handle = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)
     try:

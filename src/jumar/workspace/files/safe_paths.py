@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @contextmanager
 def explain_disk_faults(what: str) -> Iterator[None]:
-    """Turn a fault of the disk into one sentence that begins with *what* could not be done.
+    """Turn a fault of the disk into one sentence that begins with *what*, the failed action.
 
     Raises:
         Infra: instead of OSError.
@@ -62,7 +62,7 @@ def split_path(path: str) -> tuple[str, ...]:
 
 @contextmanager
 def open_root(folder: Path) -> Iterator[int]:
-    """Yield a descriptor of *folder* itself; it is the person's own name for it, so links on the way to it are theirs.
+    """Yield a descriptor of *folder* itself; the person named it, so links on the way to it are followed.
 
     Raises:
         BadInput: if it is not a folder that can be opened.
@@ -81,19 +81,19 @@ def open_root(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def open_inside(folder: int, name: str, *, unlock: bool = False) -> Iterator[int]:
-    """Yield a descriptor of the folder *name* in *folder*; with *unlock* its owner may read and write it from now on.
+    """Yield a descriptor of the folder *name* in *folder*; with *unlock* its owner's rights are restored.
 
     Raises:
         OSError: ENOTDIR if it is no folder, or a link to one.
     """
-    fd = _unlocked(folder, name) if unlock else os.open(name, FOLDER, dir_fd=folder)
+    fd = _open_unlocked(folder, name) if unlock else os.open(name, FOLDER, dir_fd=folder)
     try:
         yield fd
     finally:
         os.close(fd)
 
 
-def _unlocked(folder: int, name: str) -> int:
+def _open_unlocked(folder: int, name: str) -> int:
     # O_PATH needs no permission on the folder itself, and chmod through /proc cannot be led astray by a swapped name.
     handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
     try:
@@ -124,7 +124,7 @@ def open_parent(
         for step in way:
             if create and lstat(fd, step) is None:
                 os.mkdir(step, dir_fd=fd)
-            below = _unlocked(fd, step) if unlock else os.open(step, FOLDER, dir_fd=fd)
+            below = _open_unlocked(fd, step) if unlock else os.open(step, FOLDER, dir_fd=fd)
             os.close(fd)
             fd = below
             enter(fd)
@@ -134,7 +134,7 @@ def open_parent(
 
 
 def lstat(folder: int, name: str) -> os.stat_result | None:
-    """Return the status of *name* in *folder*, without following a link; None if nothing is there."""
+    """Return the status of *name* in *folder*, without following a link; None if it is missing."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -160,7 +160,7 @@ def read(folder: int, name: str, limit_bytes: int | None = None) -> tuple[bytes,
 
 @contextmanager
 def open_file(folder: int, name: str) -> Iterator[int]:
-    """Yield a descriptor of *name* in *folder*, open for reading: a link is not followed, nothing blocks."""
+    """Yield a descriptor of *name* in *folder*, open for reading; it follows no link and never blocks."""
     fd = os.open(name, _FILE, dir_fd=folder)
     try:
         yield fd
@@ -189,7 +189,7 @@ def link(folder: int, name: str) -> bytes:
 
 
 def create(folder: int, name: str, data: bytes, *, executable: bool = False) -> None:
-    """Make the regular file *name* in *folder*; nothing may be there yet, so nothing can be written through."""
+    """Create the regular file *name* in *folder*; nothing may be there yet, so nothing is written through."""
     make(folder, name, lambda fd: write_all(fd, data), executable=executable)
 
 
@@ -210,7 +210,7 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write *data* to *path*, whole or not at all: what was there stays where the disk refuses.
+    """Write *data* to *path*, whole or not at all: the old file stays if the disk refuses.
 
     Raises:
         OSError: if the disk refuses.
@@ -224,7 +224,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync(folder: Path) -> None:
-    """Make the names in *folder* last."""
+    """Sync the names in *folder*."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
@@ -233,7 +233,7 @@ def sync(folder: Path) -> None:
 
 
 def sync_together(sync_one: Callable[[T], None], many: Collection[T]) -> None:
-    """Sync *many* at once: a file system that is asked for several syncs at a time serves them with one commit."""
+    """Sync *many* at once: a file system serves several syncs at a time with one commit."""
     if len(many) < _SYNCS:
         for one in many:
             sync_one(one)
@@ -257,13 +257,13 @@ def remove(folder: int, name: str) -> None:
     due = [name]
     while due:
         with open_inside(folder, due[-1], unlock=True) as fd:
-            lifted = [_lifted(fd, inner, folder) for inner in list_names(fd)]
+            lifted = [_lift(fd, inner, folder) for inner in list_names(fd)]
         os.rmdir(due.pop(), dir_fd=folder)
         due += [inner for inner in lifted if inner]
 
 
-def _lifted(fd: int, name: str, folder: int) -> str:
-    """Return the new name of the folder *name* of *fd* in *folder*; empty if it was no folder and is gone."""
+def _lift(fd: int, name: str, folder: int) -> str:
+    """Return the new name of the folder *name* of *fd* in *folder*; empty if it was no folder and was removed."""
     found = lstat(fd, name)
     if found is None or not stat.S_ISDIR(found.st_mode):
         os.unlink(name, dir_fd=fd)
@@ -275,7 +275,7 @@ def _lifted(fd: int, name: str, folder: int) -> str:
 
 
 def make_temporary_name() -> str:
-    """Return a name for what is only on its way.
+    """Return a name for a file that is not complete yet.
 
     Should a kill leave it behind, it is part of no tree (`trees.leftover`).
     """

@@ -35,19 +35,19 @@ class FolderScan:
         self._caches = cache is not None
 
     def read(self, folder: int) -> dict[str, Node]:
-        """Read the open *folder*; its manifest.
+        """Read the open *folder*, and return its manifest.
 
         Raises:
             BadInput: if something in it cannot be read, is neither file, folder nor link, or it all weighs too much.
         """
         if self._caches:
             self._cache.begin(folder)
-        self._through(folder, "", 0)
+        self._scan_folder(folder, "", 0)
         return self.manifest
 
-    def _through(self, folder: int, path: str, depth: int) -> tuple[bool, bool]:
-        """Read *folder*, at *path* with a slash at its end; whether it holds anything, and anything of a tree."""
-        entries = _entries(folder, path, depth)
+    def _scan_folder(self, folder: int, path: str, depth: int) -> tuple[bool, bool]:
+        """Read *folder*, at *path* with a slash at its end; return whether it holds anything, and any of a tree."""
+        entries = _list_entries(folder, path, depth)
         if path and trees.VENV in map(_NAME, entries):
             self.hidden.append(path[:-1])
             return False, False
@@ -58,7 +58,7 @@ class FolderScan:
             try:
                 found = entry.stat(follow_symlinks=False)
             except OSError as fault:
-                raise self._refusal(inner, fault) from fault
+                raise self._build_refusal(inner, fault) from fault
             seen = known.get(inner)
             if seen and seen[0] == (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns):
                 manifest[inner] = seen[1]
@@ -68,7 +68,7 @@ class FolderScan:
                 # What holds something to be skipped is not empty, and nothing that a tree would speak of.
                 held = True
             elif not trees.is_ignored(entry.name):
-                below = self._at(folder, entry.name, inner, depth)
+                below = self._scan_entry(folder, entry.name, inner, depth)
                 held, shown = held or below[0], shown or below[1]
             elif trees.is_leftover(entry.name):
                 self.hidden.append(inner)
@@ -77,55 +77,55 @@ class FolderScan:
             return True, True
         return held, shown
 
-    def _at(self, folder: int, name: str, path: str, depth: int) -> tuple[bool, bool]:
+    def _scan_entry(self, folder: int, name: str, path: str, depth: int) -> tuple[bool, bool]:
         try:
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             if stat.S_ISLNK(mode):
                 self.manifest[path] = Node(EntryKind.LINK, self._put(safe_paths.link(folder, name)))
             elif stat.S_ISREG(mode):
-                self._file(folder, name, path)
+                self._scan_file(folder, name, path)
             elif not stat.S_ISDIR(mode):
                 raise BadInput(f"{path!r} is neither a file, a folder nor a link; remove it from the task")
         except OSError as fault:
-            raise self._refusal(path, fault) from fault
-        return self._below(folder, name, path, depth) if stat.S_ISDIR(mode) else (True, True)
+            raise self._build_refusal(path, fault) from fault
+        return self._scan_below(folder, name, path, depth) if stat.S_ISDIR(mode) else (True, True)
 
-    def _below(self, folder: int, name: str, path: str, depth: int) -> tuple[bool, bool]:
+    def _scan_below(self, folder: int, name: str, path: str, depth: int) -> tuple[bool, bool]:
         try:
             inner = os.open(name, safe_paths.FOLDER, dir_fd=folder)
         except OSError as fault:
-            raise _unreadable(path, fault) from fault
+            raise _refuse_unreadable(path, fault) from fault
         try:
-            return self._through(inner, f"{path}/", depth + 1)
+            return self._scan_folder(inner, f"{path}/", depth + 1)
         finally:
             os.close(inner)
 
-    def _file(self, folder: int, name: str, path: str) -> None:
+    def _scan_file(self, folder: int, name: str, path: str) -> None:
         with safe_paths.open_file(folder, name) as fd:
-            held = self._cache.hold(fd)
+            held = self._cache.is_held(fd)
             data, found = safe_paths.read_whole(fd, self._left)
         self._left -= len(data)
         self.manifest[path] = node = Node(EntryKind.FILE, self._put(data), bool(found.st_mode & stat.S_IXUSR))
         if held and found.st_size == len(data):
             self._cache.note(path, found, node)
 
-    def _refusal(self, path: str, fault: OSError) -> BadInput:
+    def _build_refusal(self, path: str, fault: OSError) -> BadInput:
         if fault.errno == errno.EFBIG:
             return BadInput(
                 f"{path!r} takes the task past {self._limit} bytes; move large data out of the task's folder"
             )
-        return _unreadable(path, fault)
+        return _refuse_unreadable(path, fault)
 
 
-def _entries(folder: int, path: str, depth: int) -> list[os.DirEntry[str]]:
-    """Return what is in *folder*, sorted by name."""
+def _list_entries(folder: int, path: str, depth: int) -> list[os.DirEntry[str]]:
+    """Return the entries of *folder*, sorted by name."""
     if depth > DEEPEST:
         raise BadInput(f"{path[:60]!r}... is nested more than {DEEPEST} folders deep; no task is, so take it out")
     try:
         with os.scandir(folder) as found:
             return sorted(found, key=_NAME)
     except OSError as fault:
-        raise _unreadable(path.rstrip("/") or ".", fault) from fault
+        raise _refuse_unreadable(path.rstrip("/") or ".", fault) from fault
 
 
 def is_skipped(skip: Callable[[str], bool], folder: int, name: str, path: str) -> bool:
@@ -134,5 +134,5 @@ def is_skipped(skip: Callable[[str], bool], folder: int, name: str, path: str) -
     return skip(path + "/" if found is not None and stat.S_ISDIR(found.st_mode) else path)
 
 
-def _unreadable(path: str, fault: OSError) -> BadInput:
+def _refuse_unreadable(path: str, fault: OSError) -> BadInput:
     return BadInput(f"{path!r} cannot be read: {fault.strerror}; make it readable or take it out of the task")

@@ -39,12 +39,12 @@ class StatCache:
         self._clock = self._device = 0
 
     def begin(self, folder: int) -> None:
-        """Begin a reading of the open *folder*: what is read from now on may be remembered."""
+        """Begin to read the open *folder*: files read from now on may be remembered."""
         self._fresh = {}
         self._clock, self._device = read_clock(folder)
 
-    def hold(self, fd: int) -> bool:
-        """Return whether nobody can write the file *fd*, open for reading, until it is closed or its stat shows it."""
+    def is_held(self, fd: int) -> bool:
+        """Check that nobody can write the file *fd*, open for reading, before it is closed or its stat changes."""
         if not self._clock:
             return False
         try:
@@ -61,7 +61,7 @@ class StatCache:
             self._fresh[path] = (stamp(found), node)
 
     def keep(self, manifest: Manifest) -> None:
-        """Remember what was noted and is so in *manifest*: the tree that the folder has, or shall have."""
+        """Remember the noted files that are the same in *manifest*: the tree that the folder has, or will have."""
         self.files |= {path: noted for path, noted in self._fresh.items() if manifest.get(path) == noted[1]}
         self._fresh = {}
         if len(self.files) > 2 * len(manifest):

@@ -23,7 +23,7 @@ class TreeSize(msgspec.Struct, frozen=True):
 
 
 def weigh(folder: Path, skip: Callable[[str], bool], path: str = "") -> TreeSize:
-    """Count what `Store.capture` would keep of *folder*. Unreadable entries count as nothing: the capture names them.
+    """Count what `Store.capture` would store of *folder*. Unreadable entries count as nothing: `capture` reports them.
 
     Raises:
         BadInput: if *folder* itself cannot be looked at.

@@ -59,10 +59,10 @@ COMMA = ord(",")
 def is_ignored(path: str) -> bool:
     """Return whether *path* is never part of a tree, by its names alone."""
     *folders, name = path.split("/")
-    return any(map(_skipped, (*folders, name))) or (bool(folders) and name == VENV)
+    return any(map(_is_skipped_name, (*folders, name))) or (bool(folders) and name == VENV)
 
 
-def _skipped(name: str) -> bool:
+def _is_skipped_name(name: str) -> bool:
     return name in SKIPPED or name.endswith(".pyc") or is_leftover(name)
 
 
@@ -80,19 +80,19 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def _encode_node(path: str, node: Node) -> bytes:
-    return f'{_start(path)},"kind":"{node.kind}","mode":"{node.mode}","sha256":"{node.sha256}"}}'.encode()
+    return f'{_encode_start(path)},"kind":"{node.kind}","mode":"{node.mode}","sha256":"{node.sha256}"}}'.encode()
 
 
-def _start(path: str) -> str:
-    """Return how the entry of *path* begins. No other text of a manifest reads so: in a string, quotes are escaped."""
+def _encode_start(path: str) -> str:
+    """Return the beginning of the entry of *path*. It is unique in a manifest: in a string, quotes are escaped."""
     return f'{{"path":{json.dumps(path)}'
 
 
 def encode_changed(data: bytes, manifest: Manifest, changed: Iterable[str]) -> bytes:
-    """Return the canonical bytes of *manifest*, given those of a tree that differs from it at the paths *changed*."""
+    """Return the canonical bytes of *manifest*, given those of a tree that differs at the paths *changed*."""
     order: list[str] = []
     for path in changed:
-        node, start = manifest.get(path), data.find(f"{_start(path)},".encode())
+        node, start = manifest.get(path), data.find(f"{_encode_start(path)},".encode())
         new = b"" if node is None else _encode_node(path, node)
         if start >= 0:
             end = data.index(b"}", data.index(b'","sha256":"', start)) + 1
@@ -100,7 +100,7 @@ def encode_changed(data: bytes, manifest: Manifest, changed: Iterable[str]) -> b
                 start, end = (start - 1, end) if data[start - 1] == COMMA else (start, end + (data[end] == COMMA))
         elif new:
             order = order or sorted(manifest)
-            start, new = _make_place(data, order, path, new)
+            start, new = _encode_place(data, order, path, new)
             end = start
         else:
             continue
@@ -108,10 +108,10 @@ def encode_changed(data: bytes, manifest: Manifest, changed: Iterable[str]) -> b
     return data
 
 
-def _make_place(data: bytes, order: list[str], path: str, new: bytes) -> tuple[int, bytes]:
-    """Return the place of the new entry of *path* in *data*, and the entry with its comma; *order* has all paths."""
+def _encode_place(data: bytes, order: list[str], path: str, new: bytes) -> tuple[int, bytes]:
+    """Return the index of the new entry of *path* in *data*, and the entry with its comma; *order* has all paths."""
     for after in order[bisect_right(order, path) :]:
-        if (start := data.find(f"{_start(after)},".encode())) >= 0:  # else it is new as well, and comes later
+        if (start := data.find(f"{_encode_start(after)},".encode())) >= 0:  # else it is new as well, and comes later
             return start, new + b","
     return len(data) - 1, new if len(data) == len(b"[]") else b"," + new
 
@@ -162,7 +162,7 @@ def nest(manifest: Manifest) -> Folder:
 
 
 class DerivedManifest(dict[str, Node]):
-    """Manifest that was made from another one: comparing the two, or two of one origin, costs what was changed."""
+    """Manifest derived from another one: comparing it with that one, or with others of it, costs the changes."""
 
     origin: Manifest
     touched: frozenset[str]
@@ -170,19 +170,19 @@ class DerivedManifest(dict[str, Node]):
 
 
 def derive(manifest: Manifest, changes: Mapping[str, Node | None]) -> DerivedManifest:
-    """Return *manifest* with *changes*: a node for each path, or None where nothing is any more."""
+    """Return *manifest* with *changes*: a node for each path, or None if the path is deleted."""
     after = DerivedManifest(manifest)
     for path, node in changes.items():
         if node is None:
             after.pop(path, None)
         else:
             after[path] = node
-    after.origin, touched = _descent(manifest)
+    after.origin, touched = _get_origin(manifest)
     after.touched = touched.union(changes)
     return after
 
 
-def _descent(manifest: Manifest) -> tuple[Manifest, frozenset[str]]:
+def _get_origin(manifest: Manifest) -> tuple[Manifest, frozenset[str]]:
     if isinstance(manifest, DerivedManifest):
         return manifest.origin, manifest.touched
     return manifest, frozenset()
@@ -190,7 +190,7 @@ def _descent(manifest: Manifest) -> tuple[Manifest, frozenset[str]]:
 
 def find_differences(old: Manifest, new: Manifest) -> tuple[str, ...]:
     """Return the paths at which two trees differ, sorted."""
-    (origin, touched), (other, also) = _descent(old), _descent(new)
+    (origin, touched), (other, also) = _get_origin(old), _get_origin(new)
     if origin is other:
         return tuple(sorted(path for path in touched | also if old.get(path) != new.get(path)))
     # Trees that come from each other share their nodes: most are told equal without a look at what is in them.
@@ -201,7 +201,7 @@ def find_differences(old: Manifest, new: Manifest) -> tuple[str, ...]:
 
 
 def nest_part(manifest: Manifest, paths: Collection[str]) -> Folder:
-    """Return what *manifest* has at *paths*, as nested folders: with the folders that hold them and are wanted."""
+    """Return the part of *manifest* at *paths*, as nested folders, with the folders that hold them."""
     part = {path: manifest[path] for path in paths if path in manifest}
     order = sorted(manifest) if len(part) < len(paths) else []
     for path in paths:
@@ -215,7 +215,7 @@ def nest_part(manifest: Manifest, paths: Collection[str]) -> Folder:
 
 
 def put(manifest: Manifest, path: str, node: Node | None) -> DerivedManifest:
-    """Return *manifest* with *node* at *path*, or nothing there; folders that fill or empty are kept track of."""
+    """Return *manifest* with *node* at *path*, or without the path; folders that fill or empty are updated."""
     if node is not None:
         return derive(manifest, {**dict.fromkeys(f for f in list_parents(path) if f in manifest), path: node})
     if path not in manifest:
@@ -226,7 +226,7 @@ def put(manifest: Manifest, path: str, node: Node | None) -> DerivedManifest:
 
 
 def overlay(base: Manifest, candidate: Manifest, allowed: Callable[[str], bool]) -> dict[str, Node]:
-    """Return *base*, except that what stands at allowed paths comes from *candidate*: new, changed and deleted.
+    """Return *base* with what *candidate* has at the allowed paths: new, changed and deleted.
 
     Where the two cannot both be (one's file is the other's folder), *base* stands: what is not allowed never differs.
     """
@@ -235,12 +235,14 @@ def overlay(base: Manifest, candidate: Manifest, allowed: Callable[[str], bool])
     theirs = {
         path: node
         for path, node in candidate.items()
-        if allowed(path) and path not in folders and not any(_solid(kept.get(folder)) for folder in list_parents(path))
+        if allowed(path)
+        and path not in folders
+        and not any(_is_no_folder(kept.get(folder)) for folder in list_parents(path))
     }
     merged = kept | theirs
     filled = {folder for path in merged for folder in list_parents(path)}
     return {path: node for path, node in merged.items() if path not in filled}
 
 
-def _solid(node: Node | None) -> bool:
+def _is_no_folder(node: Node | None) -> bool:
     return node is not None and node.kind is not EntryKind.DIR

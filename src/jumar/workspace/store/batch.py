@@ -1,4 +1,4 @@
-"""Writes a batch of objects to disk: written apart, synced together, named last, so that no name is torn."""
+"""Writes a batch of objects to disk: written first, synced together, named last, so that no object is torn."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ObjectBatch:
         if new:
             safe_paths.sync(self._root.parent)
         (self._root / PARTS).mkdir(exist_ok=True)
-        self._held.enter_context(self._written.lease.batch())
+        self._held.enter_context(self._written.lease.hold_off_sweep())
 
     def __exit__(self, kind: object, *_: object) -> None:
         with self._held:
@@ -54,7 +54,7 @@ class ObjectBatch:
                 self._drop()
                 return
             try:
-                self._land()
+                self._name_parts()
                 safe_paths.sync_together(safe_paths.sync, self._folders)
             except OSError:
                 self._drop()
@@ -64,7 +64,7 @@ class ObjectBatch:
     def put(self, data: bytes) -> str:
         """Store *data* and return its hash."""
         digest = sha256(data).hexdigest()
-        if not self._is_known(digest) and (size := self._found(digest)) is None:
+        if not self._is_known(digest) and (size := self._find_length(digest)) is None:
             self._write(digest, data)
         elif not self._is_known(digest) and size != len(data):
             raise Infra(f"object {digest} in {self._root} is damaged: it is {size} bytes long, not {len(data)}")
@@ -72,27 +72,27 @@ class ObjectBatch:
         return digest
 
     def put_tree(self, manifest: Manifest) -> str:
-        """Keep *manifest*, whole or as a difference; the tree's hash."""
+        """Store *manifest*, whole or as a difference; return the tree's hash."""
         manifest, data = self._written.recent.encode(manifest)
         digest = sha256(data).hexdigest()
-        if not self._is_known(digest) and not self._put_delta(digest, manifest):
+        if not self._is_known(digest) and not self._store_delta(digest, manifest):
             self.put(data)
             self._written.base = (digest, manifest)
         self._seen.add(digest)
         self._written.recent.add(digest, manifest, data)
         return digest
 
-    def _put_delta(self, digest: str, manifest: Manifest) -> bool:
-        """Keep *manifest* as a difference, if it is not kept whole; whether it is kept as one now."""
+    def _store_delta(self, digest: str, manifest: Manifest) -> bool:
+        """Store *manifest* as a difference, if it is not stored whole; return whether it is stored as one now."""
         base, name = self._written.base, digest + deltas.SUFFIX
         difference = deltas.encode_delta(*base, manifest) if base is not None else None
-        if difference is None or base is None or self._found(digest) is not None:
+        if difference is None or base is None or self._find_length(digest) is not None:
             return False
-        if self._found(name) is not None:
+        if self._find_length(name) is not None:
             known = deltas.read_base((self._root / name[:2] / name[2:]).read_bytes())
-            return self._found(known) is not None  # what it begins from is wanted as long as it is
+            return self._find_length(known) is not None  # what it begins from is wanted as long as it is
         if not self._is_known(base[0]):
-            if self._found(base[0]) is None:
+            if self._find_length(base[0]) is None:
                 return False
             self._seen.add(base[0])
         self._write(name, difference)
@@ -101,8 +101,8 @@ class ObjectBatch:
     def _is_known(self, digest: str) -> bool:
         return digest in self._written.known or digest in self._seen
 
-    def _found(self, name: str) -> int | None:
-        """Return the length of the object *name*; None: there is none. Its ctime is renewed: it is wanted still."""
+    def _find_length(self, name: str) -> int | None:
+        """Return the length of the object *name*, or None if missing. Its ctime is renewed: it is needed still."""
         folder = self._root / name[:2]
         path = folder / name[2:]
         try:
@@ -120,9 +120,9 @@ class ObjectBatch:
         self._open[name] = (path, fd)
         safe_paths.write_all(fd, data)
         if len(self._open) >= _BATCH:
-            self._land()
+            self._name_parts()
 
-    def _land(self) -> None:
+    def _name_parts(self) -> None:
         safe_paths.sync_together(os.fsync, [fd for _, fd in self._open.values()])
         for name, (path, fd) in list(self._open.items()):
             folder = self._root / name[:2]

@@ -22,7 +22,7 @@ class Cloner:
         """True if the newest copy shared its blocks."""
 
     def clone(self, source: Path, target: int, size: int) -> bool:
-        """Make the empty open file *target* equal to *source*, which has *size* bytes; False: it stays empty."""
+        """Make the empty open file *target* share the *size* bytes of *source*; False: it stays empty."""
         device = os.fstat(target).st_dev
         if size < LEAST_BYTES or device in self._without:
             return False

@@ -20,13 +20,13 @@ HEAD = b'{"base":'
 
 
 def encode_delta(base_tree: str, base: Manifest, manifest: Manifest) -> bytes | None:
-    """Encode the difference from *base*, the tree *base_tree*, to *manifest*; None: it is not worth it."""
+    """Encode the difference from *base*, the tree *base_tree*, to *manifest*; None: it would save nothing."""
     if len(manifest) < LARGE:
         return None
     changed = trees.find_differences(base, manifest)
     if len(changed) * SHARE > len(manifest):
         return None
-    paths = {path: _plain(manifest.get(path)) for path in changed}
+    paths = {path: _encode_node(manifest.get(path)) for path in changed}
     return json.dumps({"base": base_tree, "paths": paths}, separators=(",", ":"), ensure_ascii=True).encode()
 
 
@@ -60,5 +60,5 @@ def apply_delta(base: Manifest, data: bytes) -> bytes:
     return trees.encode(after)
 
 
-def _plain(node: Node | None) -> list[str] | None:
+def _encode_node(node: Node | None) -> list[str] | None:
     return None if node is None else [node.kind, node.mode, node.sha256]

@@ -31,7 +31,7 @@ class Lease:
         """Of the file; its parts in `tmp/` begin with it."""
 
     def take(self) -> None:
-        """Take the lease: from now on no object is swept away.
+        """Take the lease: from now on no object is swept.
 
         Raises:
             OSError: if the disk refuses.
@@ -46,18 +46,21 @@ class Lease:
         fd = -1
         while fd < 0:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError), self.batch():  # the whole store may be discarded until it is locked
+            with (
+                suppress(FileNotFoundError),
+                self.hold_off_sweep(),
+            ):  # the whole store may be discarded until it is locked
                 fd = open_locked(path, fcntl.LOCK_EX)
         self.name = name
-        self._ended = weakref.finalize(self, _end, path, fd, os.getpid())
+        self._ended = weakref.finalize(self, _release, path, fd, os.getpid())
 
     def end(self) -> None:
-        """Have it no more: what was stored and is in no journal may be swept."""
+        """End the lease: objects that were stored and are in no journal may be swept."""
         self._ended()
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
-        """Prevent any sweep within the block: what was found there stays there."""
+    def hold_off_sweep(self) -> Iterator[None]:
+        """Prevent any sweep within the block: an object found in it stays."""
         if self._root.name != SHARED:
             yield
             return
@@ -79,19 +82,19 @@ def lock_for_sweep(root: Path) -> Iterator[None]:
 
 
 def list_held_leases(root: Path) -> dict[str, int]:
-    """Name -> beginning (nanoseconds, by the clock of the file system) of the leases that somebody holds.
+    """Return the start of each lease that is held, by name, in nanoseconds by the file system's clock.
 
     Those of processes that were killed are removed.
     """
     found: dict[str, int] = {}
     with suppress(FileNotFoundError):
         for path in (root / LEASES).iterdir():
-            if (began := _began(path)) is not None:
+            if (began := _read_start(path)) is not None:
                 found[path.name] = began
     return found
 
 
-def _began(path: Path) -> int | None:
+def _read_start(path: Path) -> int | None:
     try:
         fd = os.open(path, os.O_RDWR)
     except FileNotFoundError:
@@ -108,7 +111,7 @@ def _began(path: Path) -> int | None:
 
 
 def open_locked(path: Path, kind: int) -> int:
-    """Return a descriptor of the file *path*, made if need be, that is locked and still has that name."""
+    """Return a descriptor of the file *path*, created if missing, that is locked and still has that name."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -123,7 +126,7 @@ def open_locked(path: Path, kind: int) -> int:
         os.close(fd)
 
 
-def _end(path: Path, fd: int, owner: int) -> None:
+def _release(path: Path, fd: int, owner: int) -> None:
     if os.getpid() == owner:  # a fork ends, and its parent goes on
         with suppress(OSError):
             path.unlink()

@@ -46,7 +46,7 @@ class Store:
         return self.put_all([data])[0]
 
     def put_all(self, many: list[bytes]) -> list[str]:
-        """Keep several objects under one round of syncs; their hashes, in order."""
+        """Store several objects under one round of syncs; return their hashes, in order."""
         batch = ObjectBatch(self.root, self._written)
         with safe_paths.explain_disk_faults(f"cannot write to {self.root}"), batch:
             return [batch.put(data) for data in many]
@@ -65,13 +65,13 @@ class Store:
             try:
                 data = path.read_bytes()
             except FileNotFoundError:
-                data = self._drawn_out(path)
+                data = self._read_delta(path)
         if sha256(data).hexdigest() != digest:
             raise Infra(f"object {digest} in {self.root} is damaged: its bytes have another hash")
         return data
 
-    def _drawn_out(self, path: Path) -> bytes:
-        """Return the bytes of a manifest that is kept as a difference.
+    def _read_delta(self, path: Path) -> bytes:
+        """Return the bytes of a manifest that is stored as a difference.
 
         Raises:
             OSError: as of a file, if there is none of that name either.
@@ -101,7 +101,7 @@ class Store:
         return manifest
 
     def keep(self, manifest: Manifest, *contents: bytes) -> str:
-        """Keep *manifest*, and the *contents* it names that are not kept yet; the tree's hash."""
+        """Store *manifest*, and the *contents* it names that are not stored yet; return the tree's hash."""
         batch = ObjectBatch(self.root, self._written)
         with safe_paths.explain_disk_faults(f"cannot write to {self.root}"), batch:
             for data in contents:
@@ -115,7 +115,7 @@ class Store:
         skip: Callable[[str], bool] = lambda _: False,
         cache: StatCache | None = None,
     ) -> str:
-        """Keep all that is in *folder*, but for histories, caches and virtual environments; the tree's hash.
+        """Store all that is in *folder*, but for histories, caches and virtual environments; return the tree's hash.
 
         Paths that *skip* names (folders with a slash at their end) are not even read; files that the *cache* of this
         folder and store knows are not read again.
@@ -133,7 +133,7 @@ class Store:
         return tree
 
     def materialise(self, tree: str, dest: Path) -> None:
-        """Lay *tree* out in *dest*, a new or empty folder. It is not synced: the objects are, and can do it again.
+        """Lay *tree* out in *dest*, a new or empty folder. It is not synced: the objects can restore it.
 
         Raises:
             Infra: if *dest* holds something already, or the disk refuses.
@@ -154,7 +154,7 @@ class Store:
         skip: Callable[[str], bool] = lambda _: False,
         now: Manifest | None = None,
     ) -> None:
-        """Make *folder* equal to *manifest*, byte for byte. What is never part of a tree stays where its folder does.
+        """Make *folder* equal to *manifest*, byte for byte. Paths that no tree holds stay with their folders.
 
         So does what *skip* names (folders with a slash at their end): it is not even read. If *now* is given, which
         the folder is known to hold, only what differs is looked at.
@@ -183,19 +183,19 @@ class Store:
 
     @property
     def clones(self) -> bool:
-        """Return whether files were laid out that share their blocks with the objects, and none that could not."""
+        """Whether files were laid out that share their blocks with the objects, and none that could not."""
         return self._cloner.works
 
     def overlay(self, base: str, candidate: str, allowed: Callable[[str], bool]) -> str:
-        """Return the tree of *base*, except that what stands at *allowed* paths comes from *candidate*."""
+        """Return the tree of *base* with what *candidate* has at *allowed* paths."""
         return self.keep(trees.overlay(self.manifest(base), self.manifest(candidate), allowed))
 
     def release(self) -> None:
-        """Let go of what was stored: nothing more is written here."""
+        """Release what was stored: nothing more is written through this store."""
         self._written.lease.end()
 
     def sweep(self) -> None:
-        """Remove what killed writers left half-written."""
+        """Remove the unfinished files of killed writers."""
         living = list_held_leases(self.root)
         for rest in (self.root / PARTS).glob("*"):
             if rest.name.partition("-")[0] not in living:

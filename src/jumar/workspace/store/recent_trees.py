@@ -1,4 +1,4 @@
-"""Keeps the newest trees of a store in memory: an edit is written down as its difference from one of them."""
+"""Keeps the newest trees of a store in memory: an edit is stored as its difference from one of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEW = 64
 
 
 class RecentTrees:
-    """Manifests by the hash of their tree, each with its canonical bytes. The least wanted ones go."""
+    """Manifests by the hash of their tree, each with its canonical bytes. The least recently used ones go."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[Manifest, bytes]] = {}
@@ -25,11 +25,11 @@ class RecentTrees:
         """Keep the *manifest* of *tree*, whose canonical bytes are *data*, as the newest."""
         # An equal manifest that is here already has others that were made from it.
         self._held[tree] = self._held.pop(tree, (manifest, data))
-        while len(self._held) > LEAST and (len(self._held) > TREES or self._bytes() > BYTES):
+        while len(self._held) > LEAST and (len(self._held) > TREES or self._count_bytes() > BYTES):
             self._held.pop(next(iter(self._held)), None)
 
     def get(self, tree: str) -> Manifest | None:
-        """Return the manifest of *tree*, which is the newest now; None: it is not kept."""
+        """Return the manifest of *tree*, which becomes the newest; None: it is not kept."""
         held = self._held.get(tree)
         if held is None:
             return None
@@ -37,7 +37,7 @@ class RecentTrees:
         return held[0]
 
     def encode(self, manifest: Manifest) -> tuple[Manifest, bytes]:
-        """Return *manifest* and its canonical bytes, both made from those of the newest tree where they are near."""
+        """Return *manifest* and its canonical bytes, both derived from a near newest tree if there is one."""
         if self._held:
             near, data = next(reversed(self._held.values()))
             changed = trees.find_differences(near, manifest)
@@ -46,5 +46,5 @@ class RecentTrees:
                 return near, trees.encode_changed(data, near, changed)
         return manifest, trees.encode(manifest)
 
-    def _bytes(self) -> int:
+    def _count_bytes(self) -> int:
         return sum(len(data) for _, data in self._held.values())

@@ -20,7 +20,7 @@ RECORD = "objects.path"
 
 
 def share(run: Path) -> None:
-    """Let the new run directory *run* share the store of its folder.
+    """Make the new run directory *run* share the store of its folder.
 
     Raises:
         OSError: if the disk refuses.
@@ -54,7 +54,7 @@ def find_objects_folder(run: Path) -> Path:
 
 
 def discard(runs: Path) -> None:
-    """Remove the shared store of *runs*, where a run could not begin, unless another process uses it."""
+    """Remove the shared store of *runs* after a run that could not begin, unless another process uses it."""
     root = runs / SHARED
     if not root.is_dir():
         return

@@ -47,7 +47,7 @@ def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> SweptObject
     try:
         begun = min(list_held_leases(root).values())
         kept = find_needed_objects(root, runs)
-        due = [path for path in _objects(root) if _name(path) not in kept and path.lstat().st_ctime_ns < begun]
+        due = [path for path in _list_objects(root) if _get_name(path) not in kept and path.lstat().st_ctime_ns < begun]
         if dry:
             return SweptObjects(len(due), sum(path.lstat().st_blocks * 512 for path in due))
         count = freed = 0
@@ -71,30 +71,30 @@ def find_needed_objects(root: Path, runs: Iterable[Path]) -> set[str]:
     due: set[str] = set()
     for run in runs:
         for journal in run.glob(JOURNALS):
-            due |= _named(journal.read_bytes())
+            due |= _find_named(journal.read_bytes())
     kept: set[str] = set()
     while due:
         digest = due.pop()
         if digest not in kept:
             kept.add(digest)
-            due |= _held_by(root / digest[:2] / digest[2:]) - kept
+            due |= _find_needed_by(root / digest[:2] / digest[2:]) - kept
     return kept
 
 
-def _held_by(path: Path) -> set[str]:
+def _find_needed_by(path: Path) -> set[str]:
     """Return the objects that *path* needs, where it is a manifest, whole or as a difference."""
     for manifest, head in ((path, _TREE), (path.with_name(path.name + SUFFIX), HEAD)):
         with suppress(FileNotFoundError), manifest.open("rb") as file:
             if file.read(_HEAD_BYTES).startswith(head):
-                return _named(manifest.read_bytes())
+                return _find_named(manifest.read_bytes())
     return set()
 
 
-def _named(data: bytes) -> set[str]:
+def _find_named(data: bytes) -> set[str]:
     return {found.decode() for found in _HASH.findall(data)}
 
 
-def _objects(root: Path) -> Iterator[Path]:
+def _list_objects(root: Path) -> Iterator[Path]:
     for folder in os.scandir(root):
         if _FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False):
             for entry in os.scandir(folder):
@@ -102,5 +102,5 @@ def _objects(root: Path) -> Iterator[Path]:
                     yield Path(entry.path)
 
 
-def _name(path: Path) -> str:
+def _get_name(path: Path) -> str:
     return path.parent.name + path.name.removesuffix(SUFFIX)

@@ -24,7 +24,7 @@ def open_claim(book: GateState, claim: ev.EditClaim) -> GateState:
 
 def count_action(book: GateState, *, last: bool) -> GateState:
     """Count one more action of a turn: with the last one the turn is over, and without edits nothing waits."""
-    rested = tuple(map(_rested, book.claims)) if last and not book.turn else book.claims
+    rested = tuple(map(_reset_claim, book.claims)) if last and not book.turn else book.claims
     return replace(book, over=last, claims=rested)
 
 
@@ -64,7 +64,7 @@ def record_tests(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun
 
 
 def keep_edits(state: RunState) -> GateState:
-    """Return the edits in the workspace stay: their claims are fulfilled, and their tests are expected from now on."""
+    """Keep the edits in the workspace: their claims are fulfilled, and their tests are expected from now on."""
     book = state.gate_state
     if not state.coalesces:
         return book
@@ -73,9 +73,9 @@ def keep_edits(state: RunState) -> GateState:
     own = {edit.path for edit in edits if edit.test} | set(book.authored)
     joined = tuple(i for i, run in book.latest.items() if run.file in own and i not in known)
     return replace(
-        _cleared(book),
+        _clear_waiting(book),
         newest=book.latest,
-        claims=tuple(_rested(c) for c in book.claims if _is_red(book.latest, c)),
+        claims=tuple(_reset_claim(c) for c in book.claims if _is_red(book.latest, c)),
         # A claim that was given up may be made again once another one was fulfilled.
         ended=frozenset() if any(edit.claims for edit in edits) else book.ended,
         authored=tuple(dict.fromkeys((*book.authored, *sorted(own)))),
@@ -94,7 +94,7 @@ def revert_edits(state: RunState, revert: ev.Revert) -> GateState:
         return replace(book, parked=state.best is not None)
     trial = plan_next_trial(book, judge_turn(state)) if book.mode is Gate.STRICT else None
     if trial is None or not (revert.left or trial.waiting):
-        return replace(_cleared(book), claims=tuple(map(_rested, book.claims)))
+        return replace(_clear_waiting(book), claims=tuple(map(_reset_claim, book.claims)))
     return replace(
         book, trying=revert.left, settled=trial.settled, waiting=trial.waiting, stage=trial.stage, apart=trial.apart,
         fulfilled=trial.fulfilled,
@@ -108,16 +108,16 @@ def count_failure(book: GateState, repair: ev.Repair) -> GateState:
     return replace(book, claims=tuple(c for c in counted if c.test_id not in over), ended=book.ended | over)
 
 
-def _cleared(book: GateState) -> GateState:
-    """No edit waits any more."""
+def _clear_waiting(book: GateState) -> GateState:
+    """Return the state with no edit that waits."""
     return replace(
         book, base="", turn=(), trying=(), settled=(), waiting=(), apart=(), fulfilled=frozenset(), stage=Stage.ALL,
         over=False, parked=False,
     )  # fmt: skip
 
 
-def _rested(claim: Claim) -> Claim:
-    """Return a claim that outlives its turn."""
+def _reset_claim(claim: Claim) -> Claim:
+    """Return a claim as it is after the end of its turn."""
     return replace(claim, at=-1)
 
 

@@ -25,15 +25,15 @@ from jumar.core.state.test_policy import COUNTED, Gate, TestPolicy, Trigger
 from jumar.core.state.verdict import EXCUSED, Cause
 
 
-def _started(state: RunState, start: ev.RunStart) -> RunState:
+def _start_run(state: RunState, start: ev.RunStart) -> RunState:
     return replace(state, start=start, tree=start.tree, gate_state=GateState(mode=start.gate))
 
 
-def _asked(state: RunState, request: ev.ModelRequest) -> RunState:
+def _open_request(state: RunState, request: ev.ModelRequest) -> RunState:
     return replace(state, request=request, request_seq=state.seq)
 
 
-def _called(state: RunState, call: ev.ModelCall) -> RunState:
+def _settle_call(state: RunState, call: ev.ModelCall) -> RunState:
     spend = settle(state.spend, call.usd, call.input_tokens + call.output_tokens)
     counted = (state.request.messages, call.input_tokens) if state.request and call.input_tokens else None
     # A call that was cut off gave no reply: whoever goes on gets the one that would have come.
@@ -43,39 +43,39 @@ def _called(state: RunState, call: ev.ModelCall) -> RunState:
         turns = spend.turns + (not call.error)
         return replace(state, asking=False, spend=replace(spend, turns=turns))
     if not call.error or call.error in UNUSABLE:
-        flaw = f"the model gave no usable answer: {_said(call)}" if call.error else ""
+        flaw = f"the model gave no usable answer: {_get_final_message(call)}" if call.error else ""
         state = replace(state, spend=replace(spend, turns=spend.turns + 1), tries=0, actions_done=0, flaw=flaw)
         # A longer conversation never takes fewer tokens than a shorter one did; another model counts otherwise.
         if counted and not call.assumed and call.tier != FRONTIER:
             state = replace(state, measured=(counted[0], max(counted[1], state.measured[1])))
-        return replace(state, reply=call.reply, stage=call.stage, tried=state.tried + _screened(call))
+        return replace(state, reply=call.reply, stage=call.stage, tried=state.tried + _count_screened(call))
     if not answered:
         return state
     tries = state.tries + 1
     if can_retry(call.error, tries, call.retry_after):
         return replace(state, tries=tries, pause=compute_pause(tries, call.retry_after, state.run.run))
     if state.draft is not None:  # nobody needs the review or the rewrite: the draft is there
-        return _taken_up(replace(state, tries=0))
+        return _take_up_draft(replace(state, tries=0))
     many = f" ({tries} tries)" if tries > 1 else ""
-    return replace(state, tries=0, fault=f"the model gave no answer: {_said(call)}{many}")
+    return replace(state, tries=0, fault=f"the model gave no answer: {_get_final_message(call)}{many}")
 
 
-def _screened(call: ev.ModelCall) -> int:
+def _count_screened(call: ev.ModelCall) -> int:
     """Return the number of candidates that a search tried for its answer."""
     tried = call.reply.opaque.get("tried") if call.stage == REPAIR else None
     return tried if isinstance(tried, int) else 0
 
 
-def _said(call: ev.ModelCall) -> str:
+def _get_final_message(call: ev.ModelCall) -> str:
     return f"{call.error}: {call.detail}" if call.detail else call.error
 
 
-def _taken_up(state: RunState) -> RunState:
-    """Take up the draft: it is written after all."""
+def _take_up_draft(state: RunState) -> RunState:
+    """Take up the draft, which is written after all."""
     return replace(state, reply=state.draft, stage="draft", flaw="", actions_done=0)
 
 
-def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, PLR0911  one case per action
+def _record_action(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, PLR0911  one case per action
     recent = state.recent
     # What an agent of somebody else's does within its turn is its own business: whether it gets on shows at its end.
     if state.run.agent != EXTERNAL or action.name == "turn_end":
@@ -102,26 +102,26 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
             return replace(state, asked_tests=tuple(map(str, ids)) if isinstance(ids, list | tuple) else ())
         case "ask_model":
             return replace(state, asking=action.admitted)
-        case "turn_end" if _shows_nothing(state):
+        case "turn_end" if _ends_without_news(state):
             return replace(state, final_message=modes.ENDED)
         case "draft":
             return replace(state, draft=reply)
         case "review" | "rewrite":
             clean = not action.admitted or not message
-            return _taken_up(state) if clean else replace(state, violations=message)
+            return _take_up_draft(state) if clean else replace(state, violations=message)
         case name if name == "unparsable" or (name in WRITES and state.stage not in (TURN, PLAN)):
-            return _proposed(state, action)
+            return _use_up_attempt(state, action)
     return state
 
 
-def _shows_nothing(state: RunState) -> bool:
-    """Return whether an agent that has ended a turn would see nothing that it could mend in another one."""
+def _ends_without_news(state: RunState) -> bool:
+    """Check whether an agent that has ended a turn would see nothing to mend in another one."""
     unguarded = not state.expected and state.gate_state.mode is Gate.REFACTOR and not state.run.settings.verify
     return unguarded or state.run.test_policy is not TestPolicy.ON_WRITE
 
 
-def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:
-    """Return a whole-file proposal that cannot be verified is billed and used up its attempt.
+def _use_up_attempt(state: RunState, action: ev.ActionTaken) -> RunState:
+    """Count a whole-file proposal that cannot be verified as an attempt: it was billed.
 
     Nothing goes on for ever.
     """
@@ -134,22 +134,22 @@ def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:
     )
 
 
-def _wrote(state: RunState, write: ev.Write) -> RunState:
+def _record_write(state: RunState, write: ev.Write) -> RunState:
     book = claims.add_write(state, write) if state.coalesces else state.gate_state
     gone = removals.apply_write(state.removals, write) if book.mode is Gate.OFF else state.removals
     return replace(state, tree=write.tree, written=True, gate_state=book, removals=gone)
 
 
-def _ran(state: RunState, run: ev.TestRun) -> RunState:
+def _record_test(state: RunState, run: ev.TestRun) -> RunState:
     return replace(state, runs=ResultCell(run, state.runs))
 
 
-def _ran_plain(state: RunState, run: ev.PlainRun) -> RunState:
+def _record_plain_run(state: RunState, run: ev.PlainRun) -> RunState:
     return replace(state, plain=run, executions=state.executions + run.executions)
 
 
-def _tested(state: RunState, tests: ev.Tests) -> RunState:
-    runs, checked = _runs(state)
+def _record_tests(state: RunState, tests: ev.Tests) -> RunState:
+    runs, checked = _collect_results(state)
     guarded = checked is not None
     differs = state.plain.differs if state.plain is not None else ()
     green = frozenset(i for i, run in runs.items() if run.status == "pass").difference(differs)
@@ -185,8 +185,8 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
     )
 
 
-def _runs(state: RunState) -> tuple[dict[str, ev.TestRun], bool | None]:
-    """The results of the verification at hand, in the order of its ids, and whether the command beside it succeeded.
+def _collect_results(state: RunState) -> tuple[dict[str, ev.TestRun], bool | None]:
+    """Return the results of the current verification in the order of its ids, and of the command beside it.
 
     None: there was no command.
     """
@@ -202,11 +202,11 @@ def _runs(state: RunState) -> tuple[dict[str, ev.TestRun], bool | None]:
     return {run.test_id: run for run in reversed(found)}, checked
 
 
-def _observed(state: RunState, shown: ev.Observation) -> RunState:
+def _record_observation(state: RunState, shown: ev.Observation) -> RunState:
     return replace(state, latest_results=shown.content) if state.phase is Phase.JUDGED else state
 
 
-def _kept(state: RunState, _best: ev.BestFound) -> RunState:
+def _record_best(state: RunState, _best: ev.BestFound) -> RunState:
     judged = state.judged
     if judged is None:
         raise IllegalEvent("nothing was judged that could be kept")
@@ -223,7 +223,7 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
     return modes.keep_edits(state)
 
 
-def _reverted(state: RunState, revert: ev.Revert) -> RunState:
+def _record_revert(state: RunState, revert: ev.Revert) -> RunState:
     if revert.found:  # it never was part of a tree that is known
         return replace(state, last_rejection=revert.why)
     unjudged = state.unjudged
@@ -238,57 +238,57 @@ def _reverted(state: RunState, revert: ev.Revert) -> RunState:
     return replace(state, tree=revert.to, last_rejection=revert.why, postponed=postponed, written=written)
 
 
-def _localised(state: RunState, found: ev.Localisation) -> RunState:
+def _record_localisation(state: RunState, found: ev.Localisation) -> RunState:
     return replace(state, localisation=found)
 
 
-def _claimed(state: RunState, claim: ev.EditClaim) -> RunState:
+def _record_claim(state: RunState, claim: ev.EditClaim) -> RunState:
     return replace(state, gate_state=claims.open_claim(state.gate_state, claim))
 
 
-def _failed(state: RunState, repair: ev.Repair) -> RunState:
+def _record_failure(state: RunState, repair: ev.Repair) -> RunState:
     return replace(state, gate_state=claims.count_failure(state.gate_state, repair))
 
 
-def _planned(state: RunState, plan: ev.Plan) -> RunState:
+def _record_plan(state: RunState, plan: ev.Plan) -> RunState:
     return replace(state, gate_state=replace(state.gate_state, plan=plan.steps))
 
 
-def _hit(state: RunState, guardrail: ev.Guardrail) -> RunState:
+def _record_guardrail(state: RunState, guardrail: ev.Guardrail) -> RunState:
     return replace(state, hit=guardrail)
 
 
-def _closed(state: RunState, final: ev.Final) -> RunState:
+def _record_final(state: RunState, final: ev.Final) -> RunState:
     return replace(state, final=final)
 
 
-def _ended(state: RunState, end: ev.RunEnd) -> RunState:
+def _end_segment(state: RunState, end: ev.RunEnd) -> RunState:
     return replace(state, end=end)
 
 
 FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
-    ev.RunStart: _started,
-    ev.ModelRequest: _asked,
-    ev.ModelCall: _called,
-    ev.ActionTaken: _acted,
-    ev.Write: _wrote,
-    ev.TestRun: _ran,
-    ev.PlainRun: _ran_plain,
-    ev.Tests: _tested,
-    ev.Observation: _observed,
-    ev.BestFound: _kept,
-    ev.EditClaim: _claimed,
-    ev.Repair: _failed,
-    ev.Plan: _planned,
+    ev.RunStart: _start_run,
+    ev.ModelRequest: _open_request,
+    ev.ModelCall: _settle_call,
+    ev.ActionTaken: _record_action,
+    ev.Write: _record_write,
+    ev.TestRun: _record_test,
+    ev.PlainRun: _record_plain_run,
+    ev.Tests: _record_tests,
+    ev.Observation: _record_observation,
+    ev.BestFound: _record_best,
+    ev.EditClaim: _record_claim,
+    ev.Repair: _record_failure,
+    ev.Plan: _record_plan,
     ev.Mode: modes.switch_mode,
     ev.Refusal: modes.refuse_edits,
     ev.Codemod: modes.record_codemod,
-    ev.Revert: _reverted,
-    ev.Localisation: _localised,
-    ev.Guardrail: _hit,
+    ev.Revert: _record_revert,
+    ev.Localisation: _record_localisation,
+    ev.Guardrail: _record_guardrail,
     ev.Limit: segments.set_limit,
     ev.Resume: segments.begin_segment,
-    ev.Final: _closed,
-    ev.RunEnd: _ended,
+    ev.Final: _record_final,
+    ev.RunEnd: _end_segment,
 }
 """Event type -> its fold; all other events are facts for readers of the journal and change nothing here."""

@@ -22,11 +22,11 @@ def record_action(state: RunState, action: ev.ActionTaken) -> RunState:
         return replace(state, gate_state=replace(book, refusals=book.refusals + 1))
     if action.name == "leave":
         return replace(state, gate_state=replace(book, leaving=str(action.args.get("by"))))
-    return _turned(state) if action.name == "turn_end" else state
+    return _end_agent_turn(state) if action.name == "turn_end" else state
 
 
-def _turned(state: RunState) -> RunState:
-    """Return a command-line agent has ended its turn: that is its last word, if everything is green."""
+def _end_agent_turn(state: RunState) -> RunState:
+    """End the turn of a command-line agent: that is its last word, if everything is green."""
     book = state.gate_state
     if not is_judged(state):
         return replace(state, gate_state=replace(book, leaving="turn_end"))
@@ -44,7 +44,7 @@ def keep_edits(state: RunState) -> RunState:
 
 
 def refuse_edits(state: RunState, refusal: ev.Refusal) -> RunState:
-    """Return the edits stay, unkept: an interrupt sets them aside, and who goes on has them again."""
+    """Leave the edits in place, unkept: an interrupt sets them aside, and a resume makes them again."""
     book = state.gate_state
     book = replace(book, leaving="", refusals=book.refusals + (book.leaving == "turn_end"))
     return replace(state, gate_state=book, written=True, last_rejection=refusal.why)

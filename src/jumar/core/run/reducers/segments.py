@@ -19,7 +19,7 @@ def set_limit(state: RunState, limit: ev.Limit) -> RunState:
 
 
 def begin_segment(state: RunState, _resume: ev.Resume) -> RunState:
-    """Return a new segment: what an open request had reserved counts as spent, and the last segment's end is no end."""
+    """Begin a new segment: an open request's reservation counts as spent, the last segment's end as undone."""
     spend = state.spend
     if state.request is not None:
         spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)

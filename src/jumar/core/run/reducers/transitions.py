@@ -61,7 +61,7 @@ TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
     Phase.CLOSED: {ev.RunEnd: Phase.ENDED, ev.Limit: Phase.CLOSED, ev.Resume: Phase.CLOSED},
     Phase.ENDED: {ev.Resume: Phase.OPEN, ev.Limit: Phase.ENDED},
 }
-"""Phase -> event -> next phase. None: the event and the state pick it (see `_picked`)."""
+"""Phase -> event -> next phase. None: the event and the state pick it (see `_choose_phase`)."""
 
 
 _SPOKEN = frozenset({ev.ModelRequest, ev.ModelCall, ev.ActionTaken, ev.Observation, ev.Revert, ev.Refusal})
@@ -119,24 +119,24 @@ def _add_results(state: RunState, results: Sequence[tuple[ev.Entry, ev.TestRun]]
 
 def _next_phase(state: RunState, event: ev.Event) -> Phase:
     try:
-        return TRANSITIONS[state.phase][type(event)] or _picked(state, event)
+        return TRANSITIONS[state.phase][type(event)] or _choose_phase(state, event)
     except KeyError:
         raise IllegalEvent(f"{type(event).__name__} is not legal in phase {state.phase}") from None
 
 
-def _picked(state: RunState, event: ev.Event) -> Phase:
+def _choose_phase(state: RunState, event: ev.Event) -> Phase:
     """Return the next phase where the table alone does not tell."""
     if isinstance(event, ev.Write):
-        return Phase.WRITTEN if _at_once(state) else Phase.OPEN
+        return Phase.WRITTEN if _verifies_at_once(state) else Phase.OPEN
     if isinstance(event, ev.Tests):  # what the model asked to see moves nothing
         return Phase.OPEN if event.trigger is Trigger.MODEL else Phase.JUDGED
     if isinstance(event, ev.Revert):
-        return Phase.WRITTEN if _at_once(state) and event.to == state.postponed else Phase.OPEN
+        return Phase.WRITTEN if _verifies_at_once(state) and event.to == state.postponed else Phase.OPEN
     # A baseline that was void is no verdict to act on: the new segment verifies again.
     lost = state.best is None and state.judged is not None and state.judged.tests.void is not None
     return Phase.OPEN if lost else Phase.JUDGED
 
 
-def _at_once(state: RunState) -> bool:
+def _verifies_at_once(state: RunState) -> bool:
     """Return whether a write is verified before anything else happens."""
     return state.run.test_policy is TestPolicy.ON_WRITE and not state.coalesces
