@@ -14,6 +14,7 @@
 | `["unconfined", what]` | the tests' own process, beside that of the code under test, is not kept from this |
 | `["lost", id]` | after this test the process of the code under test was gone |
 | `["doubted", id, why]` | the test is no evidence in two processes, and why |
+| `["matched", id]` | the test compares an object of the code under test with one that it made of its class |
 | `["lent", id]` | the test hands the code under test a path in its temporary folder |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
@@ -113,7 +114,8 @@ def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
 
 def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     """Add to *report* what bears on the grade: how two processes were apart, what the code under test looked at."""
-    asked, unconfined, looked, lent = report.asked_tests, list(report.unconfined), report.looked, list(report.lent)
+    asked, unconfined, looked = report.asked_tests, list(report.unconfined), report.looked
+    noted: dict[str, list[str]] = {"lent": list(report.lent), "matched": list(report.matched)}
     shadows: tuple[str, ...] = ()
     lost, doubted = "", dict[str, str]()
     for record in records:
@@ -124,15 +126,16 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 pass
             case ["doubted", str(test_id), str(why)]:
                 doubted[test_id] = make_one_line(why, LINE)
-            case ["lent", str(test_id)]:
-                lent.append(test_id)
+            case ["lent" | "matched" as what, str(test_id)]:
+                noted[what].append(test_id)
             case ["looked", str(looked)]:
                 looked = make_one_line(looked, LINE)
             case ["hello", {"shadows": list(paths)}]:
                 shadows = tuple(map(str, paths))
             case ["unconfined", str(what)]:
                 unconfined.append(make_one_line(what, LINE))
-    report = msgspec.structs.replace(report, looked=looked, shadows=shadows, lent=tuple(lent), doubted=doubted)
+    report = msgspec.structs.replace(report, looked=looked, shadows=shadows, doubted=doubted)
+    report = msgspec.structs.replace(report, **{what: tuple(ids) for what, ids in noted.items()})
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 
 

@@ -56,6 +56,8 @@ class GreenCandidate:
     """Audit event by which the code under test looked at frames of the tests, in one process."""
     done: list[Round] = field(default_factory=list)
     unproved: set[str] = field(default_factory=set)
+    matched: set[str] = field(default_factory=set)
+    """Tests that compare an object of the code under test with one that they made of a class of it."""
     doubted: dict[str, str] = field(default_factory=dict)
     """Tests that are no evidence in two processes, each with why."""
 
@@ -159,6 +161,7 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         kept |= reconcile(plain, report, green.accepted).green_ids if plain else frozenset()
         kept |= frozenset(done).difference(plain)
         green.doubted.update(report.doubted)
+        green.matched.update(report.matched)
         passing = {r.id.partition("[")[0] for r in report.results if r.outcome is Outcome.PASSED}
         forged += sorted(passing & step.falsified)
         if not later:

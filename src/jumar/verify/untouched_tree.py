@@ -5,6 +5,7 @@ Each is run at most once a task, and only where the answer decides a grade.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, reconcile
 from jumar.process.room import LaidFiles
-from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
+from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_round_apart
 
 if TYPE_CHECKING:
     from jumar.verify.execution import SuiteKnowledge
     from jumar.verify.rounds import GreenCandidate
+
+ASSERTED = re.compile("[Aa]ssert|Failed:")
+"""Stands in what a test says that failed by an assertion of its own, or by one of pytest's."""
 
 
 async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
@@ -29,7 +33,11 @@ async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
 
 
 async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
-    """Return the tests that come out alike in one process and in two on the untouched tree, and fail in two here."""
+    """Return the tests that come out alike in one process and in two on the untouched tree, and fail in two here.
+
+    Where a stub of that tree raised before a test compared anything, tests that compare objects of the code under test
+    with their own are no such: no change could pass them in two.
+    """
     verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
     known = verifier.experience
     if not missing or not verifier.base or not can_run_apart(verifier):
@@ -38,7 +46,14 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
         one, two = await _run_base(green), await _run_base_apart(green)
         known.alike = frozenset() if two is None else _compare(one, two)
         known.apart = bool(known.alike or apart)
-    return missing & known.alike
+    retreated = missing & known.alike
+    unknown = retreated & _list_unasserted(known.base_apart)
+    if asked := tuple(i for i in green.ids if i in unknown and i not in green.matched):
+        # A round that falsified one of them may have compared something else.
+        plain = replace(green, ids=asked)
+        await run_round_apart(plain, Round(challenge=False), Seeds())
+        green.executions = plain.executions
+    return retreated - (unknown & green.matched)
 
 
 async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
@@ -94,6 +109,12 @@ def _compare(one: Report, two: Report) -> frozenset[str]:
         if said.get(result.id) == _describe(result)
         and (result.id not in two.lent or counts_as_pass(result.outcome, None))
     )
+
+
+def _list_unasserted(two: Report | None) -> frozenset[str]:
+    """Return the tests that ended without an assertion: a stub raised, so what they compare was not seen there."""
+    results = two.results if two else ()
+    return frozenset(r.id for r in results if r.outcome is Outcome.FAILED and not ASSERTED.search(_describe(r)[1]))
 
 
 def _describe(result: TestResult) -> tuple[Outcome, str]:

@@ -12,7 +12,21 @@ from typing import Any
 
 from jumar.child.two_process import codec, proxies
 
-ARITHMETIC = ("add", "and", "floordiv", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
+ARITHMETIC = (
+    "add",
+    "and",
+    "floordiv",
+    "lshift",
+    "matmul",
+    "mod",
+    "mul",
+    "or",
+    "pow",
+    "rshift",
+    "sub",
+    "truediv",
+    "xor",
+)
 
 
 def _reflect(make: Any) -> Any:
@@ -20,18 +34,23 @@ def _reflect(make: Any) -> Any:
     return lambda one, other: make(other, one)
 
 
-TRUTHS = ("is", "startswith", "endswith")
-"""Beginnings of the methods of built-in types that say a truth."""
-
 OPERATORS: dict[str, Any] = {
     **{f"__{name}__": getattr(operator, f"__{name}__") for name in ARITHMETIC},
     **{f"__r{name}__": _reflect(getattr(operator, f"__{name}__")) for name in ARITHMETIC},
+    **{f"__i{name}__": getattr(operator, f"__{name}__") for name in ARITHMETIC},
     "__divmod__": divmod,
-    "__abs__": abs,
-    "__neg__": operator.neg,
+    "__rdivmod__": _reflect(divmod),
+    **{f"__{name}__": getattr(operator, f"__{name}__") for name in ("abs", "invert", "neg", "pos")},
+    **{f"__{name}__": getattr(math, name) for name in ("ceil", "floor", "trunc")},
     "__round__": round,
 }
-"""Operators of numbers and sets, by which tests measure how far a value is from what they expect."""
+"""Operators of numbers and sets, by which tests measure how far a value is from what they expect.
+
+Those that change their object come to what the others come to.
+"""
+
+DIFFERENCES = frozenset(f"__{how}{name}__" for name in ("and", "mod", "sub", "xor") for how in ("", "i", "r"))
+"""Operators that leave nothing where all is as expected."""
 
 MEASURES = (int, float, complex, decimal.Decimal, fractions.Fraction, dt.timedelta, set, frozenset, dict)
 """Types of what they come to, heirs included (`Counter`)."""
@@ -50,6 +69,13 @@ CONTENTS: dict[type, Any] = {
 TEXTS = (str, bytes)
 """Types of them whose heirs may have operators of their own (`Markup` escapes)."""
 
+FIXED = (int, float, complex, frozenset, str, bytes, set)
+"""Types of them whose methods are those of the content, whatever their heirs say."""
+
+CHANGES = frozenset(("add", "clear", "discard", "pop", "remove", "update", "difference_update", "intersection_update",
+                     "symmetric_difference_update"))  # fmt: skip
+"""Methods of sets that change them."""
+
 LAST_DIGIT = 1e-12
 """Relative difference of what arithmetic of libraries comes to."""
 
@@ -64,8 +90,8 @@ def is_content(answer: Any, name: str, thing: Any, others: tuple[Any, ...]) -> b
     if base in TEXTS:
         return True
     if base is None:
-        measured = isinstance(answer, MEASURES) and not isinstance(answer, proxies.Proxy)
-        return not measured or any(isinstance(other, proxies.Proxy) for other in others)
+        heard = [other for other in others if not isinstance(other, proxies.Proxy)]
+        return not heard or name == "__round__" or not isinstance(answer, MEASURES)
     try:
         content: Any = OPERATORS[name](CONTENTS[base](thing), *others)
     except (ArithmeticError, TypeError):
@@ -76,9 +102,11 @@ def is_content(answer: Any, name: str, thing: Any, others: tuple[Any, ...]) -> b
     return isinstance(answer, kind) and kind.__eq__(answer, content) is True
 
 
-def find_truth(thing: Any, name: str) -> Any:
-    """Return the method *name* of the content of *thing*, if it is one that says a truth (`issubset`); else None."""
-    if not name.startswith(TRUTHS):
-        return None
-    base = next((kind for kind in CONTENTS if isinstance(thing, kind) and hasattr(kind, name)), None)
-    return getattr(CONTENTS[base](thing), name) if base else None
+def find_method(thing: Any, name: str) -> Any:
+    """Return the method *name* of the content of *thing*, if its built-in type has one that changes nothing; else None.
+
+    `issubset`, `find` or `difference` of an heir could say whatever is asked for.
+    """
+    base = next((kind for kind in FIXED if isinstance(thing, kind)), None)
+    known = base is not None and name not in CHANGES and callable(vars(base).get(name))
+    return getattr(CONTENTS[base](thing), name) if base and known else None

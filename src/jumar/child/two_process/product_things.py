@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import datetime as dt
 import re
@@ -31,6 +32,18 @@ RUN = re.compile(
 )
 """Names that pytest looks for in a file of tests."""
 
+ENDS = (StopIteration, StopAsyncIteration, GeneratorExit, asyncio.CancelledError)
+"""Exceptions that end an iteration, a generator or a task, and fail nothing."""
+
+STEPS = frozenset(("__next__", "send", "throw"))
+"""Methods of iterators and generators, which end by such an exception."""
+
+STEP = "_jumar_step"
+"""Mark of what the tests had as such a method of an object."""
+
+MEASURED = "_jumar_measured"
+"""Mark of an object without content that an operator made of the product's thing and a value of the tests."""
+
 COMPARED = "_jumar_compared"
 """Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
 
@@ -47,6 +60,7 @@ class ProductThings:
         """Numbers of the queries that this test has made and not handed back, each with the name of its class."""
         self._shared_queries: dict[int, str] = {}
         """The same of queries that a fixture of several tests has made: each of them may use them."""
+        self._matched = False
 
     def find_unasked(self) -> str:
         """Return the class of a query that a test has made and the product was never asked about, and forget all.
@@ -76,11 +90,13 @@ class ProductThings:
         if not self.readable(name):
             raise AttributeError(name)
         self.decides(thing, name)
-        if not isinstance(thing, type) and (truth := contents.find_truth(thing, name)):
-            return truth
+        if not isinstance(thing, type) and (method := contents.find_method(thing, name)):
+            return method
         if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
             self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
         found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
+        if name in STEPS and isinstance(found, proxies.Proxy):
+            object.__setattr__(found, STEP, True)
         if type(found) is proxies.ProxyClass:
             capital = name.lstrip("_")[:1].isupper()
             type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
@@ -173,6 +189,8 @@ class ProductThings:
         always nothing, everything is as expected.
         """
         self.decides(thing, name)
+        if name in ("__bool__", "__len__") and proxies.get_fact(thing, MEASURED):
+            self.unable(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
         base: Any = next((base for base in codec.LASTING if isinstance(thing, base) and hasattr(base, name)), None)
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             if base:
@@ -183,17 +201,23 @@ class ProductThings:
         answer = ask("method", thing, owner, name, args, keywords)
         if name in contents.OPERATORS and self.running and not contents.is_content(answer, name, thing, args):
             self.unable(f"{name} of a {type(thing).__name__} comes to something else than its content does")
+        if name in contents.DIFFERENCES and isinstance(answer, proxies.Proxy) and self.running:
+            object.__setattr__(answer, MEASURED, not any(isinstance(other, proxies.Proxy) for other in args))
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.unable(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
 
     def raised(self, op: str, arguments: tuple[Any, ...], error: BaseException) -> BaseException:
-        """Return *error*, of the product; refuse one by which a function ends an iteration (`map(decode, given)`)."""
-        called = op == "call" or "__call__" in arguments[2:3]
-        ended = isinstance(error, (StopIteration, StopAsyncIteration))
-        if ended and called and (isinstance(arguments[0], type) or type(arguments[0]).__name__ == "function"):
-            self.unable("a function of the product would end an iteration of the tests")
+        """Return *error*, of the product; refuse one that would end what the tests do instead of failing it.
+
+        By a `StopIteration` a function ends the loop of `map(decode, given)`, by a cancellation the task that asserts.
+        """
+        if isinstance(error, ENDS):
+            step = op == "method" and arguments[2] in STEPS
+            step = step or (op in ("call", "method") and proxies.get_fact(arguments[0], STEP))
+            if not step or type(error) is not StopIteration:
+                self.unable(f"a {type(error).__name__} of the product would end what the tests do")
         return error
 
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
@@ -212,7 +236,17 @@ class ProductThings:
             answer = self.invoke(thing, owner, name, others, {})
             if self._mark(answer):
                 return answer
+        both = isinstance(thing, proxies.Proxy) and any(isinstance(other, proxies.Proxy) for other in others)
+        self._matched |= both and any(proxies.get_fact(part, "_jumar_made") for part in (thing, *others))
         return self.unable(f"{kind.__name__}.{name} would decide a comparison")
+
+    def take_matched(self) -> bool:
+        """Return whether two objects, one of them made by the test, were compared since this was asked the last time.
+
+        No code under test can be judged by such a test in two processes.
+        """
+        matched, self._matched = self._matched, False
+        return matched
 
     def _mark(self, answer: Any) -> bool:
         """Mark *answer* as what a comparison came to, if it is an object of the product and no value."""

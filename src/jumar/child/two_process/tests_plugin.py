@@ -158,6 +158,8 @@ class DoubtPlugin:
         yield from self._watched(self._doubts.get(item.nodeid) or next(filter(None, doubts), ""))
         if self._side.peer.values.paths.take_lent_files():
             self._send(["lent", item.nodeid])
+        if self._side.take_matched():
+            self._send(["matched", item.nodeid])
 
     def pytest_runtest_teardown(self, item: pytest.Item) -> Wrapper:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""

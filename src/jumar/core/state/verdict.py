@@ -103,6 +103,8 @@ class Report(msgspec.Struct, frozen=True):
     as in one process."""
     lent: tuple[str, ...] = ()
     """Tests that hand the code under test, which is in another process, a path in their temporary folder."""
+    matched: tuple[str, ...] = ()
+    """Tests that compare an object of the code under test with one that they made of a class of it."""
     doubted: Mapping[str, str] = {}
     """Tests that are no evidence in two processes, whatever they came to, each with why."""
     unconfined: tuple[str, ...] = ()
