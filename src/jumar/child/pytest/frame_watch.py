@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 # Of our own, whatever becomes of the others.
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names
 
-FRAMES = frozenset(("tb_frame", "gi_frame", "cr_frame", "ag_frame", "__code__", "__closure__", "__defaults__"))
+FRAMES = frozenset(("tb_frame", "__code__", "__closure__", "__defaults__",
+                    *(f"{kind}_{part}" for kind in ("gi", "cr", "ag") for part in ("frame", "code"))))  # fmt: skip
 """Attributes that lead to a frame or to what a function holds; reading them is an `object.__getattr__`."""
 
 ROUTES = ("sys._getframe", "sys._current", "sys.settrace", "sys.setprofile", "sys.monitoring", "gc.get", "ctypes.",

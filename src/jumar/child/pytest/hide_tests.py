@@ -54,6 +54,13 @@ class HideTestName:
         self._named = any(_mentions(file) for file in ours if self._supports(file))
 
 
+def hide_folder_names() -> None:
+    """Let the temporary folder of a test have no name of it: that tells which one runs, with what parameters."""
+    folders: Any = importlib.import_module("_pytest.tmpdir")
+    if hasattr(folders, "_mk_tmp"):
+        folders._mk_tmp = lambda _, factory: factory.mktemp("test", numbered=True)  # noqa: SLF001  it has no setting
+
+
 def _mentions(file: str) -> bool:
     with contextlib.suppress(OSError):
         return NAME.encode() in Path(file).read_bytes()

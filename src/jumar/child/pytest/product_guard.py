@@ -20,6 +20,9 @@ MAKERS = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "_pyte
 """Packages that compile and run what they made themselves, or load modules. Nobody else does while tests run: whoever
 else runs text in this process may have been given it by the product."""
 
+OPENING = frozenset(("open", "os.chdir", "os.listdir", "os.scandir", "sqlite3.connect"))
+"""Events that come before what lies at a path is read; it is their first argument."""
+
 MATCHING = {"glob.glob": 0, "pathlib.Path.glob": 1, "pathlib.Path.rglob": 1}
 """Events of a search for files, and which of their two arguments is the pattern."""
 
@@ -67,8 +70,8 @@ class ProductGuard:
                 self._unpickled.setdefault(kind, dict(vars(kind)))
         elif event in MATCHING and any(str(arguments[-2:][MATCHING[event]]).endswith(p) for p in self._paths.patterns):
             self._side.unable("a test looks for what a pattern of the product matches")
-        elif event == "open" and type(arguments[0]) is str and self._leads_astray(arguments[0]):
-            self._side.unable(f"a test opens {arguments[0]}, and the product may have named it")
+        elif event in OPENING and isinstance(arguments[0], (str, bytes)) and self._leads_astray(*arguments[:1]):
+            self._side.unable(f"a test opens {arguments[0]!s}, and the product may have named it")
 
     def find_changed_class(self) -> str:
         """Return the name of a class that is not as it was when a pickle first named it; empty: there is none."""
@@ -87,12 +90,13 @@ class ProductGuard:
             return event == "exec"
         return module not in MAKERS and (self.running or (event != "exec" and self._of_tests(frame.f_code.co_filename)))
 
-    def _leads_astray(self, path: str) -> bool:
-        """Return whether *path* leads to the tests' files and may come from code that does not know their place."""
+    def _leads_astray(self, name: str | bytes) -> bool:
+        """Return whether *name* leads to the tests' files and may come from code that does not know their place."""
+        path = os.fsdecode(name)
         if path.startswith(("/proc/", "/dev/fd")):
             return not path.startswith(("/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/proc/mounts"))
         real = os.path.realpath(path)
-        if real in self._paths.places and os.path.normpath(path) != real and path.startswith("/"):
+        if real in self._paths.places and os.path.normpath(os.path.join(os.getcwd(), path)) != real:  # noqa: PTH109, PTH118  asked with each file
             return True  # through a link
         if real not in self._paths.places:
             return False

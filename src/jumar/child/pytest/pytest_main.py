@@ -21,7 +21,7 @@ from jumar.child.channel import join
 from jumar.child.pytest import line_recorders, test_timeout
 from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.frame_watch import FrameWatch, build_foreign, list_tests
-from jumar.child.pytest.hide_tests import HideTestName, TestObjects, TestSources
+from jumar.child.pytest.hide_tests import HideTestName, TestObjects, TestSources, hide_folder_names
 from jumar.child.pytest.line_tracer import Tracer
 from jumar.child.pytest.reporter import Reporter
 from jumar.child.pytest.tamper_check import TamperCheck
@@ -65,6 +65,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
     for friend in FRIENDS:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{friend}")
+    hide_folder_names()
     plugins = [*build_plugins(config, room, private, send), add_room_to_path(room, config["paths"])]
     if joined:
         plugins.append(joined(config["apart"], str(room), (test_timeout.TestTimeLimit,), send))

@@ -77,6 +77,20 @@ def watch_patches(tell: Callable[[str], None]) -> None:
             setattr(kind, name, _tell_of(getattr(kind, name), place, tell))
 
 
+def refuse_configured_names(refuse: Callable[[str], None]) -> None:
+    """Have *refuse* hear of names that a configuration of logs, which may be the product's, has of the tests."""
+    kind: Any = importlib.import_module("logging.config").BaseConfigurator
+    resolve = kind.resolve
+
+    def resolved(self: Any, name: str) -> Any:
+        root = str(name).partition(".")[0]
+        if type(sys.modules.get(root)) is types.ModuleType and not proxies.is_library(root):
+            refuse(f"a configuration of logs names {name}")
+        return resolve(self, name)
+
+    kind.resolve = resolved
+
+
 def _tell_of(patch: Any, place: str, tell: Callable[[str], None]) -> Any:
     """Return the method *patch*, which tells of patches of a library; *place* is where the target is."""
 

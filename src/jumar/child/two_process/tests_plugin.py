@@ -40,6 +40,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
     test_environment.watch_patches(side.fault)
+    test_environment.refuse_configured_names(side.fault)
     for name in KINDS:
         setattr(inspect, name, _refuse_functions(getattr(inspect, name), side))
     folder = os.environ["TMPDIR"]

@@ -122,8 +122,11 @@ class RoomPaths:
                 self.chosen.add(part[len(self._room) :].lstrip("/"))
         if len(text) <= LONGEST and WILD.search(text):
             self.patterns.add(text)
-        if len(text) <= LONGEST and (end := UPWARDS.sub("", text)) in self._ends:
-            self.chosen.add(end)
+        if len(text) <= LONGEST:
+            parts = os.path.normpath(UPWARDS.sub("", text)).split("/")
+            # Folders of other places stand before it, where a path leads upwards.
+            ends = ("/".join(parts[n:]) for n in range(len(parts) if text.startswith(".") else 1))
+            self.chosen.update(end for end in ends if end in self._ends)
 
     def _list_paths(self, text: str) -> Iterator[str]:
         """Yield *text*, and what else somebody may open for it: paths that stand in it, what a pattern matches."""
