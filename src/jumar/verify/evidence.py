@@ -78,6 +78,8 @@ def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]
 
 
 def _gather(rest: GreenCandidate, apart: frozenset[str], strengths: Mapping[str, Strength]) -> Evidence:
+    challenge = rest.verifier.experience.challenge
+    unasked = challenge.unasked if challenge else frozenset()
     strong = {name for name, strength in strengths.items() if strength is Strength.STRONG}
     proved = strong.difference(rest.unproved)
     family = {i: i.partition("[")[0] for i in rest.ids if i not in apart and i not in rest.accepted}
@@ -94,5 +96,6 @@ def _gather(rest: GreenCandidate, apart: frozenset[str], strengths: Mapping[str,
         open_to_it=frozenset(i for i, name in family.items() if name in strong),
         coins={i: name for i, name in family.items() if pairs and name in proved},
         pairs=pairs,
+        unasked=frozenset(i for i, name in family.items() if name in unasked),
         at_best_c=frozenset(family if foreseen else ()),
     )

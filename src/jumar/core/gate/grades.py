@@ -54,6 +54,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Pairs of rounds: a coin a function and pair."""
     at_best_c: frozenset[str] = frozenset()
     """Tests whose evidence is worth less than it looks: an order that never changes, a wall that is missing."""
+    unasked: frozenset[str] = frozenset()
+    """Tests with a comparison that no round changes: what is equal to everything passes it."""
     retreated: frozenset[str] = frozenset()
     """Tests that come out alike in one process and in two on the untouched files, and not with this change."""
 
@@ -109,7 +111,8 @@ def _grade_test(test_id: str, evidence: Evidence, bits: int) -> Grade:
         found = Grade.B if bits >= STRONG_BITS else Grade.C
     else:
         found = evidence.runner
-    return max(found, Grade.C) if test_id in evidence.at_best_c | evidence.retreated else found
+    worth_less = evidence.at_best_c | evidence.unasked | evidence.retreated
+    return max(found, Grade.C) if test_id in worth_less else found
 
 
 def _find_best_grade(test_id: str, evidence: Evidence, coins: int) -> Grade:
@@ -118,7 +121,7 @@ def _find_best_grade(test_id: str, evidence: Evidence, coins: int) -> Grade:
         return Grade.A
     if test_id not in evidence.open_to_it:
         return evidence.runner
-    return Grade.B if coins >= STRONG_BITS else Grade.C
+    return Grade.B if coins >= STRONG_BITS and test_id not in evidence.unasked else Grade.C
 
 
 def format_grades(lowest: str, counts: Mapping[str, int], asked: int | None = None) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -22,11 +22,11 @@ from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import eligibility
 from jumar.verify.challenge.assert_helpers import HelperIndex
 from jumar.verify.challenge.assertions import AssertionFalsifier
-from jumar.verify.challenge.constants import NameBindings, Witnesses, find_constants
+from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, find_constants
 from jumar.verify.challenge.decoys import make_decoy
 from jumar.verify.challenge.reachable_statements import find_reachable
-from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit
-from jumar.verify.challenge.stricter_comparisons import HELPER, is_candid, is_odd, is_open
+from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit, get_dotted_name
+from jumar.verify.challenge.stricter_comparisons import HELPER, compares, is_candid, is_odd, is_open
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,8 @@ class SuiteChallenge:
 
     strengths: Mapping[str, Strength]
     """Test function, `path::Class::name` without parameters -> how it can be falsified."""
+    unasked: frozenset[str] = frozenset()
+    """Those with a comparison that neither a literal nor a stricter question changes: in a loop, in a helper."""
     _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
     _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
@@ -84,6 +86,7 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
     strengths: dict[str, Strength] = {}
     ways: dict[str, tuple[FalsifyingEdit, ...]] = {}
     stricter: dict[str, tuple[FalsifyingEdit, ...]] = {}
+    unasked: set[str] = set()
     for path, source in read.items():
         starred = PurePosixPath(path).stem in used.starred
         # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
@@ -92,12 +95,13 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
         found = list(eligibility.find_tests(source.tree, used))
         often = Counter(test.name for test in found)
         for test in found:
-            known = file.ways(test) if often[test.name] == 1 else []
+            known, whole = file.ways(test) if often[test.name] == 1 else ([], True)
             name = f"{path}::{test.name}"
             ways[name] = tuple(way for way in known if way.strength is Strength.STRONG)
             stricter[name] = tuple(way for way in known if way.strength is Strength.NONE)
+            unasked |= set() if whole else {name}
             strengths[name] = Strength.STRONG if ways[name] else Strength.NONE
-    return SuiteChallenge(strengths, dict(sources), read, ways, stricter)
+    return SuiteChallenge(strengths, frozenset(unasked), dict(sources), read, ways, stricter)
 
 
 def _read(files: Mapping[str, bytes]) -> dict[str, ParsedSource]:
@@ -135,16 +139,25 @@ class _File:
         # Who compares some types in another way may mean another thing by equality.
         own = {"assertEqual"} if used.names["addTypeEqualityFunc"] else set[str]()
         self._bound = frozenset({*bound, *self._modules, *used.defined, *own})
+        self._comparing = {
+            function.name
+            for function in ast.walk(source.tree)
+            if isinstance(function, Function)
+            and any(isinstance(n, ast.Assert) and compares(n.test) for n in ast.walk(function))
+        }
         self._open = candid and is_open(source.tree, self._modules)
 
-    def ways(self, test: eligibility.FalsifiableTest) -> list[FalsifyingEdit]:
-        """Return all ways to falsify *test*; none if it is nested too deeply to be looked at."""
+    def ways(self, test: eligibility.FalsifiableTest) -> tuple[list[FalsifyingEdit], bool]:
+        """Return all ways to falsify *test*, and whether there is one for each of its comparisons.
+
+        None if it is nested too deeply to be looked at.
+        """
         with suppress(RecursionError):
             if not self._starred and eligibility.can_be_falsified(test, self._used, self._modules, self._excusing):
-                return list(self._found(test))
-        return []
+                return self._find(test)
+        return [], True
 
-    def _found(self, test: eligibility.FalsifiableTest) -> Iterator[FalsifyingEdit]:
+    def _find(self, test: eligibility.FalsifiableTest) -> tuple[list[FalsifyingEdit], bool]:
         function = test.function
         within = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}
@@ -152,5 +165,13 @@ class _File:
         instance = function.args.args[0].arg if test.classes and test.classes[-1].bases and function.args.args else ""
         candid = self._open and is_candid(names, self._bound)
         checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, candid)
-        for place in find_reachable(names, self._modules):
-            yield from checks.ways(place)
+        found = [(place, list(checks.ways(place))) for place in find_reachable(names, self._modules)]
+        asked = {id(place) for place, ways in found if ways}
+        comparing = (node for node in ast.walk(function) if self._compares(node))
+        return [way for _, ways in found for way in ways], asked.issuperset(map(id, comparing))
+
+    def _compares(self, node: ast.AST) -> bool:
+        """Return whether the statement *node* compares two things, or calls a helper that does."""
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            return get_dotted_name(node.value.func).rpartition(".")[2] in self._comparing
+        return isinstance(node, ast.Assert) and compares(node.test)

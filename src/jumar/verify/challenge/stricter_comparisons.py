@@ -72,6 +72,11 @@ class Comparison(NamedTuple):
     """Builds the edits that turn the assertion into a given expression of its operands, named `a` and `b`."""
 
 
+def compares(test: ast.expr) -> bool:
+    """Return whether *test*, somewhere in it, asks whether things are equal, contained or in order."""
+    return any(type(op) in OPERATORS for node in ast.walk(test) if isinstance(node, ast.Compare) for op in node.ops)
+
+
 def get_comparison(source: ParsedSource, test: ast.expr) -> Comparison | None:
     """Return the two sides of *test*, if it is a plain comparison."""
     at = _find_operator(source, test) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
