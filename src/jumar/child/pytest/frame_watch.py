@@ -14,9 +14,12 @@ import importlib.machinery
 import inspect
 import linecache
 import os
+import pathlib
 import resource
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from inspect import CO_VARARGS as VARARGS
+from inspect import CO_VARKEYWORDS as KEYWORDS
 from stat import S_ISDIR
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -57,17 +60,27 @@ UNHEARD = (("faulthandler", "dump_traceback"), ("faulthandler", "dump_traceback_
 READERS = ("_signature_from_function", "_has_code_flag")
 """Functions of `inspect` that say no more of a function than its parameters, or whether it is a coroutine's."""
 
+PATHS = (str, bytes, type(pathlib.Path()))
+"""Types of paths that are asked for their text: others could answer anything."""
+
 OFF, LOADING, RUNNING = range(3)
 """Times: nothing of the room was loaded; no test runs, but code under test may; a test runs."""
 
 
 class FrameWatch:
-    """Plug-in around the hook. *tests* are the tests' files; *foreign* says whose another one is."""
+    """Plug-in around the hook. *tests* are the tests' modules, *data* their other files; *foreign* tells code under test."""
 
-    def __init__(self, tests: frozenset[str], foreign: Foreign, send: Send) -> None:
+    def __init__(self, tests: frozenset[str], foreign: Foreign, data: Iterable[str], send: Send) -> None:
         self._time, self.tell = [OFF], _build_teller(send)
         concerns = _build_filter(_build_secret_places(tests), foreign)
-        sys.addaudithook(_build_hook(self._time, _build_askers(tests, foreign), concerns, self.tell))
+        sys.addaudithook(
+            _build_hook(
+                self._time,
+                _build_askers(tests, foreign),
+                (concerns, *_build_data_watch(data, tests, foreign)),
+                self.tell,
+            )
+        )
         for module, name in UNHEARD:
             place: Any = importlib.import_module(module)
             setattr(place, name, _build_heard(getattr(place, name), foreign, self.tell))
@@ -122,17 +135,25 @@ def _build_heard(function: Callable[..., Any], foreign: Foreign, tell: Callable[
 
 
 def _build_hook(
-    time: list[int], asked: tuple[Asks, Asks], concerns: Callable[[str, Any], bool], tell: Callable[[str], None]
+    time: list[int], asked: tuple[Asks, Asks], seen: tuple[Any, Any, Any], tell: Callable[[str], None]
 ) -> Callable[[str, tuple[Any, ...]], None]:
-    """Build the audit hook; *asked* say who asks for a frame, and for a file."""
+    """Build the audit hook; *asked* say who asks for a frame, and for a file, *seen* which events are looked at."""
     elsewhere, get_frame = ELSEWHERE, sys._getframe  # noqa: SLF001  there is no other way to see who asks
-    asks_for_frame, asks_for_file = asked
+    (asks_for_frame, asks_for_file), (concerns, find_data, reads_data) = asked, seen
     loader: Any = importlib.machinery.SourceFileLoader.source_to_code
     loads = loader.__code__
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         now = time[0]
-        if not now or not concerns(event, arguments):
+        if not now:
+            return
+        if not concerns(event, arguments):
+            if event == "open" and (file := find_data(arguments[0])):
+                time[0] = 0
+                frame = get_frame(1)
+                time[0] = now  # what is asked of paths may be code under test
+                if reads_data(file, frame, arguments[0]):
+                    tell(event)
             return
         if event.startswith(elsewhere):
             tell(event)
@@ -165,10 +186,10 @@ def _build_filter(is_secret: Callable[[Any], bool], is_inside: Foreign) -> Calla
 
 
 def list_tests(room: str, supports: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the paths of the tests' Python files in *room*."""
+    """Yield the paths of the tests' files in *room*."""
     for folder, _, names in os.walk(room):
-        paths = (os.path.join(folder, name) for name in names if name.endswith(".py"))  # noqa: PTH118  many of them
-        yield from filter(supports, paths)
+        paths = (os.path.join(folder, name) for name in names)  # noqa: PTH118  many of them
+        yield from (path for path in paths if supports(path) and os.path.isfile(path))  # noqa: PTH113  as above
 
 
 def build_foreign(room: str, tests: frozenset[str]) -> Foreign:
@@ -196,6 +217,51 @@ def _build_secret_places(tests: frozenset[str]) -> Callable[[Any], bool]:
         return (found.st_dev, found.st_ino) in files
 
     return is_secret
+
+
+def _build_data_watch(data: Iterable[str], tests: frozenset[str], foreign: Foreign) -> tuple[Any, Any]:
+    """Build what finds a file of *data* by its path, and what says whether a foreign reader of it may know a result.
+
+    The tests open it as well, and the code under test was not given its path: so are results copied that lie beside
+    their sources.
+    """
+    stat, resolve = os.stat, os.path.realpath
+    files = {(one.st_dev, one.st_ino) for one in map(stat, data)}
+    by_tests: set[Any] = set()
+    by_product: set[Any] = set()
+
+    def find_data(path: Any) -> tuple[int, int] | None:
+        if not files or type(path) not in (str, bytes):
+            return None
+        try:
+            found = stat(path)
+        except (OSError, ValueError):
+            return None
+        file = (found.st_dev, found.st_ino)
+        return file if file in files else None
+
+    def reads_data(file: tuple[int, int], frame: Any, path: Any) -> bool:
+        entered = None
+        while frame is not None and frame.f_code.co_filename not in tests:
+            entered = frame if foreign(frame.f_code.co_filename) else entered
+            frame = frame.f_back
+        if entered is None:
+            by_tests.add(file)
+        elif resolve(os.fsdecode(path)) not in map(resolve, _list_given(entered)):
+            by_product.add(file)
+        return file in by_tests and file in by_product
+
+    return find_data, reads_data
+
+
+def _list_given(frame: Any) -> Iterator[str]:
+    """Yield the paths that the function of *frame* was given, as they are or in a container."""
+    code, held = frame.f_code, frame.f_locals
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & VARARGS) + bool(code.co_flags & KEYWORDS)
+    given = [held[name] for name in code.co_varnames[:count] if name in held]
+    for one in list(given):
+        given += one if type(one) in (list, tuple) else one.values() if type(one) is dict else ()
+    yield from (os.fsdecode(one) for one in given if type(one) in PATHS)
 
 
 def _build_askers(tests: frozenset[str], foreign: Foreign) -> tuple[Asks, Asks]:

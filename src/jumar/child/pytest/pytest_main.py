@@ -140,9 +140,10 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
     sources = {path: text.encode("latin-1") for path, text in config.pop("sources", {}).items()}
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
-        tests = frozenset(list_tests(str(room), blame.supports))
+        files = frozenset(list_tests(str(room), blame.supports))
+        tests = frozenset(file for file in files if file.endswith(".py"))
         foreign = build_foreign(str(room), tests)
-        watch = FrameWatch(tests, foreign, send)
+        watch = FrameWatch(tests, foreign, files - tests, send)
         plugins += [TestSources(str(room), sources, foreign), watch, *build_guards(room, blame, send, config["ids"])]
         plugins.append(TestObjects(tests, foreign, watch.tell))  # the last: what is loaded was looked at by then
     return plugins
