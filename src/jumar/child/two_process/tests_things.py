@@ -62,9 +62,6 @@ class TestsThings:
         """Return how a thing of the tests compares."""
         return self.invoke(thing, owner, name, others, {})
 
-    def decides(self, thing: Any, name: str) -> None:
-        """Do nothing: what the tests' comparisons come to is theirs."""
-
     def list_fields(self, thing: Any) -> Any:
         """Return a copy of the public data of *thing*."""
         return dict(get_fields(thing))
@@ -93,10 +90,6 @@ class TestsThings:
     def left(self, answer: Any, error: tuple[Any, ...]) -> Any:  # noqa: ARG002  the tests' side looks at it
         """Return what a context manager of the tests said."""
         return answer
-
-    def belongs(self, kind: Any, other: type) -> bool:  # noqa: ARG002  the tests' side looks at them
-        """Return False: a class that does not extend a class of the tests does not belong to it."""
-        return False
 
 
 def get_members(kind: Any) -> dict[str, Any]:
