@@ -12,20 +12,18 @@ from typing import Any
 
 from jumar.child.two_process import codec, proxies
 
-ARITHMETIC = ("add", "and", "floordiv", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
-
-
-def _reflect(make: Any) -> Any:
-    """Return *make*, an operator, with its operands exchanged."""
-    return lambda one, other: make(other, one)
+ARITHMETIC: dict[str, Any] = {
+    name: getattr(operator, f"__{name}__")
+    for name in ("add", "and", "floordiv", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
+}
 
 
 TRUTHS = ("is", "startswith", "endswith")
 """Beginnings of the methods of built-in types that say a truth."""
 
 OPERATORS: dict[str, Any] = {
-    **{f"__{name}__": getattr(operator, f"__{name}__") for name in ARITHMETIC},
-    **{f"__r{name}__": _reflect(getattr(operator, f"__{name}__")) for name in ARITHMETIC},
+    **{f"__{name}__": make for name, make in ARITHMETIC.items()},
+    **{f"__r{name}__": lambda one, other, make=make: make(other, one) for name, make in ARITHMETIC.items()},
     "__divmod__": divmod,
     "__abs__": abs,
     "__neg__": operator.neg,

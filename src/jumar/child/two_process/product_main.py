@@ -109,9 +109,8 @@ class ProductSide(TestsThings):
 
     unable = lost
 
-    def gone(self, why: str) -> Exception:
-        """Return the exception for tests that do not keep to the rules."""
-        return self.fatal[0](why)
+    gone = frames.ConnectionLost
+    """Exception for tests that do not keep to the rules."""
 
     def withheld(self, why: str) -> Exception:
         """Return a result that cannot cross."""

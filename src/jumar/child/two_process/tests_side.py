@@ -111,9 +111,8 @@ class TestsSide(ProductThings):
         """Record that the connection broke."""
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
-    def gone(self, why: str) -> ProductLost:
-        """Return the exception for a product that does not keep to the rules."""
-        return ProductLost(why)
+    gone = ProductLost
+    """Exception for a product that does not keep to the rules."""
 
     def misunderstood(self, why: str) -> NoReturn:
         """Give up a product that asks for what cannot be decoded."""
