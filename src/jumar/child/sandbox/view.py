@@ -66,7 +66,9 @@ class View:
         os.chdir("/")
 
     def _acts(self) -> dict[str, Callable[..., object]]:
-        keep = partial(partial, setattr, self)
+        def keep(name: str) -> Callable[[str], None]:
+            return partial(setattr, self, name)
+
         return {
             "--perms": keep("_mode"), "--size": keep("_size"), "--overlay-src": keep("_lower"),
             "--chdir": keep("folder"), "--tmpfs": self._tmpfs, "--dir": _make_folder, "--proc": self._proc,
