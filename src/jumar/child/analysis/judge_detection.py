@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
     Finding = tuple[str, int, str]
 
 FRAMES = "looks at the frames of its callers"

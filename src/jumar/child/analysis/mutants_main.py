@@ -12,16 +12,14 @@ import itertools
 import os
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
 
 from jumar.child.analysis.mutation_operators import build_operators
 from jumar.child.channel import join
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
     Mutant = tuple[int, int, bytes, int, str]
     """One edit of one file: from where to where in bytes, what is there then, its line, and what it is."""
 
