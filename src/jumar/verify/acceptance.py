@@ -87,16 +87,16 @@ async def _accept_green(
         # Held-out tests that fail are no flake: the visible ones alone were answered.
         found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else NOT_GENERAL
         return _refute(first, found, names, whole.executions), strengths
-    graded = await grade_green(whole, rest, apart, strengths, names)
+    grades, warnings, agreed = await grade_green(whole, rest, apart, strengths, names)
     done = msgspec.structs.replace(
         first,
         executions=first.executions + whole.executions,
-        grade=f"{graded.grades.lowest}{'+H' if graded.held_out else ''}",
-        reachable=graded.grades.reachable,
-        grades={names[i]: str(grade) for i, grade in graded.grades.tests.items()},
-        bits=graded.grades.bits,
+        grade=f"{grades.lowest}{'+H' if agreed else ''}",
+        reachable=grades.reachable,
+        grades={names[i]: str(grade) for i, grade in grades.tests.items()},
+        bits=grades.bits,
         asked=whole.asked if apart else None,
-        warnings=(*found.warnings, *graded.warnings),
+        warnings=(*found.warnings, *warnings),
     )
     return done, strengths
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 import msgspec
 
@@ -19,23 +18,16 @@ WEAKEST_NAMED = 3
 """Tests of the lowest grade that a warning names."""
 
 
-class GradedGreen(NamedTuple):
-    """Grades of an accepted green, and warnings about them."""
-
-    grades: Grades
-    warnings: tuple[str, ...] = ()
-    held_out: bool = False
-    """True if held-out tests agreed, and something proves that they did."""
-
-
 async def grade_green(
     whole: GreenCandidate,
     rest: GreenCandidate,
     apart: frozenset[str],
     strengths: Mapping[str, Strength],
     names: Mapping[str, str],
-) -> GradedGreen:
+) -> tuple[Grades, tuple[str, ...], bool]:
     """Grade the tests *names* of a green; the untouched tree is run only where that decides something.
+
+    Returned with the grades are warnings about them, and whether held-out tests agreed and something proves that.
 
     *rest* is the part of *whole* that was run in one process, *apart* are the tests that passed in two, *strengths* say
     how the functions of the others can be falsified.
@@ -64,7 +56,7 @@ async def grade_green(
         told.append("tests read their own files, so the code under test could read there what they expect: C at best")
     if held_out and not agreed:
         told.append(UNPROVED_HELD_OUT)
-    return GradedGreen(grades, (*told, *_name_weakest(grades, red, names)), agreed)
+    return grades, (*told, *_name_weakest(grades, red, names)), agreed
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:

@@ -200,7 +200,7 @@ class TreeRunner:
             store=self.store,
             tree=tree,
             product=self.sources,
-            confinement=self._confine_another,
+            confinement=lambda room, output: replace(self.confinement(room, output), role=Role.CONFIRMING),
             invocation=lambda room: self._fresh_invocation(room, ids, seed, explain=seed is None),
             rooms=self.rooms,
             output=self.new_output(),
@@ -280,9 +280,6 @@ class TreeRunner:
             heard=Counter(self.tell).hear,
             warm=self.warm,
         )
-
-    def _confine_another(self, room: Path, output: Path | None) -> Confinement:
-        return replace(self.confinement(room, output), role=Role.CONFIRMING)
 
     def new_output(self) -> Path:
         """Return a new file for the output of one process; numbers go on after a resume."""

@@ -6,7 +6,7 @@ then all expected ids are run, as if there had been no selection.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -100,13 +100,13 @@ async def verify_selected(verifier: TreeRunner, selection: Selection, question: 
     report, natives = await verifier.report_parts(question.tree, output, parts)
     verifier.runs_beside += len(parts)
     verdict = reconcile((*chosen, *question.also), verifier.judge_shadows(report), question.accepted)
-    if report.ended is not Ended.NORMAL or verdict.void or not _refutes(verdict, before, question.first):
+    asked = (i for i in verdict.results if i in question.first or i in before.green_ids)
+    if report.ended is not Ended.NORMAL or verdict.void or verdict.green_ids.issuperset(asked):
         return None
-    rest = [i for i in before.results if i not in verdict.results]
     return Verification(
         verdict=Verdict(
             {i: verdict.results.get(i) or before.results[i] for i in (*before.results, *verdict.results)},
-            verdict.green_ids | before.green_ids.intersection(rest),
+            verdict.green_ids | before.green_ids.difference(verdict.results),
         ),
         ended=report.ended,
         executions=0,
@@ -128,11 +128,6 @@ def _is_worth(verifier: TreeRunner, before: Verdict, least_ms: int) -> bool:
 
 def _add_durations(verdict: Verdict, ids: Iterable[str]) -> int:
     return sum(verdict.results[i].duration_ms for i in ids if i in verdict.results)
-
-
-def _refutes(verdict: Verdict, before: Verdict, first: Collection[str]) -> bool:
-    """Return whether *verdict* has a red id among *first*, or one that was green *before*."""
-    return not verdict.green_ids.issuperset(i for i in verdict.results if i in first or i in before.green_ids)
 
 
 async def _select(verifier: TreeRunner, selection: Selection, question: Question) -> tuple[str, ...] | None:

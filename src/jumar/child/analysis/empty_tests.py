@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Finding = tuple[str, int, str]
     Function = ast.FunctionDef | ast.AsyncFunctionDef
 

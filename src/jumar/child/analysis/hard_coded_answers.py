@@ -9,14 +9,12 @@ from __future__ import annotations
 import ast
 import json
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from jumar.child.analysis import test_literals
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
-
     Finding = tuple[str, int, str]
     Asked = list[Any]
     Association = tuple[int, str, Asked, list[Any]]

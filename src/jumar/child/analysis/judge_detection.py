@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
     Finding = tuple[str, int, str]
 
 FRAMES = "looks at the frames of its callers"
@@ -67,7 +65,7 @@ def build_finder(tests: tuple[str, ...]) -> Callable[[ast.Module], Iterator[Find
     def find(tree: ast.Module) -> Iterator[Finding]:
         nodes = list(walk_code(tree))
         aliases = read_imports(nodes)
-        docs = {id(text) for node in nodes for text in _find_docs(node)}
+        docs = {id(n.value) for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)}
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
                 yield from _check_text(node.value, node.lineno, names, stems)
@@ -90,16 +88,11 @@ def walk_code(tree: ast.AST) -> Iterator[ast.AST]:
     todo = [tree]
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.If) and is_main(node.test):
+        if isinstance(node, ast.If) and ast.dump(node.test) == MAIN:  # no test runs the code below it
             todo += reversed(node.orelse)
             continue
         yield node
         todo += reversed(list(ast.iter_child_nodes(node)))
-
-
-def is_main(test: ast.expr) -> bool:
-    """Return whether *test* is `__name__ == "__main__"`: no test runs the code below it."""
-    return ast.dump(test) == MAIN
 
 
 def read_imports(nodes: list[ast.AST]) -> dict[str, str]:
@@ -123,11 +116,6 @@ def get_dotted_name(node: ast.AST, aliases: dict[str, str]) -> str:
     if not isinstance(node, ast.Name):
         return ""
     return ".".join([aliases.get(node.id, node.id), *reversed(words)])
-
-
-def _find_docs(node: ast.AST) -> Iterator[ast.AST]:
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        yield node.value
 
 
 def _check_text(text: str, line: int, names: set[str], stems: set[str]) -> Iterator[Finding]:

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 import os
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
 
 from jumar.child.analysis.mutation_operators import build_operators
 from jumar.child.channel import join
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
     Mutant = tuple[int, int, bytes, int, str]
     """One edit of one file: from where to where in bytes, what is there then, its line, and what it is."""
 
@@ -70,7 +69,7 @@ def apply_steps(now: bytes, lines: set[int], steps: Any) -> Iterator[Mutant]:
     starts = [shift, *(match.end() for match in ENDS.finditer(now))]
     for line, (first, last), text, what in steps(ast.parse(now), lines):
         start, end = (starts[row - 1] + column for row, column in (first, last))
-        yield start, end, describe_replacement(text, now[start:end]), line, what
+        yield start, end, text.encode().replace(b"{}", now[start:end], 1), line, what
 
 
 def select_mutants(
@@ -86,12 +85,6 @@ def select_mutants(
             known[path].add(shape)
             left -= 1
             yield path, mutant
-
-
-def describe_replacement(text: str, old: bytes) -> bytes:
-    """Return *text*, with `{}` standing for what was there."""
-    head, hole, tail = text.partition("{}")
-    return head.encode() + (old if hole else b"") + tail.encode()
 
 
 def dump_tree(source: bytes) -> str:
@@ -142,10 +135,4 @@ def spread_by_line(found: Iterable[tuple[str, Mutant]], seed: int) -> list[tuple
     lines: dict[tuple[str, int], list[tuple[str, Mutant]]] = {}
     for entry in sorted(found, key=chance):
         lines.setdefault((entry[0], entry[1][3]), []).append(entry)
-    return list(deal(list(lines.values())))
-
-
-def deal(piles: list[list[Any]]) -> Iterator[Any]:
-    """Yield the first of each pile, then the second, and so on."""
-    for turn in range(max(map(len, piles), default=0)):
-        yield from (pile[turn] for pile in piles if turn < len(pile))
+    return [entry for turn in itertools.zip_longest(*lines.values()) for entry in turn if entry]

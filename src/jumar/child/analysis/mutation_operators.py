@@ -6,12 +6,10 @@ A place is two pairs of a line and a column in bytes; `{}` in a new text stands 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
     Place = tuple[tuple[int, int], tuple[int, int]]
     Step = tuple[int, Place, str, str]
 

@@ -6,12 +6,10 @@ import ast
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
     Index = dict[str, set[int]]
     """A value's name -> the groups of values that it stands in."""
 

@@ -11,14 +11,13 @@ import contextlib
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from jumar.child.analysis import empty_tests, hard_coded_answers, judge_detection, test_literals
 from jumar.child.channel import join
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     Finding = tuple[str, int, str]
     """Key of a finding, its line, and the text of the warning."""
     Finder = Callable[[ast.Module], Iterable[Finding]]

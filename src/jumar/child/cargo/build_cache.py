@@ -1,9 +1,9 @@
 """Cache of crates from registries: a room's target folder starts as a copy of what cargo built of them.
 
-Loaded by path by `cargo_main.py`; standard library only. Crates of the room are never kept. Cargo finds those that are
-by the hash in their names and by fingerprints that bear their version, features, profile and compiler, so that one
-which does not fit is built again; a room only ever has copies, so that nothing it does to them is seen by another.
-The first tree that builds makes the seed: the task's own one, which is judged before any candidate.
+Crates of the room are never kept. Cargo finds those that are by the hash in their names and by fingerprints that bear
+their version, features, profile and compiler, so that one which does not fit is built again; a room only ever has
+copies, so that nothing it does to them is seen by another. The first tree that builds makes the seed: the task's own
+one, which is judged before any candidate.
 """
 
 from __future__ import annotations

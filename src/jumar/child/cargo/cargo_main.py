@@ -1,7 +1,4 @@
-"""Builds with one cargo what is asked for, then runs the test binaries and tells their results as records.
-
-Standard library only.
-"""
+"""Builds with one cargo what is asked for, then runs the test binaries and tells their results as records."""
 
 from __future__ import annotations
 

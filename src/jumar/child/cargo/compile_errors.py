@@ -1,6 +1,6 @@
 """Attributes build failures of a Rust target to code or tests, by the compiler's positions and error codes.
 
-Loaded by path by `cargo_main.py`; standard library only. Codes are those of the compiler's error index.
+Codes are those of the compiler's error index.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Runs a test binary that libtest made, and believes it only where its lines, its sum and its status agree.
-
-Loaded by path by `cargo_main.py`; standard library only.
-"""
+"""Runs a test binary that libtest made, and believes it only where its lines, its sum and its status agree."""
 
 from __future__ import annotations
 

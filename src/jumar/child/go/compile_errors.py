@@ -1,6 +1,6 @@
 """Attributes the errors of a Go package that does not build, by the compiler's own positions and messages.
 
-Loaded by path by `go_main.py`; standard library only. The sentences are those of go/types and cmd/go.
+The sentences are those of go/types and cmd/go.
 """
 
 from __future__ import annotations

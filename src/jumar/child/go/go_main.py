@@ -1,7 +1,4 @@
-"""Runs `go test` once for all requested tests, and sends its events as records.
-
-Standard library only.
-"""
+"""Runs `go test` once for all requested tests, and sends its events as records."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Collects the events of the tests of one Go package, and the result of each requested test, reported once.
 
-Loaded by path by `go_main.py`; standard library only. Events are those of `go doc test2json`.
+Events are those of `go doc test2json`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ CLOSED = (".git", ".jumar", ".claude")
 FOLDER, STATE, LOCK, VERSION = ".jumar/hook", "state.json", "lock", 1
 """Files of a session's state for the hook, relative to the root; see `jumar.hooks.repository_session`."""
 
-FIELDS = {
+STATE_FIELDS = {
     "version": int, "root": str, "run": str, "bytes": int, "mode": str, "fault": str, "claims": dict, "tests": list,
     "authored": list,
 }  # fmt: skip
@@ -135,7 +135,7 @@ def _published(folder: str) -> tuple[dict[str, object], int]:
     try:
         with open(f"{folder}/{STATE}", "rb") as file:  # noqa: PTH123  as above
             state = json.loads(file.read())
-        check_fields(state, FIELDS, "the session")
+        check_fields(state, STATE_FIELDS, "the session")
         journal = f"{folder}/runs/{state['run'].replace('/', '')}/events.jsonl"
         size = 0 if state["fault"] else os.stat(journal, follow_symlinks=False).st_size  # noqa: PTH116  as above
     except (OSError, ValueError, RecursionError, HookRefusal) as fault:

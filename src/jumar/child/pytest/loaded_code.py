@@ -107,7 +107,7 @@ class LoadedCode:
         self._add([*modules, *(one for one, home in homes if home in owners or home in fresh)])
 
     def _add(self, owners: Iterable[Any]) -> None:
-        tables = self._take([(one, get_names(one)) for one in owners])
+        tables = self._take([(one, (_CLASS_NAMES if isinstance(one, type) else _MODULE_NAMES)(one)) for one in owners])
         functions = _list_functions(tables)
         self._take([(one, one.__kwdefaults__) for one in functions if one.__kwdefaults__])
         if self._set_parts:  # what was set before it is known is how it came
@@ -220,11 +220,6 @@ def _hides(owner: Any, name: str, value: object) -> bool:
     if isinstance(owner, type):
         return any(is_code(_CLASS_NAMES(base).get(name)) for base in owner.__mro__[1:])
     return owner.__name__ != "builtins" and name in _MODULE_NAMES(sys.modules["builtins"])
-
-
-def get_names(owner: Any) -> Any:
-    """Return the live names of a module or a class."""
-    return _CLASS_NAMES(owner) if isinstance(owner, type) else _MODULE_NAMES(owner)
 
 
 def find_file(owner: Any) -> str:

@@ -72,7 +72,7 @@ def enter_mounts(order: dict[str, Any], needed: list[str], *, numbered: bool) ->
     """Make the mounts of a process that has its own; the folders that all may write to, and the terminals, in them."""
     if numbered:
         process_namespace.enter_namespace()
-        mounts.mount_proc()
+        mounts.mount("proc", "/proc", "proc", mounts.NOSUID | mounts.NODEV | mounts.NOEXEC)  # of our own numbers
     own, terminals = mounts.cover_folders(needed, order["uid"]), mounts.mount_terminals()
     mounts.hide_counters(order["hidden"], order["constant"])
     folders = [path for path in order["writable"] if os.path.isdir(path)]  # noqa: PTH112

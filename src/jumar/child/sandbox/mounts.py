@@ -82,11 +82,6 @@ def is_proc_covered() -> bool:
     return any(place.startswith("/proc/") or (place == "/proc" and "ro" in options) for place, options in mounted)
 
 
-def mount_proc() -> None:
-    """Mount the /proc of our own process numbers."""
-    mount("proc", "/proc", "proc", NOSUID | NODEV | NOEXEC)
-
-
 def hide_counters(hidden: Sequence[Sequence[Any]], constant: Mapping[str, bytes]) -> None:
     """Empty all that is *hidden* in /proc, pairs of a path and whether it is a folder, or give it *constant* content.
 

@@ -66,14 +66,16 @@ class View:
         os.chdir("/")
 
     def _acts(self) -> dict[str, Callable[..., object]]:
-        keep = partial(partial, setattr, self)
+        def keep(name: str) -> Callable[[str], None]:
+            return partial(setattr, self, name)
+
         return {
             "--perms": keep("_mode"), "--size": keep("_size"), "--overlay-src": keep("_lower"),
             "--chdir": keep("folder"), "--tmpfs": self._tmpfs, "--dir": _make_folder, "--proc": self._proc,
             "--dev": self._dev, "--bind": self._bind, "--ro-bind": partial(self._bind, more=mounts.READ_ONLY),
             "--ro-bind-data": self._data, "--symlink": self._symlink, "--overlay": self._overlay,
-            "--remount-ro": self._remount, "--setenv": self.env.__setitem__,
-            "--unsetenv": lambda name: self.env.update({name: None}),
+            "--remount-ro": lambda place: mounts.change(f"/new{place}", (mounts.READ_ONLY, 0), 0),
+            "--setenv": self.env.__setitem__, "--unsetenv": lambda name: self.env.update({name: None}),
             "--seccomp": lambda number: self.filters.append(self._read(number)), "--hostname": _name_host,
         }  # fmt: skip
 
@@ -145,9 +147,6 @@ class View:
         lower, up, workdir = (f"/old{_resolve(one)}" for one in (self._lower, upper, work))
         options = f"lowerdir={_escape(lower)},upperdir={_escape(up)},workdir={_escape(workdir)},userxattr"
         mounts.mount("overlay", f"/new{place}", "overlay", 0, options)
-
-    def _remount(self, place: str) -> None:
-        mounts.change(f"/new{place}", (mounts.READ_ONLY, 0), 0)
 
 
 def _resolve(path: str) -> str:

@@ -1,7 +1,4 @@
-"""Swaps a change into a live interpreter: new code for existing functions, new text for modules not yet imported.
-
-Loaded by path inside the project's interpreter; standard library only, Python 3.8 or newer.
-"""
+"""Swaps a change into a live interpreter: new code for existing functions, new text for modules not yet imported."""
 
 from __future__ import annotations
 import __future__ as futures

@@ -1,7 +1,4 @@
-"""Runs the tests of one candidate inside a forked child, and sends its parent one line about each.
-
-Loaded by path inside the project's interpreter; standard library and pytest only, Python 3.8 or newer.
-"""
+"""Runs the tests of one candidate inside a forked child, and sends its parent one line about each."""
 
 from __future__ import annotations
 

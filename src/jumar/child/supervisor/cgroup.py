@@ -81,7 +81,8 @@ class Cgroup:
             os.mkdir(group)
         except OSError:
             return False
-        if [name for name, value in values.items() if write(os.path.join(group, name), value)]:
+        written = [name for name, value in values.items() if write(os.path.join(group, name), value)]
+        if written:
             self.groups.append(group)
             return True
         with contextlib.suppress(OSError):

@@ -40,15 +40,14 @@ def find_descendants(root: int) -> dict[int, TreeProcess]:
     """Return the living processes below *root*, by number."""
     children: dict[int, list[int]] = {}
     members: dict[int, TreeProcess] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
-                fields = stat.read().rpartition(b")")[2].split()
-                member = TreeProcess(fields)
-                # Whose first thread is dead still lives while another one runs.
-                if fields[0] not in b"ZX" or member.threads > 1:
-                    children.setdefault(int(fields[1]), []).append(int(name))
-                    members[int(name)] = member
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
+            fields = stat.read().rpartition(b")")[2].split()
+            member = TreeProcess(fields)
+            # Whose first thread is dead still lives while another one runs.
+            if fields[0] not in b"ZX" or member.threads > 1:
+                children.setdefault(int(fields[1]), []).append(int(name))
+                members[int(name)] = member
     found: dict[int, TreeProcess] = {}
     todo = [root]
     while todo:
@@ -63,12 +62,11 @@ def find_marked(nonce: str) -> set[int]:
     """Return the living processes that were started with *nonce* in their environment."""
     mark = b"JUMAR_ROOM=" + nonce.encode()
     found = set()
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as environ:
-                if mark in environ.read().split(b"\0"):
-                    found.add(int(name))
-    return found
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as environ:
+            if mark in environ.read().split(b"\0"):
+                found.add(int(name))
+    return found - {os.getpid()}
 
 
 def destroy(nonce: str, root: int | None) -> int:

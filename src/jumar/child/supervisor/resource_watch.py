@@ -129,11 +129,10 @@ class ResourceWatch:
 def count_user_threads(user: int) -> int:
     """Return how many threads of *user* run on this machine: the limit on threads counts those, too."""
     threads = 0
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError):
-                if os.stat(f"/proc/{name}").st_uid == user:
-                    threads += len(os.listdir(f"/proc/{name}/task"))
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.stat(f"/proc/{name}").st_uid == user:
+                threads += len(os.listdir(f"/proc/{name}/task"))
     return threads
 
 

@@ -89,7 +89,8 @@ class Capabilities:
     def _find(self, op: str, values: list[Any]) -> Callable[[], Any]:
         thing = values[0]
         if op == "next":
-            if not self._may_step(thing):
+            made = isinstance(thing, types.GeneratorType)
+            if not (self.is_file(thing.gi_code.co_filename) if made else is_plain_iterator(type(thing))):
                 raise TypeError("that is no iterator of the tests")
             return lambda: next(thing)
         if op == "call" and not self._may_call(thing):
@@ -104,11 +105,6 @@ class Capabilities:
         if issubclass(kind, type):
             return self.is_own_class(thing)
         return is_mock(kind) or self.is_own(_find_in_classes(kind, "__call__"))
-
-    def _may_step(self, thing: Any) -> bool:
-        if isinstance(thing, types.GeneratorType):
-            return self.is_file(thing.gi_code.co_filename)
-        return is_plain_iterator(type(thing))
 
     def _find_method(self, thing: Any, name: Any) -> Any:
         """Return the method *name* of *thing*: the first that its classes have, if it is of the tests' files."""

@@ -12,34 +12,18 @@ from typing import Any
 
 from jumar.child.two_process import codec, proxies
 
-ARITHMETIC = (
-    "add",
-    "and",
-    "floordiv",
-    "lshift",
-    "matmul",
-    "mod",
-    "mul",
-    "or",
-    "pow",
-    "rshift",
-    "sub",
-    "truediv",
-    "xor",
-)
-
-
-def _reflect(make: Any) -> Any:
-    """Return *make*, an operator, with its operands exchanged."""
-    return lambda one, other: make(other, one)
+ARITHMETIC: dict[str, Any] = {
+    name: getattr(operator, f"__{name}__")
+    for name in ("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub", "truediv",
+                 "xor")
+}  # fmt: skip
 
 
 OPERATORS: dict[str, Any] = {
-    **{f"__{name}__": getattr(operator, f"__{name}__") for name in ARITHMETIC},
-    **{f"__r{name}__": _reflect(getattr(operator, f"__{name}__")) for name in ARITHMETIC},
-    **{f"__i{name}__": getattr(operator, f"__{name}__") for name in ARITHMETIC},
+    **{f"__{how}{name}__": make for how in ("", "i") for name, make in ARITHMETIC.items()},
+    **{f"__r{name}__": lambda one, other, make=make: make(other, one) for name, make in ARITHMETIC.items()},
     "__divmod__": divmod,
-    "__rdivmod__": _reflect(divmod),
+    "__rdivmod__": lambda one, other: divmod(other, one),
     **{f"__{name}__": getattr(operator, f"__{name}__") for name in ("abs", "invert", "neg", "pos")},
     **{f"__{name}__": getattr(math, name) for name in ("ceil", "floor", "trunc")},
     "__round__": round,

@@ -135,7 +135,8 @@ class ObjectTables:
         number = self._values.introduce(kind)
         self.own[number] = kind
         bases = [self.class_form(base, depth + 1) for base in kind.__bases__]
-        names, refused = proxies.list_attributes(kind, self._side.names)
+        names = [name for name in vars(kind) if self._side.names(kind, name)]
+        refused = [name for name in names if vars(kind)[name] is None and name in proxies.METHODS]
         metaclass: Any = type(kind)
         checks = metaclass.__instancecheck__ not in CHECKS
         return ["C", number, [*self._side.title(kind), bases, names, refused, checks, self._side.list_members(kind)]]

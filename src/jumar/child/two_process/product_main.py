@@ -109,13 +109,8 @@ class ProductSide(TestsThings):
 
     unable = lost
 
-    def gone(self, why: str) -> Exception:
-        """Return the exception for tests that do not keep to the rules."""
-        return self.fatal[0](why)
-
-    def misunderstood(self, why: str) -> str:
-        """Return what is answered to a message that cannot be decoded: the test ends there, and no other."""
-        return why
+    gone = frames.ConnectionLost
+    """Exception for tests that do not keep to the rules."""
 
     def withheld(self, why: str) -> Exception:
         """Return a result that cannot cross."""
@@ -133,18 +128,14 @@ class ProductSide(TestsThings):
         return int(self.peer.mirrors.keep(value, reserved) if known is None else known)
 
     def allow(self, *_: Any) -> None:
-        """Do nothing: the tests may ask for everything, every value may leave, and nothing is known beforehand."""
+        """Do nothing: the tests may ask for everything, every value may leave, and nothing is known beforehand.
+
+        Data of the product's things is asked for, what the tests' comparisons come to is theirs, and no class belongs
+        to one of theirs that does not extend it.
+        """
 
     hand_out = hand_back = take_back = admit = admit_error = check_fields = broken = said = answered = allow
-    list_choices = list_members = own_class = allow
-
-    def has_fields(self, value: Any) -> bool:  # noqa: ARG002  the tests' things have them
-        """Return False: the data of the product's things is asked for."""
-        return False
-
-    def admits(self, value: Any) -> bool:  # noqa: ARG002  as above
-        """Return True: every value may leave."""
-        return True
+    list_choices = list_members = own_class = has_fields = decides = belongs = allow
 
     def tells_errors(self, kind: type) -> bool:
         """Return whether the plain data of an exception of *kind* crosses."""
@@ -182,9 +173,11 @@ class ProductSide(TestsThings):
             thing = getattr(thing, part)
         return thing
 
-    def admitted(self, error: Any) -> Any:
-        """Return the exception that the tests raised, unchanged."""
-        return error
+    def admitted(self, what: Any) -> Any:
+        """Return the exception that the tests raised, or the reason why a message cannot be decoded, as it is."""
+        return what
+
+    misunderstood = admitted
 
     def raised(self, _op: str, _arguments: tuple[Any, ...], error: BaseException) -> BaseException:
         """Return the exception that a function of the tests raised."""

@@ -8,6 +8,7 @@ import datetime as dt
 import re
 import sys
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jumar.child.two_process import codec, contents, proxies, shared_containers
@@ -54,6 +55,8 @@ class ProductThings:
     peer: Any
     capabilities: Capabilities
     running: bool
+    unable: Callable[[str], NoReturn]
+    hide: Callable[[str, str], None]
 
     def __init__(self) -> None:
         self._queries: dict[int, str] = {}
@@ -76,14 +79,6 @@ class ProductThings:
         if self._queries or self._shared_queries:
             self._queries.pop(number, None)
             self._shared_queries.pop(number, None)
-
-    def unable(self, why: str) -> NoReturn:
-        """Give the test up."""
-        raise NotImplementedError(why)
-
-    def hide(self, file: str, why: str) -> None:
-        """Doubt the tests of *file*."""
-        raise NotImplementedError(why)
 
     def attribute(self, thing: Any, name: str) -> Any:
         """Return the attribute *name* of a thing of the product."""

@@ -233,12 +233,6 @@ def get_special_method(owner: int, name: str) -> Any:
     return method
 
 
-def list_attributes(kind: type, names: Any) -> tuple[list[str], list[str]]:
-    """Return the attributes of *kind* that *names* admits, and those of them that are None: a class refuses them so."""
-    chosen = [name for name in vars(kind) if names(kind, name)]
-    return chosen, [name for name in chosen if vars(kind)[name] is None and name in METHODS]
-
-
 def build_class_body(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
     """Return the body of a mirrored class."""
     body: dict[str, Any] = {}

@@ -78,6 +78,7 @@ class TestsSide(ProductThings):
         self.world = world
         self.capabilities = Capabilities(world.room)
         self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
+        self.names = self.capabilities.offers
         self.running = False  # True if the files of the tests are loaded
         self.note_text: Callable[[str], object] = str
         """Is told what the product prints."""
@@ -111,9 +112,8 @@ class TestsSide(ProductThings):
         """Record that the connection broke."""
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
-    def gone(self, why: str) -> ProductLost:
-        """Return the exception for a product that does not keep to the rules."""
-        return ProductLost(why)
+    gone = ProductLost
+    """Exception for a product that does not keep to the rules."""
 
     def misunderstood(self, why: str) -> NoReturn:
         """Give up a product that asks for what cannot be decoded."""
@@ -206,10 +206,6 @@ class TestsSide(ProductThings):
         """Let the product ask for the thing that *form* tells of."""
         if form[0] in ("o", "C"):
             self.capabilities.hand_out(form[1])
-
-    def names(self, kind: type, name: str) -> bool:
-        """Return whether an attribute of a tests' class is sent to the product: special methods of the tests are."""
-        return self.capabilities.offers(kind, name)
 
     def list_choices(self, kind: Any) -> list[Any] | None:
         """Return the members of an enumeration of the tests; None: *kind* is none."""

@@ -8,7 +8,7 @@ from typing import Any
 from jumar.child.two_process import codec, proxies
 from jumar.child.two_process.shared_containers import CHANGING
 
-FIELDS = "_jumar_fields"
+TOLD_FIELDS = "_jumar_fields"
 """Fact of a proxy: the public data that crossed with it."""
 
 
@@ -41,7 +41,7 @@ class TestsThings:
         """Set public data of *thing*, which the tests hear with the next message; all else is kept here."""
         if isinstance(thing, type) or name in ("__class__", "__dict__"):
             raise AttributeError(name)
-        fields = proxies.get_fact(thing, FIELDS)
+        fields = proxies.get_fact(thing, TOLD_FIELDS)
         if fields is None or name.startswith("_"):
             proxies.keep_attribute(thing, name, value)
         else:
@@ -61,9 +61,6 @@ class TestsThings:
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """Return how a thing of the tests compares."""
         return self.invoke(thing, owner, name, others, {})
-
-    def decides(self, thing: Any, name: str) -> None:
-        """Do nothing: what the tests' comparisons come to is theirs."""
 
     def list_fields(self, thing: Any) -> Any:
         """Return a copy of the public data of *thing*."""
@@ -94,10 +91,6 @@ class TestsThings:
         """Return what a context manager of the tests said."""
         return answer
 
-    def belongs(self, kind: Any, other: type) -> bool:  # noqa: ARG002  the tests' side looks at them
-        """Return False: a class that does not extend a class of the tests does not belong to it."""
-        return False
-
 
 def get_members(kind: Any) -> dict[str, Any]:
     """Return the members of *kind* if it is an enumeration of the tests."""
@@ -106,7 +99,7 @@ def get_members(kind: Any) -> dict[str, Any]:
 
 def get_fields(thing: Any) -> dict[str, Any]:
     """Return the public data of *thing* that crossed."""
-    fields = proxies.get_fact(thing, FIELDS)
+    fields = proxies.get_fact(thing, TOLD_FIELDS)
     return {} if fields is None else fields
 
 

@@ -88,7 +88,8 @@ class AssertionFalsifier:
     def _peculiar(self, pair: stricter.Comparison) -> bool:
         """Return whether one of the two may be equal to more objects than the other is."""
         sides = ((pair.left, pair.right), (pair.right, pair.left))
-        return any(expected.is_peculiar(other, side, self.names) for other, side in sides)
+        known = any(is_scalar(side) and expected.is_lenient(other, side, self.names) for other, side in sides)
+        return known or any(expected.is_approximate(other) for other, _ in sides)
 
     @property
     def _mocking(self) -> bool:
@@ -194,7 +195,8 @@ class AssertionFalsifier:
         known = expected.EXCEPTIONS if last in RAISES else expected.WARNINGS
         pool = [name for name in known if name not in self.bound]
         bound = self.names.raised(wanted.id) if isinstance(wanted, ast.Name) else None
-        classes = expected.split_classes(bound.literals if bound else [wanted])
+        nodes = bound.literals if bound else [wanted]
+        classes = [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
         if all(map(self._is_known, classes)):  # the code's own exceptions may be one and the same class
             yield from self._way(expected.change_classes(self.source, classes, pool))
 

@@ -124,11 +124,6 @@ def is_lenient(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
     return _made_of_class(other)
 
 
-def is_peculiar(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
-    """Return whether *other* may equal an object that *side*, which it equals, does not."""
-    return is_approximate(other) or (literals.is_scalar(side) and is_lenient(other, side, names))
-
-
 def _made_of_class(node: ast.expr) -> bool:
     """Return whether it is a class, an instance made there, or a constant: all begin with a capital letter."""
     last = get_dotted_name(node).rpartition(".")[2].lstrip("_")
@@ -173,11 +168,6 @@ def change_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> 
     if name not in SOLID or name in bound or not others:
         return lambda _: ()
     return lambda random: (source.replaced(node, random.choice(others)),)
-
-
-def split_classes(nodes: Iterable[ast.expr]) -> list[ast.expr]:
-    """Return the classes in *nodes*, of which some may be tuples."""
-    return [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
 
 
 def change_classes(source: ParsedSource, single: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:

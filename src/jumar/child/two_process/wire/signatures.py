@@ -21,12 +21,12 @@ def describe(function: Any) -> Any:
     except (TypeError, ValueError):
         parameters = None
     told = name if type(name) is str and not name.startswith("test") else "function"
-    return [told, text if type(text) is str else None, parameters, inspect.iscoroutinefunction(function)]
+    return [told, text if type(text) is str else None, parameters]
 
 
 def apply(proxy: Any, state: list[Any]) -> None:
     """Let *proxy* have the name, text and parameters of the function that it stands for."""
-    name, text, parameters, _ = state
+    name, text, parameters = state
     if not isinstance(name, str) or not (text is None or isinstance(text, str)):
         raise ValueError("a function without a name")
     for key, value in (("__name__", name), ("__qualname__", name), ("__doc__", text)):
