@@ -14,15 +14,14 @@ import importlib.machinery
 import inspect
 import linecache
 import os
-import pathlib
 import resource
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from inspect import CO_VARARGS as VARARGS
-from inspect import CO_VARKEYWORDS as KEYWORDS
 from stat import S_ISDIR
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+
+from jumar.child.pytest.data_watch import build_data_watch
 
 if TYPE_CHECKING:
     Send = Callable[[list[object]], None]
@@ -60,15 +59,12 @@ UNHEARD = (("faulthandler", "dump_traceback"), ("faulthandler", "dump_traceback_
 READERS = ("_signature_from_function", "_has_code_flag")
 """Functions of `inspect` that say no more of a function than its parameters, or whether it is a coroutine's."""
 
-PATHS = (str, bytes, type(pathlib.Path()))
-"""Types of paths that are asked for their text: others could answer anything."""
-
 OFF, LOADING, RUNNING = range(3)
 """Times: nothing of the room was loaded; no test runs, but code under test may; a test runs."""
 
 
 class FrameWatch:
-    """Plug-in around the hook. *tests* are the tests' modules, *data* their other files; *foreign* tells code under test."""
+    """Plug-in around the hook. *tests* are the tests' modules, *data* their other files; *foreign* tells others."""
 
     def __init__(self, tests: frozenset[str], foreign: Foreign, data: Iterable[str], send: Send) -> None:
         self._time, self.tell = [OFF], _build_teller(send)
@@ -77,7 +73,7 @@ class FrameWatch:
             _build_hook(
                 self._time,
                 _build_askers(tests, foreign),
-                (concerns, *_build_data_watch(data, tests, foreign)),
+                (concerns, *build_data_watch(data, tests, foreign)),
                 self.tell,
             )
         )
@@ -217,51 +213,6 @@ def _build_secret_places(tests: frozenset[str]) -> Callable[[Any], bool]:
         return (found.st_dev, found.st_ino) in files
 
     return is_secret
-
-
-def _build_data_watch(data: Iterable[str], tests: frozenset[str], foreign: Foreign) -> tuple[Any, Any]:
-    """Build what finds a file of *data* by its path, and what says whether a foreign reader of it may know a result.
-
-    The tests open it as well, and the code under test was not given its path: so are results copied that lie beside
-    their sources.
-    """
-    stat, resolve = os.stat, os.path.realpath
-    files = {(one.st_dev, one.st_ino) for one in map(stat, data)}
-    by_tests: set[Any] = set()
-    by_product: set[Any] = set()
-
-    def find_data(path: Any) -> tuple[int, int] | None:
-        if not files or type(path) not in (str, bytes):
-            return None
-        try:
-            found = stat(path)
-        except (OSError, ValueError):
-            return None
-        file = (found.st_dev, found.st_ino)
-        return file if file in files else None
-
-    def reads_data(file: tuple[int, int], frame: Any, path: Any) -> bool:
-        entered = None
-        while frame is not None and frame.f_code.co_filename not in tests:
-            entered = frame if foreign(frame.f_code.co_filename) else entered
-            frame = frame.f_back
-        if entered is None:
-            by_tests.add(file)
-        elif resolve(os.fsdecode(path)) not in map(resolve, _list_given(entered)):
-            by_product.add(file)
-        return file in by_tests and file in by_product
-
-    return find_data, reads_data
-
-
-def _list_given(frame: Any) -> Iterator[str]:
-    """Yield the paths that the function of *frame* was given, as they are or in a container."""
-    code, held = frame.f_code, frame.f_locals
-    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & VARARGS) + bool(code.co_flags & KEYWORDS)
-    given = [held[name] for name in code.co_varnames[:count] if name in held]
-    for one in list(given):
-        given += one if type(one) in (list, tuple) else one.values() if type(one) is dict else ()
-    yield from (os.fsdecode(one) for one in given if type(one) in PATHS)
 
 
 def _build_askers(tests: frozenset[str], foreign: Foreign) -> tuple[Asks, Asks]:

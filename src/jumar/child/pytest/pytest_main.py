@@ -65,7 +65,6 @@ def main(joined: Callable[..., object] | None = None) -> None:
     for friend in FRIENDS:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{friend}")
-    hide_folder_names()
     plugins = [*build_plugins(config, room, private, send), add_room_to_path(room, config["paths"])]
     if joined:
         plugins.append(joined(config["apart"], str(room), (test_timeout.TestTimeLimit,), send))
@@ -134,6 +133,7 @@ class ImportWatch:
 
 def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
     """Return the plug-ins that report and judge."""
+    hide_folder_names()
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     if "trace" in config:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import pytest_main
-from jumar.child.pytest.product_guard import ProductGuard
 from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, import_hook, object_tables, proxies, test_environment, tests_side
 from jumar.child.two_process.wire import frames, room_paths, rpc
+from jumar.child.two_process.wire.product_guard import ProductGuard
 
 if TYPE_CHECKING:
     import pytest

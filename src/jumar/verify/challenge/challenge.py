@@ -36,7 +36,7 @@ class SuiteChallenge:
     strengths: Mapping[str, Strength]
     """Test function, `path::Class::name` without parameters -> how it can be falsified."""
     unasked: frozenset[str] = frozenset()
-    """Those with a comparison that neither a literal nor a stricter question changes: in a loop, in a helper."""
+    """Test functions with a comparison that no literal and no stricter question changes: in a loop, in a helper."""
     _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
     _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
