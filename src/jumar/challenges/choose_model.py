@@ -32,7 +32,9 @@ class ChosenModel(NamedTuple):
             BadInput: if nothing can be written there.
         """
         path.unlink(missing_ok=True)
-        return start_recording(path, self.model.name, self.routes, self.secrets).around(lambda _tier: self.model)(tier)
+        return start_recording(path, self.model.name, self.routes, self.secrets).record_models(
+            lambda _tier: self.model
+        )(tier)
 
 
 def choose_model(order: ModelTable, tier: str, environ: Mapping[str, str]) -> ChosenModel:

@@ -77,7 +77,7 @@ def open_judge(origin: ChallengeOrigin, tier: str, folder: Path, trust: Trust, *
     """
     path = folder / RECORDING
     if path.is_file() and not again:
-        return parse_cassette(read_cassette(path), str(path)).of(tier)
+        return parse_cassette(read_cassette(path), str(path)).get_model(tier)
     return choose_model(origin.judge, tier, trust.environ).record(path, tier)
 
 
