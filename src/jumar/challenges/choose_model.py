@@ -26,7 +26,7 @@ class ChosenModel(NamedTuple):
     secrets: tuple[str, ...]
 
     def record(self, path: Path, tier: str) -> Model:
-        """Return the model, whose answers to *tier* are recorded at *path*; a recording that is there is replaced.
+        """Return the model, and record its answers to *tier* at *path*; an old recording is replaced.
 
         Raises:
             BadInput: if nothing can be written there.

@@ -91,7 +91,7 @@ def _void_marks(challenge: Challenge) -> tuple[PrincipleMark, ...]:
 
 
 def _build_case(folder: Path, run: RunScore, gate: float) -> Case | None:
-    """Return what is judged of *run*: the source files that it changed, without its name, task or messages."""
+    """Return the case of *run*: the source files that it changed, without its name, task or messages."""
     if not run.run or not run.counts or not is_worth_judging(run.passed, run.total, gate) or run.share <= gate:
         return None
     place = folder / run.run

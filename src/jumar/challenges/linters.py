@@ -1,4 +1,4 @@
-"""Attaches existing linters as scar rules: each runs confined on the tree as it was and as it is now."""
+"""Attaches existing linters as scar rules: each runs confined on the tree before the run and after it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Linters:
 
 
 def find_linter_python(python: str | None) -> Path:
-    """Return the interpreter whose folder is first on the PATH of linters: *python*, or else ours."""
+    """Return the interpreter whose folder is first on the PATH of linters: *python*, or jumar's own."""
     return Path(python or sys.executable).absolute()
 
 

@@ -57,7 +57,7 @@ class RepairModel:
             why = f"Repair changes Python that pytest tests, and these tests are run by {self._suite.runner}"
             return _build_end("final", why, ask.position)
         sources = split_sources(ask.files)
-        if broken := sources.culprits(ask.output):
+        if broken := sources.list_culprits(ask.output):
             return _build_end("final", f"{'; '.join(broken)}. Repair changes only files that parse", ask.position)
         if self._search is None or self._tree != ask.tree:
             strategy = TrialSchedule(_build_suspects(ask, sources.texts), ask.red, ask.seed)
@@ -66,7 +66,7 @@ class RepairModel:
         search.heard = lambda tried: self.tell(ProgressPart.CANDIDATES, tried, 0)
 
         def refused(found: Candidate) -> bool:
-            return compute_fingerprint(found.path, sources.written(found.path, found.text)) in ask.refused
+            return compute_fingerprint(found.path, sources.get_written(found.path, found.text)) in ask.refused
 
         found = await _unwrap(search.run(*self._build_place(ask, sources), refused))
         now = search.tried - before
@@ -75,7 +75,7 @@ class RepairModel:
             name, text = _describe_ending(ask.tried + now, sources, finished=search.finished)
             return _build_end(name, text, ask.position, counters)
         text = f"{found.what} ({ask.tried + now} candidates tried). {CAVEAT}"
-        files = {found.path: sources.written(found.path, found.text)}
+        files = {found.path: sources.get_written(found.path, found.text)}
         call = ToolCall("write_files", {"files": files}, f"repair_{ask.position}")
         return Answer(reply=Reply(text, (call,), counters))
 

@@ -14,7 +14,7 @@ ATTENTION = 10
 
 
 def format_summary(report: Report) -> Iterator[str]:
-    """Yield the report as lines: what was solved, what it cost, and what a person should look at."""
+    """Yield the report as lines: solved tasks, cost, and the runs that a person should look at."""
     totals = report.totals
     yield f"{report.solved} of {len(report.tasks)} tasks solved  {totals.green} of {totals.counted} runs green"
     if totals.runs != totals.counted:
