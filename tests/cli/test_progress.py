@@ -105,7 +105,7 @@ def test_where_there_is_no_terminal_quick_work_says_nothing(capsys: pytest.Captu
     with ProgressDisplay(Console()) as live:
         live.tell(Work.COPYING)
         live.tell(ProgressPart.FILES, 3, 0)
-        live.line("a line")
+        live.print_line("a line")
 
     assert capsys.readouterr().err == "a line\n"
 
@@ -113,7 +113,7 @@ def test_where_there_is_no_terminal_quick_work_says_nothing(capsys: pytest.Captu
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressDisplay(Console(quiet=True)) as live:
         live.tell(Work.COPYING)
-        live.line("a line")
+        live.print_line("a line")
 
     assert capsys.readouterr().err == ""
 

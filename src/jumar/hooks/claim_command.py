@@ -57,7 +57,7 @@ def claim(test_id: str, target: str, *, as_json: bool, quiet: bool) -> int:
         else anyio.run(claim_in_session, here, test_id, target, environ)
     )
     voice.say(done.text)
-    voice.result(done)
+    voice.print_result(done)
     return 0 if done.admitted else 1
 
 

@@ -32,7 +32,7 @@ def escalate(test_id: str, words: tuple[str, ...], *, as_json: bool, quiet: bool
     else:
         done = anyio.run(escalate_in_session, Path.cwd(), test_id, reason, environ)
     voice.say(done.text)
-    voice.result(done)
+    voice.print_result(done)
     return 0 if done.admitted else 1
 
 

@@ -86,7 +86,7 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
     if agreed:
         _write(file, new)
     voice.say(f"{'nothing to change in' if not diff else 'wrote' if agreed else 'left alone:'} {file}")
-    voice.result({"file": str(file), "changed": agreed, "diff": diff})
+    voice.print_result({"file": str(file), "changed": agreed, "diff": diff})
     return 0 if agreed or not diff else 1
 
 

@@ -50,12 +50,12 @@ async def probe_sandbox(
     with create_decoys(place) as traps:
         lure = OURS._replace(env={"JUMAR_DECOY": traps.token}).build_invocation(programs.DECOY, dict(traps.lure))
         outside = Confinement(room=traps.folder, seconds=SECONDS)
-        aims = {**traps.aims(read_environment()), "later": False, "only": []}
+        aims = {**traps.build_aims(read_environment()), "later": False, "only": []}
         async with run_confined(lure, outside) as decoy, _start_prober((sandbox, way), traps, environ) as prober:
             ready = await _read_decoy(decoy, "ready")
             answers = await _read_answers(prober, {**aims, **ready})
             await decoy.send({})
-            seen = {**(await _read_decoy(decoy, "seen")), **traps.harmed()}
+            seen = {**(await _read_decoy(decoy, "seen")), **traps.find_harm()}
         found = _judge(answers, seen, prober, traps, catalogue.PROBES)
         if not found.why:  # all of the first process is gone: what a later one can tell of it
             async with _start_prober((sandbox, way), traps, environ, later=True) as reader:
@@ -71,9 +71,9 @@ async def reprobe_sandbox(
     started = time.monotonic()
     with create_decoys(place) as traps:
         async with _start_prober((sandbox, way), traps, environ) as prober:
-            aims = {**traps.aims(read_environment()), "later": False, "only": catalogue.QUICK}
+            aims = {**traps.build_aims(read_environment()), "later": False, "only": catalogue.QUICK}
             answers = await _read_answers(prober, aims)
-        quick = {name: told for name, told in traps.harmed().items() if name in catalogue.QUICK}
+        quick = {name: told for name, told in traps.find_harm().items() if name in catalogue.QUICK}
         found = _judge(answers, quick, prober, traps, catalogue.QUICK)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 

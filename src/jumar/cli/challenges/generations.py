@@ -1,4 +1,4 @@
-"""Runs the generations of a challenge: the best agent's prompts are varied, and what wins on fresh runs is kept."""
+"""Runs the generations of a challenge: the best agent's prompts are varied, and a fresh win keeps the variant."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def choose_first(agents: Sequence[ChallengeAgent], scores: ChallengeScores) -> C
 
 
 def format_trial(trial: Trial) -> str:
-    """Return what became of a variant, in one line."""
+    """Return the result of a variant, in one line."""
     screened = f"{trial.screened:.1f} against {trial.screened_parent:.1f} in the screening"
     if trial.difference is None:
         return f"not kept  {trial.variant}: {trial.how}  ({screened})"

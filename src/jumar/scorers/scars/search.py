@@ -109,7 +109,7 @@ class RuleInLanguage:
             yield node.start_point[0] + 1
 
     def _is_joined(self, source: SourceFile, captured: Mapping[str, list[Node]]) -> bool:
-        """Return whether `@target` is what `joins` says, with the captures of `also`."""
+        """Check whether `@target` is what `joins` says, with the captures of `also`."""
         target = _get_text(captured["target"][0])
         unit = UNIT.sub("", PurePosixPath(source.path).stem)
         also = self._matches("also", source.root) if "also" in self._queries else iter([{}])
@@ -132,7 +132,7 @@ class RuleInLanguage:
 
 
 class ScarSearch:
-    """Searches files by *rules*, all of which hold what their examples say.
+    """Searches files by *rules*, all of which pass their examples.
 
     Raises:
         BadInput: if a rule names no known language, cannot be compiled, or is wrong about one of its examples.
