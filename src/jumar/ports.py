@@ -296,5 +296,5 @@ class Verifier(Protocol):
     async def localise(
         self, tree: str, red: Sequence[str], green: Sequence[str], seconds: float | None = None
     ) -> Localisation:
-        """Find the lines that the red tests run and the green ones do not, from what was seen within *seconds*."""
+        """Find the lines that the red tests run and the green ones do not, as far as seen within *seconds*."""
         ...

@@ -1,4 +1,4 @@
-"""Runs a campaign: keeps its worker processes busy until every rollout has ended, or it is told to stop."""
+"""Runs a campaign: keeps its worker processes busy until every rollout has ended, or it must stop."""
 
 from __future__ import annotations
 

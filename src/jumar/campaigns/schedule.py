@@ -150,7 +150,7 @@ class Schedule:
         return self._faults.get(name, 0)
 
     def count_limits(self, name: str) -> int:
-        """Return how often the rollout *name* came to a limit of the provider in this session."""
+        """Return how often the rollout *name* was stopped by a limit of the provider in this session."""
         return self._limits.get(name, 0)
 
     def lose(self, name: str) -> None:

@@ -19,7 +19,7 @@ RATE_LIMIT = "rate_limit"
 
 
 class Progress(StrEnum):
-    """Progress of a rollout, as its journal tells."""
+    """Progress of a rollout, by its journal."""
 
     NEW = "new"
     """No event was written down; files in its directory say nothing."""

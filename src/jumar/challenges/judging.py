@@ -40,7 +40,7 @@ class Judge(NamedTuple):
 async def judge_runs(
     challenge: Challenge, folder: Path, runs: Sequence[RunScore], judge: Judge
 ) -> tuple[tuple[RunScore, ...], JudgeStanding, JudgeReport]:
-    """Return *runs*, whose campaign lies in *folder*, with the marks of *judge*; its standing; and what it cost.
+    """Return *runs* of the campaign in *folder* with the marks of *judge*, its standing, and its cost.
 
     Runs of one tree are judged once, and those that pass too few tests, or changed no source file, are not.
     """
@@ -53,7 +53,7 @@ async def judge_runs(
     )
     done = await JudgeSession(judge.model, rules).judge(tuple({case.key: case for case in cases.values()}.values()))
     marks = {name: done.marks[case.key] for name, case in cases.items()}
-    marks |= dict.fromkeys(large, _void_marks(challenge))
+    marks |= dict.fromkeys(large, _build_void_marks(challenge))
     marked = tuple(replace(run, marks=marks.get(run.run, ())) for run in runs)
     report = JudgeReport(
         model=judge.model.name,
@@ -85,7 +85,7 @@ def _count_characters(case: Case) -> int:
     return sum(map(len, case.files.values()))
 
 
-def _void_marks(challenge: Challenge) -> tuple[PrincipleMark, ...]:
+def _build_void_marks(challenge: Challenge) -> tuple[PrincipleMark, ...]:
     why = f"the changed files have more than {CODE_CHARACTERS:,} characters, which is more than is judged"
     return tuple(PrincipleMark(principle.name, None, why=why) for principle in challenge.tables.principle)
 

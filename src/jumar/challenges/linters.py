@@ -32,7 +32,7 @@ class Linters:
         self._python = find_linter_python(python)
 
     async def search(self, run: Path, trees: tuple[str, str], changed: ChangedFiles) -> tuple[Finding, ...]:
-        """Return what the linters find in the files that the run in *run* changed, and did not find before.
+        """Return the new findings of the linters in the files that the run in *run* changed.
 
         *trees* are the one that it began with and the one that it ended with.
 

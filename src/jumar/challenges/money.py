@@ -16,7 +16,7 @@ class NothingLeft(BadInput):
 def compute_agents_usd(
     origin: ChallengeOrigin, *, judges: bool, spent: float = 0.0, proposed: float = 0.0
 ) -> float | None:
-    """Return what the agents of the next campaign may spend together; None: there is no cap.
+    """Return the cap on all agents of the next campaign together; None: there is no cap.
 
     Args:
         origin: Of the challenge, with its cap.

@@ -49,7 +49,7 @@ class ScoringOrder(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """Rollout that came to an end, by its journal."""
+    """Rollout that has ended, by its journal."""
 
     rollout: Rollout
     folder: Path

@@ -57,7 +57,7 @@ def run_session(voice: Console, folder: Path, trust: Trust, lock: int, chosen: d
 
 
 async def _attend(campaign: Campaign, voice: Console) -> Any:
-    """Run *campaign* until it has ended; a signal stops it, a second one kills what is at work."""
+    """Run *campaign* until it has ended; a signal stops it, a second one kills its workers."""
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_listen, campaign, voice)

@@ -149,7 +149,7 @@ def _expand_string(node: Node, values: Values) -> Iterator[WordPiece]:
 
 
 def predict_output(words: Sequence[str]) -> str:
-    """Return the output of the command *words*, as far as its words tell; empty: they do not."""
+    """Return the output of the command *words*, if its words determine it; else empty."""
     match words:
         case ("pwd",):
             return "."

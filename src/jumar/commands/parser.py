@@ -254,7 +254,7 @@ class _Reader:
         return ""
 
     def _predict_output(self, node: Node, fed: str) -> str:
-        """Return the output of the command at *node*, as far as its words tell; empty: they do not."""
+        """Return the output of the command at *node*, if its words determine it; else empty."""
         if node.type == "redirected_statement" and (body := node.child_by_field_name("body")) is not None:
             return self._predict_output(body, fed)
         if node.type != "command":

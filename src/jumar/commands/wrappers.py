@@ -83,7 +83,7 @@ _TEXTS = {
 
 
 def find_started(words: Sequence[str]) -> WrappedCommand:  # noqa: PLR0911  one line per kind of program
-    """Return the commands that *words* starts, as far as its words tell; one step, not what those start."""
+    """Return the commands that *words* starts directly, as far as its words determine them."""
     if not words:
         return WrappedCommand()
     program, args = words[0].rpartition("/")[2], tuple(words[1:])

@@ -106,7 +106,7 @@ class RayWorker:
             yield report
 
     def kill(self) -> None:
-        """Kill all tasks; their runs can be resumed from what was collected of them."""
+        """Kill all tasks; their runs can be resumed from the collected state."""
         for attempt in self._attempts.values():
             self._session.cancel(attempt.ref)
 

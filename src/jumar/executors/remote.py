@@ -66,7 +66,7 @@ class RemoteAccount:
         return refused
 
     def settle(self, seq: int, cost: Cost) -> None:
-        """Replace what was set aside by what the call cost."""
+        """Replace the reservation by the cost of the call."""
         wait_for(self._service.settle.remote(self._run, self._attempt, seq, cost))
 
     def seconds_left(self) -> float | None:

@@ -64,7 +64,7 @@ class LedgerService:
         return refused
 
     async def settle(self, run: str, attempt: str, seq: int, cost: Cost) -> None:
-        """Replace what was set aside by what the call cost."""
+        """Replace the reservation by the cost of the call."""
         await self._write(lambda: self._check(run, attempt).settle(run, {seq: cost}))
 
     async def put_right(self, run: str, attempt: str, bills: Mapping[int, Cost]) -> None:

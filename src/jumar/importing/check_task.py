@@ -83,7 +83,7 @@ class TaskOutcomes(NamedTuple):
 
 
 async def examine_task(task: Task, means: CheckResources) -> TaskValidity:
-    """Judge *task* untouched, without its code, and with its reference, and return what was found."""
+    """Judge *task* untouched, without its code, and with its reference, and return the findings."""
     began = time.monotonic()
     try:
         with TemporaryDirectory(prefix="jumar-check-") as scratch:
@@ -161,7 +161,7 @@ def remove_bodies(source: bytes) -> bytes:
 
 
 def judge_outcomes(name: str, found: TaskOutcomes) -> TaskValidity:
-    """Return what the outcomes say of the task called *name*."""
+    """Return the validity of the task called *name* by its outcomes."""
     problems = []
     void = next((v.void for v in found.rounds if v.void is not None), None)
     if void is not None:

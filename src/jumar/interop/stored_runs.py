@@ -41,7 +41,7 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def why(self) -> str:
-        """One sentence where the reason alone does not tell."""
+        """One sentence, if the reason alone is not clear."""
         return self.state.end.why if self.state.end else ""
 
     @property

@@ -13,7 +13,7 @@ from jumar.errors import BadInput
 
 
 def compile_patterns(lines: Iterable[str]) -> Matches:
-    """Return a function that tells whether *lines* match a path, with gitignore semantics.
+    """Return a predicate: whether *lines* match a path, with gitignore semantics.
 
     Raises:
         BadInput: if a line is no valid pattern.

@@ -1,4 +1,4 @@
-"""Outline of a file in any language: its definitions and uses, enough to tell a whole file from a part of one."""
+"""Outline of a file in any language: its definitions and uses, to distinguish a whole file from a part."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class ToolDispatcher:
             if isinstance(asked, calls.OpenTask):
                 return await self._open(client, asked)
             if isinstance(asked, calls.StatusArguments):
-                return self._status(client, asked)
+                return self._report_status(client, asked)
             if isinstance(asked, calls.FinishArguments):
                 return await self._finish(client, asked)
             return await self._act(client, name, asked)
@@ -54,7 +54,7 @@ class ToolDispatcher:
         shown = str(session.state.best_results.get("output", ""))
         return replace(self._build_stood(session.folder.name), shown=shown)
 
-    def _status(self, client: str, asked: calls.StatusArguments) -> answers.Stood:
+    def _report_status(self, client: str, asked: calls.StatusArguments) -> answers.Stood:
         if not asked.run and not self._desk.get_run_of(client):
             return answers.Stood(ok=True, roots=tuple(map(str, self._roots)))
         return self._build_stood(self._find_run(client, asked.run))

@@ -57,7 +57,7 @@ class LlmModel:
         self._secrets = tuple(s for s in {key: 0, **dict.fromkeys(secrets, 0)} if s != PLACEHOLDER)
 
     def worst(self, ask: Ask) -> Cost:
-        """Return an upper bound of the call's cost: see `Transcript.most_tokens`; all output tokens, nothing cached."""
+        """Return an upper bound of the call's cost: see `Transcript.bound_tokens`; all output, nothing cached."""
         prompt, output = (
             self._transcript.bound_tokens(ask.messages, ask.tools, ask.measured),
             self._route.max_output_tokens,

@@ -61,13 +61,13 @@ def build_completion(folder: Path, state: RunState, target: Target, max_prompt_c
         Infra: if they cannot be read.
     """
     place = RunPlace(folder, Store(find_objects_folder(folder)), {})
-    built = _converse(place, state) if target is Target.TRAJECTORY else _write(place, state, target)
+    built = _build_conversation(place, state) if target is Target.TRAJECTORY else _write(place, state, target)
     if built is not None and sum(len(message.content) for message in built.prompt) > max_prompt_chars:
         raise TooLong
     return built
 
 
-def _converse(place: RunPlace, state: RunState) -> Completion | None:
+def _build_conversation(place: RunPlace, state: RunState) -> Completion | None:
     """Return the conversation of the driver, if all of it contributed to the judged tree."""
     assert state.best is not None  # noqa: S101  who has no best tree was left out before
     if state.run.agent != DRIVER or state.evidence is None or state.best.tree != state.tree:

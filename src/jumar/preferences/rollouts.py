@@ -118,7 +118,7 @@ def read_rollout(folder: Path, wanted: Selection) -> Rollout | Reason:
         if state.start is None:
             return Reason.UNFINISHED
         tests = [entry.event for entry in entries if isinstance(entry.event, ev.Tests)]
-        return find_reason(state, tests, wanted) or _complete(folder, state, wanted)
+        return find_reason(state, tests, wanted) or _build_rollout(folder, state, wanted)
     except (BadInput, Infra, OSError):
         return Reason.DAMAGED
 
@@ -151,7 +151,7 @@ def _find_doubt(state: RunState, last: ev.Tests, wanted: Selection) -> Reason | 
     return Reason.VOID if all_passed and not green else None  # it was not accepted, so nobody knows
 
 
-def _complete(folder: Path, state: RunState, wanted: Selection) -> Rollout | Reason:
+def _build_rollout(folder: Path, state: RunState, wanted: Selection) -> Rollout | Reason:
     if wanted.target is Target.TRAJECTORY and state.run.test_policy is TestPolicy.ON_WRITE:
         return Reason.RESULTS_SHOWN
     try:

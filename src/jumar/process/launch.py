@@ -159,7 +159,7 @@ class Pipes:
             os.close(fd)
 
     def cut(self) -> None:
-        """Close the pipe whose end tells the supervisor to kill everything."""
+        """Close the pipe whose end makes the supervisor kill everything."""
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1

@@ -1,4 +1,4 @@
-"""Runs a model's command confined in a copy of a tree, or not at all. Only text comes out."""
+"""Runs a model's command confined in a copy of a tree, or not at all. It returns only text."""
 
 from __future__ import annotations
 

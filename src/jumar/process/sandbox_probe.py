@@ -1,4 +1,4 @@
-"""Runs the prober in a sandbox, with a decoy beside it, and reports what was possible."""
+"""Runs the prober in a sandbox, with a decoy beside it, and reports the probes that succeeded."""
 
 from __future__ import annotations
 

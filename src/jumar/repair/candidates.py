@@ -120,7 +120,7 @@ class _Lot:
 def generate_candidates(tree: SuspectTree, seed: int = 0, least: float = 0.0) -> Iterator[Candidate]:
     """Yield all candidates of *tree* ranked *least* or more, best first. The same arguments give the same order."""
     heap: list[tuple[float, bool, int, int, _Lot | tuple[str, Unit, TextEdit]]] = []
-    units = sorted(tree.units(), key=lambda entry: -max(entry[2].values()))
+    units = sorted(tree.list_units(), key=lambda entry: -max(entry[2].values()))
     scores = {(path, unit): lines for path, unit, lines in units}
     known = {_hash_shape(tree.files[path][unit.start : unit.end], unit) for path, unit, _ in units}
     count = 0

@@ -27,7 +27,7 @@ class SuspectTree:
         self.suspects = suspects
         self.outlines = {path: found for path, text in self.files.items() if (found := build_outline(text))}
 
-    def units(self) -> Iterator[tuple[str, Unit, Mapping[int, float]]]:
+    def list_units(self) -> Iterator[tuple[str, Unit, Mapping[int, float]]]:
         """Yield each suspicious unit, with the suspicion of each of its lines in the file."""
         for path, found in self.outlines.items():
             rows = self.files[path].split("\n")

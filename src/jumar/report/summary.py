@@ -51,7 +51,7 @@ def format_estimate(estimate: Estimate) -> str:
 
 
 def format_use(totals: Totals) -> str:
-    """Return what runs used, in one line."""
+    """Return the resources that runs used, in one line."""
     cached = f" ({totals.cached_share:.0%} of the prompts cached)" if totals.cached_share is not None else ""
     return (
         f"${totals.usd:.4f}  {totals.tokens:,} tokens{cached}  {totals.test_runs} test runs, "

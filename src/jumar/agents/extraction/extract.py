@@ -1,4 +1,4 @@
-"""Extracts files from a reply. Accepts only an unambiguous reply: a guess that parses by luck is none."""
+"""Extracts files from a reply. Accepts only an unambiguous reply, not one that parses by a lucky guess."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _settle_texts(found: Mapping[str, str], prose: str, current: Mapping[str, st
 
 
 def strip_reasoning(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fence]] | str:
-    """Return the reply without the reasoning before it, and its blocks; or why they cannot be told apart."""
+    """Return the reply without the reasoning before it, and its blocks; or why they are ambiguous."""
     start = plain.lstrip()
     opened = next((tag for tag in THOUGHTS if start[:20].lower().startswith(f"<{tag}>")), "")
     if opened:

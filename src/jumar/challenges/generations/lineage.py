@@ -1,4 +1,4 @@
-"""Keeps the lineage of a search beside its campaigns: the variants of each generation, each trial, and what is left."""
+"""Keeps the lineage of a search beside its campaigns: the variants of each generation, and each trial."""
 
 from __future__ import annotations
 

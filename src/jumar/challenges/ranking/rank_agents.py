@@ -68,12 +68,12 @@ def rank_agents(
     by_agent: dict[str, list[RunScore]] = {agent: [] for agent in agents}
     for run in runs:
         by_agent[run.agent].append(run)
-    ranked = [_rate(agent, found, points, judge) for agent, found in by_agent.items()]
+    ranked = [_rank_agent(agent, found, points, judge) for agent, found in by_agent.items()]
     ranked.sort(key=lambda each: (is_last(each), -round(each.composite, 6), each.usd))
     return tuple(msgspec.structs.replace(each, rank=number) for number, each in enumerate(ranked, 1))
 
 
-def _rate(agent: str, runs: Sequence[RunScore], points: AxisPoints, judge: JudgeStanding) -> RankedAgent:
+def _rank_agent(agent: str, runs: Sequence[RunScore], points: AxisPoints, judge: JudgeStanding) -> RankedAgent:
     rounds: dict[int, list[RunScore]] = {}
     for run in list_counting(runs):
         rounds.setdefault(run.rollout, []).append(run)

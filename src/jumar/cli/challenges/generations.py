@@ -102,7 +102,7 @@ def _keep_genome(session: ChallengeSession, folder: Path, left: ChallengeAgent) 
 
 
 def choose_first(agents: Sequence[ChallengeAgent], scores: ChallengeScores) -> ChallengeAgent | None:
-    """Return the best agent of *scores* that reads prompts and has no label of the last; None: there is none."""
+    """Return the best agent of *scores* that reads prompts and has no label of the last; None: no such agent."""
     by_name = {agent.name: agent for agent in agents}
     honest = (ranked for ranked in scores.rank() if not is_last(ranked))
     return next((by_name[ranked.agent] for ranked in honest if by_name[ranked.agent].reads_prompts), None)

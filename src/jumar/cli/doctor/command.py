@@ -1,4 +1,4 @@
-"""`jumar doctor`: checks what works here and what does not, and tells how to mend it."""
+"""`jumar doctor`: checks what works here and what does not, and shows how to fix it."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def explain_misnamed(path: str) -> str | None:  # noqa: PLR0911  one line per re
 
 
 def explain_refusal(path: str, guard: WriteRules) -> str | None:
-    """Return why a write to *path* is refused, or None. The run goes on; the sentence is told to the model."""
+    """Return why a write to *path* is refused, or None. The run continues; the model gets the sentence."""
     if why := explain_misnamed(path):
         return why
     if guard.protected(path):

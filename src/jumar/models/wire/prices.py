@@ -133,7 +133,7 @@ def _find_entry_for(route: Route) -> ModelInfo | None:
 
 
 def _find_entry(name: str, provider: str, base_url: str) -> ModelInfo | None:
-    """Return the table's entry, if it has a price for the tokens that go in and come out."""
+    """Return the table's entry, if it has prices for input and output tokens."""
     try:
         from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415  loads all prices of the world: 0.3 s
     except ImportError:
