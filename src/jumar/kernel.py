@@ -56,7 +56,7 @@ class Kernel(Stoppable):
 
     @property
     def ended(self) -> bool:
-        """Whether the run, and the work after its end, is over."""
+        """Return whether the run, and the work after its end, is over."""
         return self.state.phase is Phase.ENDED and self._flight is None
 
     def record(self, events: Sequence[Event]) -> None:

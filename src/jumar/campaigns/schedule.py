@@ -179,5 +179,5 @@ class Schedule:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is running, and nothing will be."""
+        """Return whether nothing is running, and nothing will be."""
         return not self.active and (self.spent or not (self._waiting or self.paused))

@@ -63,7 +63,7 @@ class RecordTrees(Store):
 
 
 def build_record(store: RecordTrees, start: ev.RunStart, kept: KeptTurn) -> Record | LeftOut:
-    """Return the record of the edits *kept* in the run that *start* began, or why there is none."""
+    """Return the record of the *kept* edits in the run that *start* began, or why it cannot be built."""
     suite, shown = start.settings.suite, PathScrubber.create(start)
     changed = trees.find_differences(kept.before, kept.after)
     files = tuple(_build_file(store, path, kept) for path in changed if _is_present(path, kept))

@@ -39,7 +39,7 @@ class FrozenTree(msgspec.Struct, frozen=True):
 
     @property
     def lasts(self) -> bool:
-        """Whether no remaining process has moved since, and none is new."""
+        """Return whether no remaining process has moved since, and none is new."""
         begun = time.monotonic()
         # Somebody else may kill one, the system for its memory most of all: it is awake while it dies.
         while (

@@ -118,7 +118,7 @@ class TrialSchedule:
 
     @property
     def patient(self) -> bool:
-        """Whether to continue to search for more than the best partial candidate."""
+        """Return whether to continue to search for more than the best partial candidate."""
         first = min((index for _, index, _ in self.partials), default=None)
         return first is None or self._issued < 2 * first + PATIENCE
 

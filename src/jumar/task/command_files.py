@@ -97,7 +97,7 @@ class _Tree:
         path = re.sub(r"^(?:\.\./)+", "", normpath(word).lstrip("/"))
         return [file for file in self._ends.get(basename(path), ()) if file == path or file.endswith(f"/{path}")]
 
-    def find_named(self, word: str) -> list[str]:
+    def match(self, word: str) -> list[str]:
         """Return the files that *word* names, as a path or as a pattern of the shell."""
         name = word.lstrip("<")
         if not set(name) & set("*?["):
@@ -147,9 +147,7 @@ def _list_run_by(text: str, tree: _Tree) -> Iterator[str]:
     for line in text.split("\n"):
         for before, after in pairwise(line.split("|")):
             if _READS.match(after):  # cat FILE | sh
-                yield from (
-                    path for word in _SPACE.split(re.split("[;&]", before)[-1]) for path in tree.find_named(word)
-                )
+                yield from (path for word in _SPACE.split(re.split("[;&]", before)[-1]) for path in tree.match(word))
 
 
 def _list_run_in(words: list[str], tree: _Tree) -> Iterator[str]:
@@ -174,7 +172,7 @@ def _list_run_in(words: list[str], tree: _Tree) -> Iterator[str]:
             yield from (path for end in (".py", "/__main__.py") for path in tree.find_ending(stem + end))
             return
         on_path = word == started and "/" not in word and not every
-        found = [] if on_path else tree.find_named(word)
+        found = [] if on_path else tree.match(word)
         yield from found
         if found and not every and words[max(0, at - 1)] not in _FILE_OPTIONS:
             return

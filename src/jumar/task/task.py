@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.gate.grades import REACHABLE
-from jumar.core.gate.write_rules import CONFIGURATION, WriteRules, find_missing_editable
+from jumar.core.gate.write_rules import CONFIGURATION, WriteRules, find_absent
 from jumar.core.state.budget import Budget
 from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.ratchet import Rule
@@ -219,9 +219,7 @@ def list_targets(task: Task) -> tuple[str, ...]:
         compile_patterns((*task.protected, *find_project(task.suite.runner).tests, *CONFIGURATION)),
     )
     files = set(list_tree_files(task.root, task.withheld))
-    return tuple(
-        p for p in sorted(files.union(find_missing_editable(task.editable, files))) if editable(p) and not closed(p)
-    )
+    return tuple(p for p in sorted(files.union(find_absent(task.editable, files))) if editable(p) and not closed(p))
 
 
 def _build(root: Path, tables: TaskFile, where: str) -> Task:

@@ -63,7 +63,7 @@ class ResidentProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it may take another order, as far as is known."""
+        """Return whether it may take another order, as far as is known."""
         return self._child is not None
 
     async def order(

@@ -169,7 +169,7 @@ class ScarSearch:
 
 
 def parse_source(path: str, data: bytes, language: str) -> SourceFile:
-    """Return the file *path* parsed by the grammar *language*; what is wrong in it is passed over by the parser."""
+    """Return the file *path* parsed by the grammar *language*; the parser skips syntax errors."""
     from tree_sitter import Parser  # noqa: PLC0415  as above
 
     return SourceFile(path, data, language, Parser(_load_grammar(language)).parse(data).root_node)
