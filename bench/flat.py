@@ -106,9 +106,9 @@ def prepared(story: Turns, entries: list[Entry], count: int) -> Pair:
                 localisation=None, position=0, refused=frozenset(), seed=0, seconds=None,
             )  # fmt: skip
             begun = time.process_time()
-            transcript.most_tokens(messages, (), (len(messages) - 2, 100 * len(messages)))
-            transcript.history(messages)
-            digests.of(ask)
+            transcript.bound_tokens(messages, (), (len(messages) - 2, 100 * len(messages)))
+            transcript.convert(messages)
+            digests.compute(ask)
             spans.append(1000 * (time.process_time() - begun))
     return _costs(spans, count)
 

@@ -1,4 +1,4 @@
-"""Exceptions that are no verdict: the person asked for something impossible, or the machine is broken.
+"""Exceptions that are not verdicts: the person asked for something impossible, or the machine is broken.
 
 JumarError
  +-- BadInput   one sentence that names the thing and the fix; nothing was run (exit 2)
@@ -23,7 +23,7 @@ class Infra(JumarError):  # noqa: N818  named like the stop reason it leads to
 
 
 class Stopped(BaseException):
-    """Raised when a person wants the program to stop and its work leaves it no time to be asked."""
+    """Raised when a person wants the program to stop and the work cannot be asked in time."""
 
 
 def is_stopped(group: BaseExceptionGroup[BaseException]) -> bool:

@@ -1,4 +1,4 @@
-"""Runs the loop: asks the core what to do, does it, writes down what happened. It decides nothing."""
+"""Runs the loop: asks the core for the next effect, performs it, records the events. It decides nothing."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class Kernel(Stoppable):
 
     @property
     def ended(self) -> bool:
-        """Return whether the run, and what comes after its end, is over."""
+        """Return whether the run, and the work after its end, is over."""
         return self.state.phase is Phase.ENDED and self._flight is None
 
     def record(self, events: Sequence[Event]) -> None:
-        """Put the events of one effect on disk, then believe them."""
+        """Write the events of one effect to disk, then fold them into the state."""
         self._believe(self.journal.append(events, self.shell.clock()) if events else ())
 
     def _believe(self, entries: Sequence[Entry]) -> None:
@@ -70,7 +70,7 @@ class Kernel(Stoppable):
 
     async def _perform(self, effect: Effect) -> Sequence[Event]:
         if not isinstance(effect, Slow):
-            return self._heed(self.shell.do(effect, self.state))
+            return self._do(self.shell.do(effect, self.state))
         left = self.shell.seconds_left(effect, self.state)
         # A host's action may have written already when it is broken off.
         done = await self._limit(left, self.shell.perform(effect, self.state), breakable=not isinstance(effect, Await))
@@ -79,7 +79,7 @@ class Kernel(Stoppable):
         self._halt = self._halt or Halt(StopReason.BUDGET, "the cap on seconds is used up")
         return self.shell.cancel(effect, self.state)
 
-    def _heed(self, done: Sequence[Event] | Halt) -> Sequence[Event]:
+    def _do(self, done: Sequence[Event] | Halt) -> Sequence[Event]:
         """Perform an effect, which may answer that the run must stop instead: a call that could pass a cap."""
         if not isinstance(done, Halt):
             return done

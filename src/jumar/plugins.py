@@ -1,4 +1,4 @@
-"""Finds an extension by name: a module of ours, or another package's entry point. No registry is edited."""
+"""Finds an extension by name: a module of jumar's, or another package's entry point. It needs no registry."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ UNNAMED = ("host",)
 
 
 def list_names(kind: Kind) -> tuple[str, ...]:
-    """Return the extensions of *kind* that are installed."""
+    """Return the installed extensions of *kind*."""
     modules = pkgutil.iter_modules(import_module(f"jumar.{kind}").__path__)
     own = {m.name for m in modules if not (m.ispkg or m.name.startswith("_") or m.name in UNNAMED)}
-    return tuple(sorted(own | {e.name for e in _others(kind)}))
+    return tuple(sorted(own | {e.name for e in _list_others(kind)}))
 
 
 def exists(kind: Kind, name: str) -> bool:
@@ -44,7 +44,7 @@ def load(kind: Kind, name: str) -> object:
     if _is_ours(kind, name):
         plugin: object = import_module(f"jumar.{kind}.{name}").plugin
         return plugin
-    for entry in _others(kind).select(name=name):
+    for entry in _list_others(kind).select(name=name):
         return entry.load()
     raise BadInput(f"unknown {kind[:-1]} {name!r}; {build_suggestion(name, list_names(kind))}")
 
@@ -53,8 +53,8 @@ def _is_ours(kind: Kind, name: str) -> bool:
     return name.isidentifier() and not name.startswith("_") and find_spec(f"jumar.{kind}.{name}") is not None
 
 
-def _others(kind: Kind) -> EntryPoints:
-    """Return the extensions that other packages bring. To ask takes a look at every package that is installed."""
+def _list_others(kind: Kind) -> EntryPoints:
+    """Return the extensions of other packages. This reads the metadata of every installed package."""
     from importlib.metadata import entry_points  # noqa: PLC0415  30 ms, and seldom needed
 
     return entry_points(group=f"jumar.{kind}")

@@ -20,7 +20,7 @@ from jumar.sandbox.request import Reach, Wrapped
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
-    """One process to be started: what to run, and what to hand it. Only `verify/` starts it."""
+    """One process to start: its command, and the files it is given. Only `verify/` starts it."""
 
     argv: tuple[str, ...]
     config: Mapping[str, object] = {}
@@ -35,7 +35,7 @@ class Sandbox(Protocol):
 
     @property
     def tier(self) -> str:
-        """`S3` to `S0`: what the probes of this machine showed, not what the tool is called."""
+        """`S3` to `S0`: the result of the probes on this machine, whatever the tool is called."""
         ...
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
@@ -146,7 +146,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply and what it cost."""
+    """A reply and its cost."""
 
     reply: Reply
     input_tokens: int = 0
@@ -179,15 +179,15 @@ class Ledger(Protocol):
     """Shared budget of many runs in many processes. Rows are keyed by (run, seq of the `model_request`)."""
 
     def reserve(self, seq: int, worst: Cost) -> str:
-        """Set *worst* aside before the request is written down; the name of the cap that refuses it, or empty."""
+        """Set *worst* aside before the request is written down; return the cap that refuses it, or empty."""
         ...
 
     def settle(self, seq: int, cost: Cost) -> None:
-        """Record what the call cost in the end, after that was written down. Settling twice changes nothing."""
+        """Record the final cost of the call, after it was written down. Settling twice changes nothing."""
         ...
 
     def seconds_left(self) -> float | None:
-        """Return the seconds until its cap on time is reached, when a call in flight is cut off. None is no cap."""
+        """Return the seconds until the cap on time, when a call in flight is cancelled; None: no cap."""
         ...
 
 
@@ -203,10 +203,10 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Host(Protocol):
-    """Source of the actions of an agent that is not ours."""
+    """Source of the actions of a hosted agent."""
 
     async def next(self, state: RunState) -> Push | None:
-        """Wait for what is asked next; None: the host leaves, and the run stays open.
+        """Wait for the next action; None: the host leaves, and the run stays open.
 
         Asked again only when all that the last push led to is in the journal, and *state* knows it.
         """
@@ -214,7 +214,7 @@ class Host(Protocol):
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a command of the model's."""
+    """Result of a command of the model."""
 
     exit: int | None  # None: it did not end by itself
     output: str  # both outputs, control sequences stripped, uncapped
@@ -228,12 +228,12 @@ class Commands(Protocol):
         ...
 
     async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:
-        """Return the same, and the tree that the command left: all that it wrote there is in it."""
+        """Run *command* like `run`, and return also the tree that it left, with all its changes."""
         ...
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """A judged verification and what it took."""
+    """A judged verification and its cost."""
 
     verdict: Verdict
     ended: Ended
@@ -254,7 +254,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that was run to see whether it succeeds."""
+    """Result of a command that must succeed."""
 
     ok: bool
     output: str
@@ -262,7 +262,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verifier(Protocol):
-    """Judges trees. Trees are named by hash; the rooms they are laid out in are the verifier's own."""
+    """Judges trees, named by hash; the rooms they are laid out in are the verifier's own."""
 
     async def verify(
         self,
@@ -282,11 +282,11 @@ class Verifier(Protocol):
         ...
 
     def with_tests(self, tests: str) -> Verifier:
-        """Return a verifier to which the test files of the tree *tests* are the task's own; empty: the first tree."""
+        """Return a verifier with the test files of *tests* as the task's own; empty: of the first tree."""
         ...
 
     async def plain(self, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()) -> Verification:
-        """Run all expected ids of *tree*, and those in *also*, once: no green is accepted, and it is no verdict."""
+        """Run all expected ids of *tree*, and those in *also*, once: no green is accepted, it is no verdict."""
         ...
 
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
@@ -296,5 +296,5 @@ class Verifier(Protocol):
     async def localise(
         self, tree: str, red: Sequence[str], green: Sequence[str], seconds: float | None = None
     ) -> Localisation:
-        """Find the lines that the red tests run and the green ones do not, from what was seen within *seconds*."""
+        """Find the lines that the red tests run and the green ones do not, as far as seen within *seconds*."""
         ...

@@ -1,4 +1,4 @@
-"""Contract of every runner, checked on the sample projects that its module brings along."""
+"""Contract of every runner, checked on the sample projects in its module."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class _Trial:
                 (into / name / path).write_text(text, "utf-8")
             self._trees[name] = self._store.capture(into / name)
 
-    def verifier(self, suite: Suite | None = None) -> TrustedVerifier:
-        """Return a verifier that nobody has used."""
+    def build_verifier(self, suite: Suite | None = None) -> TrustedVerifier:
+        """Return a new verifier."""
         room = self._into / "runs" / token_hex(4)
         return TrustedVerifier(
             self._store, self.runner, suite or self.suite, room, environ=self._environ, around=self._around
@@ -89,22 +89,22 @@ class _Trial:
 
     async def collect(self, name: str) -> Collected:
         """Collect the tests of a sample."""
-        return await self.verifier().collect(self._trees[name])
+        return await self.build_verifier().collect(self._trees[name])
 
     async def judge(self, name: str, ids: Sequence[str], suite: Suite | None = None) -> Verification:
         """Return the verification of a sample on *ids*."""
-        verifier = self.verifier(suite)
+        verifier = self.build_verifier(suite)
         verifier.expected = tuple(ids)
         return await verifier.verify(self._trees[name], {})
 
-    def sites(self, name: str, tests: Sequence[str]) -> tuple[Site, ...]:
-        """Return the tests of a sample as its syntax trees tell them."""
+    def find_sites(self, name: str, tests: Sequence[str]) -> tuple[Site, ...]:
+        """Return the tests of a sample as its syntax trees show them."""
         files = self.samples[name]
         return tuple(s for path in tests if path in files for s in self.runner.sites(path, files[path].encode()))
 
 
 async def _check_names(trial: _Trial) -> tuple[str, ...]:
-    """Hold what finds tests without judging them; the id of the samples' one test."""
+    """Check the functions that find tests without judging them; return the id of the samples' one test."""
     runner, files = trial.runner, trial.samples["passing"]
     tests = runner.test_files(files, ())
     hold(bool(tests), "the names of test files are known")
@@ -112,21 +112,21 @@ async def _check_names(trial: _Trial) -> tuple[str, ...]:
     found = await trial.collect("passing")
     hold(len(found.ids) == 1 and not found.anomaly, f"the id of a healthy project is collected: {found.anomaly}")
     for name in ("passing", "failing", "broken_fixture"):
-        sites = trial.sites(name, tests)
+        sites = trial.find_sites(name, tests)
         hold(
             tuple(s.id for s in sites) in (found.ids, ()), f"a syntax tree gives the ids that the runner gives ({name})"
         )
         lines = [len(trial.samples[name][s.id.partition("::")[0]].splitlines()) for s in sites]
         hold(all(0 < s.start <= s.end <= n for s, n in zip(sites, lines, strict=True)), "a site lies in its file")
     broken = await trial.collect("broken_import")
-    if trial.sites("passing", tests):
+    if trial.find_sites("passing", tests):
         hold(broken.ids == found.ids, "a file that does not import keeps its ids")
         hold(set(broken.broken) == set(tests), "a file that does not import is named as broken")
     return found.ids
 
 
 async def _check_outcomes(trial: _Trial, ids: Sequence[str]) -> None:
-    """Hold the four ways in which one test comes out."""
+    """Check the four outcomes of one test."""
     want = {
         "passing": (Outcome.PASSED, (None,)),
         "failing": (Outcome.FAILED, (Blame.CODE,)),
@@ -150,10 +150,10 @@ async def _check_outcomes(trial: _Trial, ids: Sequence[str]) -> None:
 
 
 async def _check_single(trial: _Trial) -> None:
-    """Hold a runner whose one test stands for the whole suite: a pass or no pass, and never for ever."""
+    """Check a runner with one test for the whole suite: it passes or not, and always ends."""
     tests = trial.runner.test_files(trial.samples["passing"], ())
     hold(bool(tests), "the names of test files are known")
-    hold(not trial.sites("passing", tests), "no test of a file is an id of its own")
+    hold(not trial.find_sites("passing", tests), "no test of a file is an id of its own")
     found = {name: await trial.collect(name) for name in ("passing", "broken_import", "several")}
     ids = found["passing"].ids
     hold(len(ids) == 1 and all(f.ids == ids and not f.anomaly for f in found.values()), f"there is one id: {found}")
@@ -171,7 +171,7 @@ async def _check_single(trial: _Trial) -> None:
 
 
 async def _check_selection(trial: _Trial) -> None:
-    """Hold that what was asked for is run, nothing else, and not for ever."""
+    """Check that the requested tests run, no others, and that they end."""
     found = await trial.collect("several")
     hold(len(found.ids) == 3 and not found.anomaly, "the sample several has three tests")  # noqa: PLR2004  as said
     first, second, endless = found.ids
@@ -184,7 +184,7 @@ async def _check_selection(trial: _Trial) -> None:
 
 
 async def _check_end(trial: _Trial, ids: Sequence[str], endless: str) -> None:
-    """Hold that the sample `several` comes to an end, by the limit of a test or by that of the whole."""
+    """Check that the sample `several` ends, by the limit of a test or by that of the whole."""
     hurried = replace(trial.suite, timeout_seconds=WHOLE_SECONDS + 1, test_timeout_seconds=1.0)
     patient = replace(trial.suite, timeout_seconds=WHOLE_SECONDS, test_timeout_seconds=600.0)
     ended: dict[str, Verification] = {}

@@ -1,4 +1,4 @@
-"""Public fakes, and the contract checks that every adapter must pass, fakes and real ones alike."""
+"""Public fakes, and the contract checks that every adapter, fake or real, must pass."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class FakeClock:
 
 
 class FakeVerifier:
-    """Judges trees by a function instead of a process; remembers which trees it was asked about.
+    """Judges trees by a function instead of a process; remembers the trees that it judged.
 
     One that *selects* runs no more tests than show that a tree cannot stay, where it is asked for that.
     """
@@ -74,12 +74,12 @@ class FakeVerifier:
         also: Sequence[str] = (),
         first: Sequence[str] = (),
     ) -> Verification:
-        """Return the function's outcomes, reconciled like anybody's."""
+        """Return the function's outcomes, reconciled as in a real verification."""
         self.asked.append(tree)
         files = {p: self._store.get(n.sha256) for p, n in self._store.manifest(tree).items() if n.sha256}
         said = self._judge(files)
         if isinstance(said, Void):
-            return _verification(
+            return _build_verification(
                 Verdict({}, void=said), Ended.UNSTARTED if said.cause is Cause.HARNESS else Ended.NORMAL
             )
         results = [o if isinstance(o, TestResult) else TestResult(i, Outcome(o), excerpt=o) for i, o in said.items()]
@@ -90,17 +90,17 @@ class FakeVerifier:
         if self._selects and first and (part := self._select(verdict, control, first)):
             return part
         self._known[tree] = verdict
-        return _verification(verdict, Ended.NORMAL)
+        return _build_verification(verdict, Ended.NORMAL)
 
     def _select(self, verdict: Verdict, control: str, first: Sequence[str]) -> Verification | None:
-        """Return the part of *verdict* that shows that its tree cannot stay, and else what the control had."""
+        """Return the part of *verdict* that rejects its tree, with the outcome of the control."""
         before = self._known.get(control, Verdict({}))
         shown = [i for i in before.results if i in first or (i in before.green_ids and i not in verdict.green_ids)]
         if verdict.green_ids.issuperset(shown):
             return None
         ran = {i: r for i, r in verdict.results.items() if i in shown or i not in before.results}
         green = verdict.green_ids.intersection(ran) | before.green_ids.difference(ran)
-        part = _verification(Verdict({**before.results, **ran}, green), Ended.NORMAL)
+        part = _build_verification(Verdict({**before.results, **ran}, green), Ended.NORMAL)
         return msgspec.structs.replace(part, selected=len(ran))
 
     def with_tests(self, tests: str) -> FakeVerifier:
@@ -109,7 +109,7 @@ class FakeVerifier:
         return self
 
     async def plain(self, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()) -> Verification:
-        """Judge like `verify`, but remember the tree apart."""
+        """Judge like `verify`, but remember the tree separately."""
         self.plainly.append(tree)
         done = await self.verify(tree, accepted, control=tree, also=also)
         self.asked.pop()
@@ -130,7 +130,7 @@ class FakeVerifier:
         return Localisation(tree=tree, suspects=())
 
 
-def _verification(verdict: Verdict, ended: Ended) -> Verification:
+def _build_verification(verdict: Verdict, ended: Ended) -> Verification:
     return Verification(verdict=verdict, ended=ended, executions=1, duration_ms=1, output="000.txt")
 
 
@@ -140,7 +140,7 @@ def script(*contents: str, usd: float = 0.01) -> ScriptModel:
 
 
 async def check_verifier(verifier: Verifier, expected: Sequence[str], good: str, bad: str) -> None:
-    """The contract of every `Verifier`: *good* is a tree that passes all *expected* ids, *bad* one that does not.
+    """Check the contract of every `Verifier`: *good* passes all *expected* ids, *bad* does not.
 
     Raises:
         AssertionError: naming the clause that is broken.
@@ -161,7 +161,7 @@ async def check_verifier(verifier: Verifier, expected: Sequence[str], good: str,
 
 
 async def check_model(model: Model, ask: Ask) -> Answer:
-    """Return the contract of every `Model`, held against what it answers to *ask*; answers and faults are held alike.
+    """Check the contract of every `Model` on its answer to *ask*, which is returned.
 
     Returns:
         The answer, for what the caller knows of it besides.

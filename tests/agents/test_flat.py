@@ -87,8 +87,8 @@ def test_a_pipeline_that_remembers_keeps_what_one_that_reads_all_again_keeps() -
         remembering = Pipeline(("app.py",))
         states = _states(made.entries(), Random(1))
         for state in states:
-            assert remembering.kept(state) == Pipeline(("app.py",)).kept(state)
-        assert {"app.py": program(13, "8")} in [remembering.kept(state) for state in states]
+            assert remembering.read_kept(state) == Pipeline(("app.py",)).read_kept(state)
+        assert {"app.py": program(13, "8")} in [remembering.read_kept(state) for state in states]
 
 
 def _states(entries: list[ev.Entry], random: Random) -> list[RunState]:
@@ -125,9 +125,9 @@ def test_a_model_that_remembers_the_prompt_before_reads_the_next_one_as_if_it_we
     for at, more in [(8, []), *edits]:
         prompt = (*prompt[:at], *more)
         for measured in ((0, 0), (1, 50), (len(prompt), 1000)):
-            assert transcript.most_tokens(prompt, (), measured) == bound_tokens(prompt, (), measured)
-        assert _said(transcript.history(prompt)) == _said(convert_history(prompt))
-        assert digests.of(_asking(prompt)) == compute_digest(_asking(prompt))
+            assert transcript.bound_tokens(prompt, (), measured) == bound_tokens(prompt, (), measured)
+        assert _said(transcript.convert(prompt)) == _said(convert_history(prompt))
+        assert digests.compute(_asking(prompt)) == compute_digest(_asking(prompt))
 
 
 def _said(turns: Sequence[Any]) -> list[list[tuple[str, ...]]]:

@@ -67,11 +67,11 @@ def test_a_fault_is_retried_with_a_bound_and_ends_as_one() -> None:
     schedule = Schedule(PLAN)
     schedule.take()
 
-    assert schedule.hear(ended("a-r001", StopReason.INFRA)), "it is paused"
+    assert schedule.handle(ended("a-r001", StopReason.INFRA)), "it is paused"
     assert "a-r001" not in taken(schedule)
     schedule.wake("a-r001")
     assert taken(schedule) == ["a-r001"]
-    assert not schedule.hear(RolloutBroken("a-r001", "disk full"))
+    assert not schedule.handle(RolloutBroken("a-r001", "disk full"))
     assert (schedule.ended["a-r001"].stop, schedule.ended["a-r001"].why) == ("infra", "disk full")
 
 
@@ -79,7 +79,7 @@ def test_a_limit_of_the_provider_is_waited_for_however_often() -> None:
     schedule = Schedule(PLAN)
     for _ in range(PLAN.retries + 3):
         assert schedule.take() == "a-r001"
-        assert schedule.hear(replace(ended("a-r001", StopReason.INFRA), limit_seconds=0.0))
+        assert schedule.handle(replace(ended("a-r001", StopReason.INFRA), limit_seconds=0.0))
         while schedule.take():
             pass
         schedule.wake("a-r001")
@@ -103,7 +103,7 @@ def test_a_process_that_dies_again_and_again_ends_its_rollout_as_a_fault() -> No
 def test_a_spent_ledger_begins_nothing_more() -> None:
     schedule = Schedule(PLAN)
     schedule.take()
-    schedule.hear(ended("a-r001", StopReason.BUDGET, why="the next call could pass the cap on usd of the ledger"))
+    schedule.handle(ended("a-r001", StopReason.BUDGET, why="the next call could pass the cap on usd of the ledger"))
 
     assert (schedule.take(), schedule.is_over) == (None, True)
     schedule.close()
@@ -115,7 +115,7 @@ def test_a_spent_ledger_begins_nothing_more() -> None:
 def test_a_cap_of_one_run_stops_no_other() -> None:
     schedule = Schedule(PLAN)
     schedule.take()
-    schedule.hear(ended("a-r001", StopReason.BUDGET, why="the next call could pass the cap on usd"))
+    schedule.handle(ended("a-r001", StopReason.BUDGET, why="the next call could pass the cap on usd"))
 
     assert schedule.take() == "b-r001"
 
@@ -125,7 +125,7 @@ def test_a_task_that_gets_no_further_is_left(scores: tuple[int, int], begun: boo
     schedule = Schedule(replace(PLAN, tasks=TASKS[:1], patience=1))
     for number, passed in enumerate(scores, 1):
         assert schedule.take() == f"a-r00{number}"
-        schedule.hear(ended(f"a-r00{number}", passed=passed))
+        schedule.handle(ended(f"a-r00{number}", passed=passed))
 
     assert (schedule.take() is not None) is begun
     assert begun or schedule.ended["a-r003"].stop == "plateau"
@@ -134,8 +134,8 @@ def test_a_task_that_gets_no_further_is_left(scores: tuple[int, int], begun: boo
 def test_a_refused_rollout_and_a_stopped_one() -> None:
     schedule = Schedule(replace(PLAN, rollouts=1))
     taken(schedule)
-    schedule.hear(RolloutRefused("a-r001", "no tests"))
-    schedule.hear(RolloutStopped("b-r001"))
+    schedule.handle(RolloutRefused("a-r001", "no tests"))
+    schedule.handle(RolloutStopped("b-r001"))
     schedule.close()
 
     ends = tuple(schedule.ended.values())
@@ -150,8 +150,8 @@ def test_a_refused_rollout_and_a_stopped_one() -> None:
 def test_the_summary_adds_up_and_its_exit_code_says_how_it_ended() -> None:
     schedule = Schedule(replace(PLAN, rollouts=1))
     taken(schedule)
-    schedule.hear(ended("a-r001", StopReason.GREEN, 2))
-    schedule.hear(replace(ended("b-r001"), cached=1))
+    schedule.handle(ended("a-r001", StopReason.GREEN, 2))
+    schedule.handle(replace(ended("b-r001"), cached=1))
     ends = tuple(schedule.ended.values())
 
     summary = summarise("c", ends, "")

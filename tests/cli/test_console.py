@@ -204,10 +204,10 @@ def test_a_person_is_told_what_went_back_of_what_an_agent_changed_by_itself(tmp_
     notices, effect = NoticePrinter(), effects.Finish(effects.Halt(StopReason.FINAL))
     first = made.replayed()
     state = replace(first, start=replace(first.run, agent=EXTERNAL))
-    assert not list(notices.heed(state, effect))
+    assert not list(notices.find_notices(state, effect))
     went = ev.Revert(to="t", paths=("test_app.py",), why="changed around the tools: it is read-only", found=True)
 
-    said = list(notices.heed(replace(state, conversation=ConversationCell(went, state.conversation)), effect))
+    said = list(notices.find_notices(replace(state, conversation=ConversationCell(went, state.conversation)), effect))
 
     assert said == ["went back: test_app.py: changed around the tools: it is read-only"]
     made.journal.close()

@@ -88,10 +88,10 @@ def test_tests_are_counted_as_their_records_come() -> None:
     told: list[tuple[object, int, int]] = []
     counter = Counter(lambda what, done, total: told.append((what, done, total)))
 
-    counter.hear([["hello", {}]])
-    counter.hear([["collected", ["a", "b"]]])
-    counter.hear([["start", "a"]])
-    counter.hear([["result", "a", "passed", 1, "", "", ""], ["start", "b"]])
+    counter.count([["hello", {}]])
+    counter.count([["collected", ["a", "b"]]])
+    counter.count([["start", "a"]])
+    counter.count([["result", "a", "passed", 1, "", "", ""], ["start", "b"]])
 
     assert told == [(ProgressPart.TESTS, 0, 2), (ProgressPart.TESTS, 0, 2), (ProgressPart.TESTS, 1, 2)]
     ignore_progress(Work.COPYING)
@@ -105,7 +105,7 @@ def test_where_there_is_no_terminal_quick_work_says_nothing(capsys: pytest.Captu
     with ProgressDisplay(Console()) as live:
         live.tell(Work.COPYING)
         live.tell(ProgressPart.FILES, 3, 0)
-        live.line("a line")
+        live.print_line("a line")
 
     assert capsys.readouterr().err == "a line\n"
 
@@ -113,7 +113,7 @@ def test_where_there_is_no_terminal_quick_work_says_nothing(capsys: pytest.Captu
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressDisplay(Console(quiet=True)) as live:
         live.tell(Work.COPYING)
-        live.line("a line")
+        live.print_line("a line")
 
     assert capsys.readouterr().err == ""
 

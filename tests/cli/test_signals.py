@@ -92,7 +92,7 @@ def test_a_signal_breaks_off_a_long_computation_of_an_effect_and_the_run_ends_ty
     kernel.shell.perform = stuck  # type: ignore[assignment, method-assign]  # a verifier that computes for long
 
     async def work() -> object:
-        attendant.begun(kernel)
+        attendant.watch(kernel)
         return await kernel.run()
 
     started = time.monotonic()
@@ -114,7 +114,7 @@ def test_what_comes_after_the_end_can_be_stopped_and_costs_no_result(tmp_path: P
         return "never"
 
     async def work() -> tuple[object, object]:
-        attendant.begun(made.kernel)
+        attendant.watch(made.kernel)
         state = await made.kernel.run()
         return state.end, await made.kernel.conclude(long())
 
@@ -131,7 +131,7 @@ def test_a_signal_halts_every_run_that_is_at_work(tmp_path: Path) -> None:
     async def work() -> None:
         async with anyio.create_task_group() as group:
             for made in worlds:
-                attendant.begun(made.kernel)
+                attendant.watch(made.kernel)
                 group.start_soon(made.kernel.run)
             for _ in range(20):
                 await checkpoint()

@@ -263,8 +263,8 @@ def test_ids_without_annotations_are_untouched(
         assert naming.natives == {}
     for native in said:
         if native.partition("[")[0] not in known.slugs:
-            assert known.known(native) == native
-        assert known.native(known.known(native)) == native
+            assert known.get_known(native) == native
+        assert known.get_native(known.get_known(native)) == native
 
 
 def test_results_come_back_under_the_ids_that_were_asked_for() -> None:

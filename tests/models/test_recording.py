@@ -77,7 +77,7 @@ class Given:
 
 def record(path: Path, *answers: Answer, secrets: tuple[str, ...] = ()) -> None:
     recorder = start_recording(path, "openai:tiny", ROUTES, secrets)
-    model = recorder.around(lambda _: Given(*answers))("mid")
+    model = recorder.record_models(lambda _: Given(*answers))("mid")
     for position in range(len(answers)):
         anyio.run(model.complete, asking(position))
 
@@ -107,7 +107,7 @@ ANSWERS = st.builds(
 def test_a_recording_answers_as_the_model_did(tmp_path_factory: pytest.TempPathFactory, answers: list[Answer]) -> None:
     path = tmp_path_factory.mktemp("tape") / "run.tape"
     record(path, *answers)
-    model = played(path).of("mid")
+    model = played(path).get_model("mid")
     for position, answer in enumerate(answers):
         again = anyio.run(model.complete, asking(position))
         assert again == answer
@@ -118,7 +118,7 @@ def test_a_recording_knows_what_was_run(tmp_path: Path) -> None:
     record(tmp_path / "tape", Answer(reply=Reply("x")))
     cassette = played(tmp_path / "tape")
     assert (cassette.model, cassette.routes) == ("openai:tiny", ROUTES)
-    assert [cassette.of(tier).name for tier in ("mid", "cheap", "other")] == [
+    assert [cassette.get_model(tier).name for tier in ("mid", "cheap", "other")] == [
         "openai:tiny",
         "openai:tinier",
         "openai:tiny",
@@ -127,7 +127,7 @@ def test_a_recording_knows_what_was_run(tmp_path: Path) -> None:
 
 def test_a_recording_that_is_used_up_ends_the_run(tmp_path: Path) -> None:
     record(tmp_path / "tape")
-    (call,) = anyio.run(check_model, played(tmp_path / "tape").of("mid"), asking()).reply.tool_calls
+    (call,) = anyio.run(check_model, played(tmp_path / "tape").get_model("mid"), asking()).reply.tool_calls
     assert (call.name, call.arguments) == ("final", {"message": "the recording is used up"})
 
 
@@ -190,9 +190,9 @@ def test_a_run_that_its_caps_ended_ends_so_again(tmp_path: Path, story: str) -> 
         }
         models = {tier: LlmModel(route, KEY, find_tariff(route)) for tier, route in routes.items()}
         recorder = start_recording(tmp_path / "tape", "openai:tiny", routes, (KEY,))
-        first = had(tmp_path / "first", agent, budget, recorder.around(models.__getitem__))
+        first = had(tmp_path / "first", agent, budget, recorder.record_models(models.__getitem__))
         asked = len(server.requests)
-    again = had(tmp_path / "again", agent, budget, played(tmp_path / "tape").of)
+    again = had(tmp_path / "again", agent, budget, played(tmp_path / "tape").get_model)
 
     assert first[0] is StopReason.BUDGET
     assert again == first
@@ -205,7 +205,7 @@ def test_a_run_that_its_caps_ended_ends_so_again(tmp_path: Path, story: str) -> 
 def test_what_a_call_would_have_cost_is_on_record_once(tmp_path: Path) -> None:
     recorder = start_recording(tmp_path / "tape", "openai:tiny", ROUTES)
     for _ in range(3):  # the router is asked for the model each time
-        model = recorder.around(lambda _: Given(Answer(reply=Reply("x"))))("mid")
+        model = recorder.record_models(lambda _: Given(Answer(reply=Reply("x"))))("mid")
         model.worst(asking())
     anyio.run(model.complete, asking())
     model.worst(asking(1))
@@ -216,11 +216,11 @@ def test_what_a_call_would_have_cost_is_on_record_once(tmp_path: Path) -> None:
 
 def test_what_was_never_made_has_no_answer_before_the_end(tmp_path: Path) -> None:
     recorder = start_recording(tmp_path / "tape", "openai:tiny", ROUTES)
-    model = recorder.around(lambda _: Given(*[Answer(reply=Reply("x"))] * 3))("mid")
+    model = recorder.record_models(lambda _: Given(*[Answer(reply=Reply("x"))] * 3))("mid")
     model.worst(asking(0, stage="review"))
     anyio.run(model.complete, asking(0))
     model.worst(asking(1))
-    tape = played(tmp_path / "tape").of("mid")
+    tape = played(tmp_path / "tape").get_model("mid")
     assert [tape.worst(asking(0, stage="review")), tape.worst(asking(1))] == [Cost(1.0, 1000), Cost(2.0, 1000)]
     review = anyio.run(check_model, tape, asking(0, stage="review"))
     assert (review.error, review.reply) == ("mismatch", Reply())
@@ -238,16 +238,16 @@ def test_what_was_never_made_has_no_answer_before_the_end(tmp_path: Path) -> Non
 )
 def test_another_conversation_is_no_match(tmp_path: Path, ask: Ask, words: str) -> None:
     record(tmp_path / "tape", *[Answer(reply=Reply("x"))] * 2)
-    answer = anyio.run(check_model, played(tmp_path / "tape").of("mid"), ask)
+    answer = anyio.run(check_model, played(tmp_path / "tape").get_model("mid"), ask)
     assert (answer.error, answer.detail, answer.reply) == ("mismatch", words, Reply())
 
 
 def test_a_call_that_was_cut_off_has_no_answer(tmp_path: Path) -> None:
     recorder = start_recording(tmp_path / "tape", "openai:tiny", ROUTES)
-    model = recorder.around(lambda _: Given(*[Answer(reply=Reply("x"))] * 3))("mid")
+    model = recorder.record_models(lambda _: Given(*[Answer(reply=Reply("x"))] * 3))("mid")
     for position in (0, 2):
         anyio.run(model.complete, asking(position))
-    answer = anyio.run(played(tmp_path / "tape").of("mid").complete, asking(1))
+    answer = anyio.run(played(tmp_path / "tape").get_model("mid").complete, asking(1))
     assert answer.error == "mismatch"
     assert "call 2 (write) was cut off" in answer.detail
 
@@ -259,9 +259,9 @@ def test_addresses_of_objects_make_no_difference() -> None:
 
 def test_a_call_made_again_after_a_crash_counts_as_it_was_made_last(tmp_path: Path) -> None:
     record(tmp_path / "tape", Answer(reply=Reply("lost")))
-    model = resume_recording(tmp_path / "tape").around(lambda _: Given(Answer(reply=Reply("kept"))))("mid")
+    model = resume_recording(tmp_path / "tape").record_models(lambda _: Given(Answer(reply=Reply("kept"))))("mid")
     anyio.run(model.complete, asking())
-    assert anyio.run(played(tmp_path / "tape").of("mid").complete, asking()).reply.content == "kept"
+    assert anyio.run(played(tmp_path / "tape").get_model("mid").complete, asking()).reply.content == "kept"
 
 
 @pytest.mark.parametrize("cut", [1, 5, 40])
@@ -269,9 +269,9 @@ def test_a_torn_last_line_is_cut_off_before_a_recording_goes_on(tmp_path: Path, 
     path = tmp_path / "tape"
     record(path, *[Answer(reply=Reply(f"reply {n}")) for n in range(2)])
     path.write_bytes(path.read_bytes()[:-cut])
-    model = resume_recording(path).around(lambda _: Given(*[Answer(reply=Reply("again"))] * 2))("mid")
+    model = resume_recording(path).record_models(lambda _: Given(*[Answer(reply=Reply("again"))] * 2))("mid")
     anyio.run(model.complete, asking(1))
-    model = played(path).of("mid")
+    model = played(path).get_model("mid")
     assert [anyio.run(model.complete, asking(n)).reply.content for n in range(2)] == ["reply 0", "again"]
 
 
@@ -289,7 +289,7 @@ def test_a_recording_replaces_nothing(tmp_path: Path) -> None:
 def test_a_recording_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "tape"
     path.parent.mkdir()
-    model = start_recording(path, "openai:tiny", ROUTES).around(lambda _: Given(Answer(reply=Reply("x"))))("mid")
+    model = start_recording(path, "openai:tiny", ROUTES).record_models(lambda _: Given(Answer(reply=Reply("x"))))("mid")
     path.unlink()
     path.parent.rmdir()
     with pytest.raises(Infra, match="cannot write the recording"):
@@ -367,9 +367,9 @@ def test_a_provider_s_model_is_recorded_and_replayed(tmp_path: Path) -> None:
     with wire.Server(steps) as server:
         route = msgspec.structs.replace(ROUTES["mid"], base_url=server.url)
         recorder = start_recording(tmp_path / "tape", route.model, {"mid": route}, (KEY,))
-        model = recorder.around(lambda _: LlmModel(route, KEY, find_tariff(route)))("mid")
+        model = recorder.record_models(lambda _: LlmModel(route, KEY, find_tariff(route)))("mid")
         first = [anyio.run(check_model, model, asking(n)) for n in range(2)]
-    model = played(tmp_path / "tape").of("mid")
+    model = played(tmp_path / "tape").get_model("mid")
     second = [anyio.run(check_model, model, asking(n)) for n in range(2)]
     assert second == first
     assert KEY.encode() not in (tmp_path / "tape").read_bytes()

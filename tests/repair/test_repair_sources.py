@@ -37,8 +37,8 @@ def test_sources_are_read_as_they_are_and_the_others_are_named() -> None:
 
     assert sorted(found.texts) == ["app.py", "coded.py", "marked.py"]
     assert found.texts["marked.py"] == GOOD.decode()
-    assert found.written("marked.py", "x").encode() == MARK.encode() + b"x"
-    assert found.written("app.py", "x") == "x"
+    assert found.get_written("marked.py", "x").encode() == MARK.encode() + b"x"
+    assert found.get_written("app.py", "x") == "x"
     assert found.unparsable["m.py"] == "m.py does not parse: line 3 ('(' was never closed)"
     assert found.undecodable == {"lat.py": "lat.py is not UTF-8 (byte 34)"}
     assert found.unsearched.count(";") == 2
@@ -55,7 +55,7 @@ def test_sources_are_read_as_they_are_and_the_others_are_named() -> None:
     ],
 )
 def test_a_file_that_does_not_parse_is_to_blame_where_the_output_says_so(output: str, named: bool) -> None:  # noqa: FBT001  a parameter of pytest's
-    assert bool(split_sources({"m.py": BROKEN}).culprits(output)) is named
+    assert bool(split_sources({"m.py": BROKEN}).list_culprits(output)) is named
 
 
 def answered(folder: Path, files: dict[str, bytes], output: str, attempts: int, suite: Suite | None = None) -> Answer:

@@ -12,15 +12,15 @@ RED = ("t.py::one", "t.py::two")
 
 def strategy(seed: int = 0) -> TrialSchedule:
     found = TrialSchedule(SuspectTree({"m.py": SOURCE}, {}), RED, seed)
-    trial = found.trial(0)
+    trial = found.find_trial(0)
     assert trial
     assert trial.candidate is None
-    found.note(trial, Sighting(signs=("AssertionError: ",)))
+    found.record(trial, Sighting(signs=("AssertionError: ",)))
     return found
 
 
 def fresh(found: TrialSchedule, index: int) -> ScreeningTrial:
-    trial = found.trial(index)
+    trial = found.find_trial(index)
     assert trial
     assert trial.candidate
     return trial
@@ -29,13 +29,13 @@ def fresh(found: TrialSchedule, index: int) -> ScreeningTrial:
 def test_one_that_hung_is_tried_again_under_a_longer_limit() -> None:
     found = strategy()
     hung = fresh(found, 1)
-    found.note(hung, Sighting(hung=True))
+    found.record(hung, Sighting(hung=True))
 
     for index in range(2, 200):
         again = fresh(found, index)
         if again.candidate is hung.candidate:
             break
-        found.note(again, Sighting(signs=("AssertionError: ",)))
+        found.record(again, Sighting(signs=("AssertionError: ",)))
 
     assert again.candidate is hung.candidate
     assert (hung.seconds, again.seconds) == LIMITS[:2]
@@ -45,7 +45,7 @@ def test_one_that_turned_a_test_before_it_hung_is_tried_again_at_once() -> None:
     found = strategy()
     hung = fresh(found, 1)
 
-    found.note(hung, Sighting(turned=frozenset(RED[:1]), hung=True))
+    found.record(hung, Sighting(turned=frozenset(RED[:1]), hung=True))
 
     assert fresh(found, 2).candidate is hung.candidate
 
@@ -53,7 +53,7 @@ def test_one_that_turned_a_test_before_it_hung_is_tried_again_at_once() -> None:
 def test_progress_raises_what_the_next_must_achieve() -> None:
     found = strategy()
     partial = fresh(found, 1)
-    found.note(partial, Sighting(turned=frozenset(RED[:1]), kept=True))
+    found.record(partial, Sighting(turned=frozenset(RED[:1]), kept=True))
 
     assert fresh(found, 2).floor == 1
     assert found.partials[0][2] is partial.candidate
@@ -62,16 +62,16 @@ def test_progress_raises_what_the_next_must_achieve() -> None:
 def test_only_all_red_tests_green_and_nothing_lost_is_a_full_repair() -> None:
     found = strategy()
 
-    assert found.full(Sighting(turned=frozenset(RED), kept=True))
-    assert not found.full(Sighting(turned=frozenset(RED[:1]), kept=True))
-    assert not found.full(Sighting(turned=frozenset(RED), kept=False))
+    assert found.is_full(Sighting(turned=frozenset(RED), kept=True))
+    assert not found.is_full(Sighting(turned=frozenset(RED[:1]), kept=True))
+    assert not found.is_full(Sighting(turned=frozenset(RED), kept=False))
 
 
 def test_the_end_comes_when_everything_was_tried() -> None:
     found = TrialSchedule(SuspectTree({"m.py": "X = 1\n"}, {}), RED)
     index = 0
-    while (trial := found.trial(index)) is not None:
-        found.note(trial, Sighting(signs=("AssertionError: ",)))
+    while (trial := found.find_trial(index)) is not None:
+        found.record(trial, Sighting(signs=("AssertionError: ",)))
         index += 1
 
     assert index > 3

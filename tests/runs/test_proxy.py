@@ -79,7 +79,7 @@ class Desk:
 
     async def answer(self, knock: ProxyRequest) -> ForwardedReply:
         assert knock.form is not None
-        wish = self.model.asked(knock.form, knock.body, knock.headers)
+        wish = self.model.build_request(knock.form, knock.body, knock.headers)
         if isinstance(wish, ForwardRefusal):
             return build_error(wish.status, "refused", wish.why)
         async with self._turn:

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.cli.console.run_progress import _fact
+from jumar.cli.console.run_progress import _describe_fact
 from jumar.core.gate.admission import Action, rule_on_write
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.effects import Keep
@@ -122,7 +122,7 @@ def test_what_is_kept_is_counted_with_the_tests_that_join_by_it() -> None:
     tests = Tests(trigger=Trigger.TURN, ok=True, passed=4, failed=0, errors=0, total=4, tree="t")
     state = RunState(judged=Judged(tests, {}, frozenset()))
 
-    assert _fact(state, Keep(Attempt("t", score, frozenset()))) == "4 of 4 passed: kept"
+    assert _describe_fact(state, Keep(Attempt("t", score, frozenset()))) == "4 of 4 passed: kept"
 
 
 def test_the_warnings_of_a_long_plan_are_cut() -> None:

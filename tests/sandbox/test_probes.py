@@ -169,7 +169,7 @@ def test_decoys_outside_the_place_are_gone_too(place: Path) -> None:
         settings = Path("/etc", f"jumar-probe-{decoys.token[:16]}")
         if os.access("/etc", os.W_OK):
             settings.touch()  # as the probe does
-        there = decoys.harmed()["write_settings"]
+        there = decoys.find_harm()["write_settings"]
         made = [decoys.world, decoys.shared]
         assert all(path.exists() for path in made)
 
@@ -239,7 +239,7 @@ def test_a_word_that_nobody_takes_away_is_found(name: str, place: Path, monkeypa
         monkeypatch.setenv(variable, str(place))
     probe = getattr(probe_channels, name)
     with create_decoys(place) as decoys:
-        aims = decoys.aims(b"")
+        aims = decoys.build_aims(b"")
         first, second = (run_probe_forked(probe, {**aims, "later": later}) for later in (False, True))
     assert first == ("impossible", "")
     if name in BY_DISK and second == ("impossible", ""):

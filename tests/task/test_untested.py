@@ -25,7 +25,7 @@ from jumar.runs.session import open_session
 from jumar.runs.setup.result import build_result
 from jumar.task.resolve import Options, apply_options
 from jumar.task.task import list_targets, load_task
-from jumar.task.untested import format_untested_line, has_test_files, verify_commands
+from jumar.task.untested import find_verify_commands, format_untested_line, has_test_files
 from support.processes.fake_claude_code import Host, git
 from support.worlds.driver_world import Turns, both, call, ended
 from support.worlds.gate_scenarios import DONE
@@ -250,13 +250,13 @@ def test_commands_that_could_guard_a_refactoring_are_found_the_most_telling_firs
     files, commands = GUARDS[name]
     root = lay(tmp_path, {**files, **{f"bin/{p}": "" for p in ("make", "npm", "go", "cargo")}})
 
-    assert verify_commands(load_task(root), {"PATH": str(root / "bin")}) == commands
+    assert find_verify_commands(load_task(root), {"PATH": str(root / "bin")}) == commands
 
 
 def test_a_program_that_is_not_there_guards_nothing(tmp_path: Path) -> None:
     root = lay(tmp_path, {"Makefile": "test:\n\ttrue\n", "go.mod": "module x\n"})
 
-    assert verify_commands(load_task(root), {"PATH": ""}) == ()
+    assert find_verify_commands(load_task(root), {"PATH": ""}) == ()
 
 
 def test_a_repository_without_a_test_file_gets_the_driver_and_a_sentence_that_says_which_option_to_set(

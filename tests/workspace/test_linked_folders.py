@@ -30,14 +30,14 @@ def test_a_hook_refuses_a_link_in_its_folder(tmp_path: Path, name: str) -> None:
     link = tmp_path / "project" / ".jumar" / "hook" / name
     link.parent.mkdir(parents=True)
     link.symlink_to(filled(tmp_path / "many"))
-    with pytest.raises(Infra, match="is a link"), RepositorySession(tmp_path / "project", {}).locked():
+    with pytest.raises(Infra, match="is a link"), RepositorySession(tmp_path / "project", {}).hold_lock():
         pass
 
 
 def test_a_hook_writes_no_gitignore_through_a_link(tmp_path: Path) -> None:
     (tmp_path / ".jumar" / "hook").mkdir(parents=True)
     (tmp_path / ".jumar" / "hook" / ".gitignore").symlink_to(tmp_path / "elsewhere")
-    with RepositorySession(tmp_path, {}).locked():
+    with RepositorySession(tmp_path, {}).hold_lock():
         assert not (tmp_path / "elsewhere").exists()
 
 
@@ -123,7 +123,7 @@ def test_a_hook_believes_no_session_that_came_with_the_repository(tmp_path: Path
     (run / "mark").unlink()
 
     with pytest.raises(BadInput, match="JUMAR_HOOK_TRUST=1"):
-        RepositorySession(host.root, host.environ).seen()
-    assert RepositorySession(host.root, {**host.environ, "JUMAR_HOOK_TRUST": "1"}).run() == run
+        RepositorySession(host.root, host.environ).read_tree()
+    assert RepositorySession(host.root, {**host.environ, "JUMAR_HOOK_TRUST": "1"}).find_run() == run
     assert not host.prompt().blocked
-    assert RepositorySession(host.root, host.environ).run() != run, "a prompt begins another one"
+    assert RepositorySession(host.root, host.environ).find_run() != run, "a prompt begins another one"

@@ -22,7 +22,7 @@ def read_whole_files(facts: AgentFacts) -> tuple[tuple[str, ...], dict[str, str]
         BadInput: if there are too many, they are too large, or none of them is UTF-8.
     """
     there = {path: data for path in facts.targets if (data := facts.read(path)) is not None}
-    targets = _without_binary(facts.targets, there)
+    targets = _drop_binary(facts.targets, there)
     if len(targets) > MANY:
         raise BadInput(
             f"the pipeline writes whole files and {len(targets)} may be edited here: name a few in [files] editable, "
@@ -34,7 +34,7 @@ def read_whole_files(facts: AgentFacts) -> tuple[tuple[str, ...], dict[str, str]
     return targets, texts
 
 
-def _without_binary(targets: tuple[str, ...], there: Mapping[str, bytes]) -> tuple[str, ...]:
+def _drop_binary(targets: tuple[str, ...], there: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return the *targets* that a reply can hold whole: files that are not UTF-8 are left alone.
 
     Raises:

@@ -102,7 +102,7 @@ class Driver:
         self.tools: tuple[Tool, ...] = () if self._text else tuple(offer.tool for offer in self._offers)
 
     def request(self, state: RunState) -> Request | None:
-        """Return a request for one more turn: caps, tests or the model itself end the run.
+        """Return a request for one more turn; caps, tests or the model itself end the run.
 
         The first may be the plan's.
         """
@@ -115,19 +115,19 @@ class Driver:
         system = [
             SYSTEM,
             GATES.get(state.run.gate) or POLICIES[state.run.test_policy],
-            self._asking(state.run.test_policy),
+            self._describe_run_tests(state.run.test_policy),
             text_protocol.describe_actions(self._offers) if self._text else "",
         ]
         task = [
-            state.run.settings.instruction or _usual_task(state),
-            _guarding(state),
+            state.run.settings.instruction or _get_usual_task(state),
+            _describe_guard(state),
             PLANNING if has_planner(state.run) else "",
-            f"The files of the repository:\n{_listed(self._listing)}",
-            f"Read-only, among them the tests:\n{_listed(self._protected)}" if self._protected else "",
+            f"The files of the repository:\n{_list_paths(self._listing)}",
+            f"Read-only, among them the tests:\n{_list_paths(self._protected)}" if self._protected else "",
         ]
         return self._conversation.messages(state, *("\n\n".join(filter(None, parts)) for parts in (system, task)))
 
-    def _asking(self, policy: TestPolicy) -> str:
+    def _describe_run_tests(self, policy: TestPolicy) -> str:
         """Return the text about run_tests for a model that has it."""
         if not any(offer.name == "run_tests" for offer in self._offers):
             return ""
@@ -140,30 +140,32 @@ class Driver:
         asked = (state.reply, state.run, state.flaw)
         known, found = self._newest
         if len(known) != len(asked) or any(a is not b for a, b in zip(known, asked, strict=True)):
-            found = self._actions(state, state.reply)
+            found = self._parse_actions(state, state.reply)
             self._newest = (asked, found)
         return found
 
-    def _actions(self, state: RunState, reply: Reply) -> tuple[Action, ...]:
+    def _parse_actions(self, state: RunState, reply: Reply) -> tuple[Action, ...]:
         if state.flaw:
-            return (tool_calls.build_null_action(f"{state.flaw}; {self._how()}", reply),)
+            return (tool_calls.build_null_action(f"{state.flaw}; {self._describe_how()}", reply),)
         asked = reply.tool_calls or text_protocol.parse_calls(reply.content, self._offers)
         if not asked:
             return (
-                tool_calls.build_null_action(CUT if reply.cut else f"the reply holds no action; {self._how()}", reply),
+                tool_calls.build_null_action(
+                    CUT if reply.cut else f"the reply holds no action; {self._describe_how()}", reply
+                ),
             )
         last, over = asked[-1], len(asked) - MOST
         if over > 0:
             asked = (*asked[:MOST], f"a reply may hold {MOST} actions; the other {over} were not performed")
         found = [
-            tool_calls.build_null_action(a, reply, n) if isinstance(a, str) else self._action(a, state)
+            tool_calls.build_null_action(a, reply, n) if isinstance(a, str) else self._parse_action(a, state)
             for n, a in enumerate(asked)
         ]
         if reply.cut and over <= 0 and isinstance(last, ToolCall):
             found[-1] = tool_calls.build_faulty_action(last, CUT)
         return tuple(found)
 
-    def _action(self, call: ToolCall, state: RunState) -> Action:
+    def _parse_action(self, call: ToolCall, state: RunState) -> Action:
         action = tool_calls.parse_action(call, self._offers)
         asked = action.args.get("test_ids")
         if action.fault or action.name != "run_tests" or not isinstance(asked, tuple):
@@ -171,28 +173,30 @@ class Driver:
         ids = tool_calls.select_ids(asked, state.expected)
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
-    def _how(self) -> str:
-        """In few words: the actions stand in the first message, and this may come turn after turn."""
+    def _describe_how(self) -> str:
+        """Describe in few words how to act: the first message lists the actions, and this may come every turn."""
         return f"begin a block with ```{text_protocol.WORD} NAME" if self._text else "call a tool"
 
 
-def _usual_task(state: RunState) -> str:
+def _get_usual_task(state: RunState) -> str:
     """Return the task in the absence of an instruction."""
     tested = state.run.expected or not state.run.settings.verify
     return "Make the failing tests pass." if tested else "Make the command that guards this work succeed."
 
 
-def _guarding(state: RunState) -> str:
-    """Return the command that must succeed when refactor mode is left, where there is one."""
+def _describe_guard(state: RunState) -> str:
+    """Return the command that must succeed when refactor mode is left, if there is one."""
     verify = state.run.settings.verify
-    return f"The command that must succeed when refactor mode is left: {verify}" if verify and _refactors(state) else ""
+    return (
+        f"The command that must succeed when refactor mode is left: {verify}" if verify and _can_refactor(state) else ""
+    )
 
 
-def _refactors(state: RunState) -> bool:
+def _can_refactor(state: RunState) -> bool:
     return state.run.gate is Gate.REFACTOR or state.run.settings.switches.allow_refactor
 
 
-def _listed(paths: Iterable[str]) -> str:
+def _list_paths(paths: Iterable[str]) -> str:
     """Return the *paths*, one a line, as many as there is room for."""
     lines, room, left = list[str](), LISTED, 0
     for path in paths:

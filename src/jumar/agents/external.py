@@ -1,4 +1,4 @@
-"""An external agent, which edits the folder itself: it is prompted at each turn, and its claims are not believed."""
+"""An external agent, which edits the folder itself: it is prompted at each turn, and its claims are not trusted."""
 
 from __future__ import annotations
 
@@ -92,22 +92,22 @@ class ExternalAgent:
             rules,
             WAY_OUT,
             f"Read-only, whatever is done to them is undone:\n{closed}" if closed else "",
-            _results(state),
-            _refused(state),
-            _gone_back(_newest(state)),
+            _format_results(state),
+            _explain_refusal(state),
+            _describe_reverted(_list_newest(state)),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _results(state: RunState) -> str:
-    """Return the results of what lies in the folder: the best tree, or in refactor mode one that is not green yet."""
+def _format_results(state: RunState) -> str:
+    """Return the test results of the folder: the best tree, or in refactor mode one that is not green yet."""
     shown = state.latest_results if state.best is not None and state.tree != state.best.tree else state.best_results
     if state.run.test_policy is not TestPolicy.ON_WRITE or not shown:
         return ""
     return f"The tests, on the files as they are now:\n\n{fence_text(str(shown.get('output', '')))}"
 
 
-def _refused(state: RunState) -> str:
+def _explain_refusal(state: RunState) -> str:
     """Explain why the refactoring did not end with the agent's newest turn."""
     if not state.gate_state.refusals:
         return ""
@@ -116,7 +116,7 @@ def _refused(state: RunState) -> str:
     return f"You have ended, and it is not green: {why} ({said}). What you changed lies there as you left it."
 
 
-def _newest(state: RunState) -> list[ev.Event]:
+def _list_newest(state: RunState) -> list[ev.Event]:
     """Return the end of the conversation, from the last turn but one on, oldest first."""
     events: list[ev.Event] = []
     cell, ends = state.conversation, 0
@@ -127,34 +127,34 @@ def _newest(state: RunState) -> list[ev.Event]:
     return events[::-1]
 
 
-def _gone_back(history: Sequence[ev.Event]) -> str:
-    """Describe the part of the agent's newest turn that was taken back, and the reason."""
+def _describe_reverted(history: Sequence[ev.Event]) -> str:
+    """Describe the part of the agent's newest turn that was reverted, and the reason."""
     ends = [n for n, event in enumerate(history) if isinstance(event, ev.ActionTaken) and event.name == "turn_end"]
     if not ends:
         return ""
     begun = ends[-2] if len(ends) > 1 else -1
     # What was judged after the turn before was told when this one began.
-    told = [e for n, e in enumerate(history) if n > ends[-1] or (n > begun and _seen_within(e))]
-    lines = [line for event in told if (line := _line(event))]
+    told = [e for n, e in enumerate(history) if n > ends[-1] or (n > begun and _belongs_to_turn(e))]
+    lines = [line for event in told if (line := _format_event(event))]
     shown = cut_middle(strip_control_sequences("\n".join(dict.fromkeys(lines))), OUTPUT_LIMIT)
     return f"Of what you did in your last turn, this did not stay:\n{shown}" if lines else ""
 
 
-def _seen_within(event: ev.Event) -> bool:
+def _belongs_to_turn(event: ev.Event) -> bool:
     """Return whether *event* can only belong to the turn itself, not to its verdict."""
     return (isinstance(event, ev.Revert) and event.found) or isinstance(event, ev.ActionTaken)
 
 
-def _line(event: ev.Event) -> str:
+def _format_event(event: ev.Event) -> str:
     match event:
         case ev.Revert(why=why, paths=paths) if paths:
-            return f"- {why}" if any(path in why for path in paths) else f"- {_named(paths)}: {why}"
+            return f"- {why}" if any(path in why for path in paths) else f"- {_format_paths(paths)}: {why}"
         case ev.ActionTaken(admitted=False, name=name, reason=reason):
             return f"- {name} was refused: {reason}"
     return ""
 
 
-def _named(paths: Iterable[str]) -> str:
+def _format_paths(paths: Iterable[str]) -> str:
     first, *rest = paths
     return f"{first} and {len(rest)} more" if rest else first
 

@@ -1,4 +1,4 @@
-"""The pipeline agent writes whole files: write, review, rewrite, then fix from the best tree by what the tests say."""
+"""The pipeline agent writes whole files: write, review, rewrite, then fix the best tree by its test results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FURTHER = 2
 
 @dataclass
 class _Kept:
-    """The texts of the targets that were kept, and the newest write, of which that is not known yet.
+    """The kept texts of the targets, and the newest write, which may or may not be kept.
 
     A write that is not kept is reverted. One that the run had to stop before is reverted, and reverted to when the
     run goes on: what was reverted an even number of times stands.
@@ -76,7 +76,7 @@ class Pipeline:
         self._imported = infer_path.collect_test_imports(self._tests, targets)
 
     def request(self, state: RunState) -> Request | None:
-        """`write` first; with a draft `review`, then `rewrite`; `fix` after.
+        """Return the next request: `write` first; with a draft `review`, then `rewrite`; `fix` after.
 
         Without feedback during the run there is nothing to fix from.
         """
@@ -91,46 +91,46 @@ class Pipeline:
         return Request("mid", "fix") if state.run.test_policy is TestPolicy.ON_WRITE else None
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:
-        """Return the prompt, with the texts of the targets alone; for a review those of the draft alone."""
+        """Return the prompt with the texts of the targets alone; for a review with those of the draft alone."""
         request = self.request(state)
         texts = {path: text for path, text in files.items() if path in self._targets}
         match request.stage if request else "":
             case "write":
-                return feedback.write(state, self._texts(texts))
+                return feedback.write(state, self._build_texts(texts))
             case "review":
-                return feedback.review(state, Texts(self._draft(state), self._tests))
+                return feedback.review(state, Texts(self._read_draft(state), self._tests))
             case "rewrite":
-                return feedback.rewrite(state, self._texts(texts | self._draft(state)))
-        return feedback.fix(state, self._texts(texts))
+                return feedback.rewrite(state, self._build_texts(texts | self._read_draft(state)))
+        return feedback.fix(state, self._build_texts(texts))
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
-        """Return one action: a write of all the files in the reply, what a review found, or why there is neither."""
+        """Return one action: a write of all files in the reply, the objections of a review, or a fault."""
         if state.reply is None:
             return ()
         match state.stage:
             case "review":
-                return (_reviewed(state.reply, state.flaw),)
+                return (_build_review(state.reply, state.flaw),)
             case "rewrite":
-                return (self._rewritten(state.reply, state),)
+                return (self._merge_rewrite(state.reply, state),)
         if state.reply.tool_calls and not state.flaw:
             return tool_calls.parse_actions(state.reply.tool_calls)
-        found = state.flaw or self._files(state.reply, self.kept(state))
+        found = state.flaw or self._extract_files(state.reply, self.read_kept(state))
         if isinstance(found, str):
             return (tool_calls.build_unparsable_action(found),)
-        return (Action("draft" if state.stage == "write" and self._reviews(state) else "write_files", files=found),)
+        return (Action("draft" if state.stage == "write" and self._can_review(state) else "write_files", files=found),)
 
-    def _texts(self, files: dict[str, str]) -> Texts:
+    def _build_texts(self, files: dict[str, str]) -> Texts:
         absent = tuple(path for path in self._targets if path not in files and path not in self._first)
         return Texts(files, self._tests, absent)
 
-    def _reviews(self, state: RunState) -> bool:
+    def _can_review(self, state: RunState) -> bool:
         cap = state.run.budget.turns
         return self._review and (cap is None or state.spend.turns + FURTHER <= cap)
 
-    def _rewritten(self, reply: Reply, state: RunState) -> Action:
-        """Return the draft with the files of the rewrite over it; a rewrite that cannot be used leaves the draft."""
-        kept, draft = self.kept(state), self._draft(state)
-        found = state.flaw or self._files(reply, kept | draft)
+    def _merge_rewrite(self, reply: Reply, state: RunState) -> Action:
+        """Return the draft with the files of the rewrite over it, or the draft if the rewrite is unusable."""
+        kept, draft = self.read_kept(state), self._read_draft(state)
+        found = state.flaw or self._extract_files(reply, kept | draft)
         if not isinstance(found, str):
             files = {**draft, **found}
             if any(kept.get(path) != text for path, text in files.items()):
@@ -138,11 +138,11 @@ class Pipeline:
             found = "it takes back all that the draft changes"
         return Action("rewrite", fault=f"the rewrite cannot be used, the draft is written: {found}")
 
-    def _draft(self, state: RunState) -> dict[str, str]:
-        found = self._files(state.draft, self.kept(state)) if state.draft else {}
+    def _read_draft(self, state: RunState) -> dict[str, str]:
+        found = self._extract_files(state.draft, self.read_kept(state)) if state.draft else {}
         return {} if isinstance(found, str) else {path: text for path, text in found.items() if text is not None}
 
-    def kept(self, state: RunState) -> dict[str, str]:
+    def read_kept(self, state: RunState) -> dict[str, str]:
         """Return the texts of the targets in the best tree.
 
         The first ones, and over them what was written and kept since.
@@ -157,20 +157,20 @@ class Pipeline:
                 case ev.ModelCall(error=""):
                     memory.calls = [*memory.calls, event] if event.stage in ("review", "rewrite") else [event]
                 case ev.ActionTaken(admitted=True) if event.name in WRITES:
-                    memory.kept = self._with_write(memory)
+                    memory.kept = self._add_write(memory)
                     memory.written, memory.by, memory.stands = event, memory.calls, True
                 case ev.Revert():
                     memory.stands = not memory.stands
         memory.read, self._memory = state.conversation, memory
-        return self._with_write(memory)
+        return self._add_write(memory)
 
-    def _with_write(self, memory: _Kept) -> dict[str, str]:
-        """Return the texts that are kept, with those of the newest write if it stands."""
+    def _add_write(self, memory: _Kept) -> dict[str, str]:
+        """Return the kept texts, with those of the newest write if it was kept."""
         kept = dict(memory.kept)
         if memory.written is None or not memory.stands:
             return kept
         hashes = memory.written.args.get("files")
-        texts = self._said(memory.by, kept)
+        texts = self._collect_texts(memory.by, kept)
         for path, digest in hashes.items() if isinstance(hashes, dict) else ():
             if not digest:
                 kept.pop(path, None)
@@ -178,22 +178,22 @@ class Pipeline:
                 kept[path] = text
         return kept
 
-    def _said(self, calls: list[ev.ModelCall], kept: dict[str, str]) -> dict[str, str]:
-        """Hash -> text of all files in the replies that led to one write, read beside what they were read beside."""
+    def _collect_texts(self, calls: list[ev.ModelCall], kept: dict[str, str]) -> dict[str, str]:
+        """Return hash -> text of all files in the replies that led to one write, read as they were read then."""
         said: dict[str, str] = {}
         draft: dict[str, str] = {}
         for call in calls:
             if call.reply.tool_calls:
                 read = [action.files for action in tool_calls.parse_actions(call.reply.tool_calls)]
             else:
-                found = self._files(call.reply, kept | draft)
+                found = self._extract_files(call.reply, kept | draft)
                 read = [] if isinstance(found, str) else [found]
             texts = [(path, text) for files in read for path, text in files.items() if text is not None]
             said |= {sha256(text.encode()).hexdigest(): text for _, text in texts}
             draft = dict(texts) if call.stage == "write" else draft
         return said
 
-    def _files(self, reply: Reply, current: Mapping[str, str]) -> Files | str:
+    def _extract_files(self, reply: Reply, current: Mapping[str, str]) -> Files | str:
         if not reply.content.strip():
             return "the reply is empty"
         if reply.cut:
@@ -201,7 +201,7 @@ class Pipeline:
         return extract(reply.content, self._targets, current, self._imported)
 
 
-def _reviewed(reply: Reply, flaw: str) -> Action:
+def _build_review(reply: Reply, flaw: str) -> Action:
     found = None if flaw else parse_violations(reply.content)
     if found is None:
         return Action("review", fault=f"the review cannot be used, the draft is written: {flaw or 'it says nothing'}")

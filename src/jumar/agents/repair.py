@@ -1,4 +1,4 @@
-"""The offline agent: proposes what mutation search found. It needs no key, costs nothing, and knows only the tests."""
+"""The offline agent: proposes results of mutation search. It needs no key, costs nothing, and knows only the tests."""
 
 from __future__ import annotations
 

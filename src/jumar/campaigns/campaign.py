@@ -1,4 +1,4 @@
-"""Runs a campaign: keeps its worker processes busy until every rollout has ended, or it is told to stop."""
+"""Runs a campaign: keeps its worker processes busy until every rollout has ended, or it must stop."""
 
 from __future__ import annotations
 
@@ -64,31 +64,31 @@ class CampaignProgress(NamedTuple):
 
 
 class CampaignWorker(Protocol):
-    """Something that works on rollouts: a process of this machine, or a cluster."""
+    """A worker for rollouts: a process of this machine, or a cluster."""
 
     @property
     def active(self) -> AbstractSet[str]:
-        """Rollouts that it works on."""
+        """Rollouts that the worker works on."""
         ...
 
     async def give(self, rollout: str) -> None:
-        """Order it to work on *rollout*."""
+        """Order the worker to work on *rollout*."""
         ...
 
     async def stop(self, why: str) -> None:
-        """Order it to halt its runs."""
+        """Order the worker to halt its runs."""
         ...
 
     async def dismiss(self) -> None:
-        """Tell it that no order comes any more: it ends when it has nothing to do."""
+        """Tell the worker that no more orders come: it ends when it has nothing to do."""
         ...
 
     def reports(self) -> AsyncIterator[Report]:
-        """Yield its reports until it has ended; what is active then is lost."""
+        """Yield the worker's reports until it has ended; rollouts active then are lost."""
         ...
 
     def kill(self) -> None:
-        """Kill it, if it has not ended; its runs go on from their journals."""
+        """Kill the worker, if it has not ended; its runs can be resumed from their journals."""
         ...
 
 
@@ -97,7 +97,7 @@ StartWorker = Callable[[int], Awaitable[CampaignWorker]]
 
 
 class Campaign:
-    """One session of the campaign in *folder*. *tell* is told of every rollout that ends, and of waiting."""
+    """One session of the campaign in *folder*. *tell* gets every rollout that ends, and every wait."""
 
     def __init__(
         self, plan: CampaignPlan, folder: Path, start: StartWorker, limits: CampaignLimits, tell: Callable[[str], None]
@@ -114,12 +114,12 @@ class Campaign:
 
     @property
     def stopped(self) -> str:
-        """Reason that this session was told to stop; empty: it was not."""
+        """Reason for which this session was told to stop; empty: it was not."""
         return self._stopped
 
     @property
     def progress(self) -> CampaignProgress:
-        """Return how far the campaign is now. It may be asked from another thread."""
+        """Progress of the campaign. It may be read from another thread."""
         ended = tuple(self._schedule.ended.values())
         results = [end.result for end in ended if end.result is not None]
         return CampaignProgress(
@@ -149,42 +149,42 @@ class Campaign:
         return tuple(self._schedule.ended[rollout.name] for rollout in list_rollouts(self._plan))
 
     async def stop(self, why: str) -> None:
-        """Begin nothing more and halt what is at work; a second call kills the worker processes."""
+        """Begin nothing more and halt the running rollouts; a second call kills the worker processes."""
         again, self._stopped = bool(self._stopped), self._stopped or why
         for worker in tuple(self._workers):
             if again:
                 worker.kill()
             else:
                 await worker.stop(why)
-        await self._go_on()
+        await self._assign_work()
 
     async def _watch_deadline(self, deadline: float) -> None:
         await anyio.sleep(max(0.0, deadline - time.time()))
         await self.stop(DEADLINE)
 
     async def _keep_worker(self, number: int) -> None:
-        """Have one worker process, and another one should it die, as long as there is work."""
+        """Keep one worker process running as long as there is work, and replace it if it dies."""
         while not self._is_over:
             worker = await self._start(number)
             self._workers.append(worker)
             try:
-                await self._go_on()
+                await self._assign_work()
                 async for report in worker.reports():
-                    self._hear(report)
-                    await self._go_on()
+                    self._handle(report)
+                    await self._assign_work()
             finally:
                 self._workers.remove(worker)
                 worker.kill()
             for rollout in tuple(worker.active):
                 self._lose(rollout)
-        await self._go_on()
+        await self._assign_work()
 
     @property
     def _is_over(self) -> bool:
         return self._schedule.is_over or (bool(self._stopped) and not self._schedule.active)
 
-    async def _go_on(self) -> None:
-        """Give work to the workers that have least, or dismiss them all where there is no more."""
+    async def _assign_work(self) -> None:
+        """Give work to the workers that have least, or dismiss them all if there is no more."""
         if self._is_over:
             for worker in tuple(self._workers):
                 await worker.dismiss()
@@ -202,17 +202,17 @@ class Campaign:
         busy = len(self._schedule.active) >= self._limits.concurrency
         return bool(self._workers) and not self._stopped and not busy and anyio.current_time() >= self._held_until
 
-    def _hear(self, report: Report) -> None:
+    def _handle(self, report: Report) -> None:
         name = report.rollout
         if isinstance(report, RolloutLost):
             self._lose(name)
-        elif self._schedule.hear(report):
+        elif self._schedule.handle(report):
             self._pause(name, report.limit_seconds if isinstance(report, RolloutEnded) else None)
         elif name in self._schedule.ended:
             self._tell(format_end(self._schedule.ended[name], len(self._schedule.ended), self._total))
 
     def _pause(self, name: str, limit_seconds: float | None) -> None:
-        """Let the rollout go on later; at a limit of the provider, nothing else is begun before that either."""
+        """Let the rollout continue later; at a limit of the provider, begin nothing else before that either."""
         if limit_seconds is None:
             why = "a fault of the machine or the provider"
             seconds = min(FIRST_PAUSE_SECONDS * 4 ** (self._schedule.count_faults(name) - 1), LONGEST_PAUSE_SECONDS)
@@ -231,11 +231,11 @@ class Campaign:
     async def _wake(self, name: str, seconds: float) -> None:
         await anyio.sleep(seconds)
         self._schedule.wake(name)
-        await self._go_on()
+        await self._assign_work()
 
 
 def format_end(end: RolloutEnd, ended: int, total: int) -> str:
-    """Return the line on a rollout that ended, of which there are *ended* of *total* now."""
+    """Return the line on a rollout that ended; *ended* of *total* have ended now."""
     how, result = end.stop, end.result
     if result is not None:
         how += f"  {result.standing}  {result.seconds:.1f} s" + (f"  ${result.usd:.4f}" if result.usd else "")
@@ -245,7 +245,7 @@ def format_end(end: RolloutEnd, ended: int, total: int) -> str:
 
 @contextmanager
 def lock_campaign(folder: Path, tell: Callable[[str], None]) -> Iterator[int]:
-    """Hold the campaign in *folder*, and yield the descriptor of a lock that its worker processes inherit.
+    """Lock the campaign in *folder*, and yield the descriptor of the lock, which its worker processes inherit.
 
     Waits for worker processes that outlived the session which started them: they end by themselves.
 

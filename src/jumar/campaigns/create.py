@@ -59,7 +59,7 @@ class CampaignBudget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CampaignOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """Campaign as it was asked for."""
+    """Options of a campaign as the person gave them."""
 
     tasks: tuple[CampaignTask, ...]
     options: OptionValues
@@ -75,7 +75,7 @@ class CampaignOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create_campaign(folder: Path, order: CampaignOrder, environ: Mapping[str, str]) -> CampaignPlan:
-    """Return the plan of a new campaign in *folder*, which is there and has none; nothing is begun.
+    """Return the plan of a new campaign in *folder*, which exists and has no plan; nothing is begun.
 
     Where it may cost money and nobody set a cap, its caps are those of the profile `workday`.
 
@@ -138,7 +138,7 @@ def _try_task(folder: Path, plan: CampaignPlan, task: CampaignTask, environ: Map
 async def try_sandboxes(
     folder: Path, plan: CampaignPlan, environ: Mapping[str, str], say: Callable[[str], None]
 ) -> None:
-    """Test the sandboxes that the tasks ask for, here and once: hundreds of rollouts would do so at the same time.
+    """Test the sandboxes of the tasks, here and once: else hundreds of rollouts would do so at the same time.
 
     Raises:
         BadInput: if there is none for some task, naming it.
@@ -159,7 +159,7 @@ def _build_caps(budget: CampaignBudget, profile: Budget | None) -> Caps:
 
 @contextmanager
 def make_campaign_folder(folder: Path) -> Iterator[None]:
-    """Make the *folder* of a new campaign; if what follows fails, it is gone again.
+    """Create the *folder* of a new campaign; remove it again if what follows fails.
 
     Raises:
         BadInput: if it is there already, or cannot be made.
@@ -183,7 +183,7 @@ def make_campaign_folder(folder: Path) -> Iterator[None]:
 
 
 def name_campaign() -> Path:
-    """Return the folder of a new campaign that nobody named."""
+    """Return the folder of a new campaign without a name."""
     return CAMPAIGNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
 
 
@@ -208,7 +208,7 @@ def _list_campaigns() -> Iterator[Path]:
 
 
 def refuse_linked_campaigns(folder: Path) -> None:
-    """Refuse *folder* where a repository may have brought the folders above it as a link.
+    """Refuse *folder* if a folder above it is a link, which a repository may have brought.
 
     Raises:
         BadInput: if `.jumar` or `.jumar/campaigns` is a link, and it lies there.

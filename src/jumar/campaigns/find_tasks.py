@@ -24,7 +24,7 @@ class ListedTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find_tasks(words: Sequence[str]) -> tuple[CampaignTask, ...]:
-    """Return the tasks that *words* name, in their order, each with a name that no other one has.
+    """Return the tasks that *words* name, in their order, each with a unique name.
 
     A word is a folder, a `task.toml`, a glob of them, or a `.jsonl` file with a `ListedTask` in each line.
 
@@ -77,7 +77,7 @@ def _build(path: Path, name: str = "") -> CampaignTask:
 
 
 def _number(tasks: Iterable[CampaignTask]) -> Iterator[CampaignTask]:
-    """Yield *tasks*; of those with one name, the second one is called NAME-2."""
+    """Yield *tasks*; the second one of the same name is called NAME-2."""
     taken: set[str] = set()
     for task in tasks:
         name, count = task.name, 1

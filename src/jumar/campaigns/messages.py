@@ -28,7 +28,7 @@ class RolloutEnded(msgspec.Struct, frozen=True, tag="ended"):
 
 
 class RolloutRefused(msgspec.Struct, frozen=True, tag="refused"):
-    """A rollout cannot be run as asked, and nothing was run."""
+    """A rollout cannot be run with these options, and nothing was run."""
 
     rollout: str
     why: str
@@ -42,13 +42,13 @@ class RolloutBroken(msgspec.Struct, frozen=True, tag="broken"):
 
 
 class RolloutStopped(msgspec.Struct, frozen=True, tag="stopped"):
-    """A rollout was stopped before there was anything to keep."""
+    """A rollout was stopped before it had a result to keep."""
 
     rollout: str
 
 
 class RolloutLost(msgspec.Struct, frozen=True, tag="lost"):
-    """A rollout was at work where a process or a machine died; the other rollouts go on."""
+    """A rollout was running when its process or machine died; other rollouts continue."""
 
     rollout: str
 

@@ -80,7 +80,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def list_rollouts(plan: CampaignPlan) -> tuple[Rollout, ...]:
-    """Return all rollouts in fair order: the first one of every task, then the second one of every task."""
+    """Return all rollouts in fair order: the first one of every task, then the second one of every task, ..."""
     return tuple(Rollout(task, number) for number in range(1, plan.rollouts + 1) for task in plan.tasks)
 
 
@@ -118,7 +118,7 @@ def build_task(folder: Path, plan: CampaignPlan, rollout: Rollout, environ: Mapp
 
 
 def _withhold(task: Task, folder: Path) -> Task:
-    """Return *task* with a tree without the campaign's *folder*, where that lies in the task's own."""
+    """Return *task* with a tree without the campaign's *folder*, if that lies in the task's own."""
     place = folder.resolve()
     if not place.is_relative_to(task.root.resolve()):
         return task
@@ -139,7 +139,7 @@ def save_plan(folder: Path, plan: CampaignPlan, environ: Mapping[str, str]) -> N
 
 
 def load_plan(folder: Path, trust: Trust) -> CampaignPlan:
-    """Return the plan of the campaign in *folder*: it names commands to run, so only this user's own is believed.
+    """Return the plan of the campaign in *folder*: it names commands to run, so only this user's own is trusted.
 
     Raises:
         BadInput: if there is none, it cannot be read, or somebody else may have made it.

@@ -1,4 +1,4 @@
-"""Chooses which rollout of a campaign begins next, and which never will: pure bookkeeping, no clock and no process."""
+"""Chooses which rollout of a campaign begins next, and which never will: no clock and no process here."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class RolloutEnd(msgspec.Struct, frozen=True):
 
 
 def is_out_of_budget(result: Result | None) -> bool:
-    """Return whether a run ended because a cap of the whole campaign let it make no further call."""
+    """Return whether a run ended because a cap of the whole campaign allowed no further call."""
     return result is not None and result.stop is StopReason.BUDGET and OF_LEDGER in result.why
 
 
 class Schedule:
-    """Rollouts of *plan* that wait, are at work, and have ended; *known* is what their journals tell."""
+    """Rollouts of *plan* that wait, are running, and have ended; *known* is the standing in their journals."""
 
     def __init__(self, plan: CampaignPlan, known: Iterable[tuple[Rollout, Standing]] = ()) -> None:
         self._plan = plan
@@ -85,7 +85,7 @@ class Schedule:
         return standing.progress is Progress.ENDED or retried
 
     def take(self) -> str | None:
-        """Return the rollout to begin next, which is at work from now on; None: there is none now."""
+        """Return the rollout to begin next, which counts as running from now on; None: there is none now."""
         while self._waiting and not self.spent:
             name = self._waiting.popleft()
             if name not in self._begun and self._is_plateau(self._tasks[name]):
@@ -106,8 +106,8 @@ class Schedule:
         scores = [e.result.passed or 0 for e in ended if e.result is not None]
         return max(scores[-self._plan.patience :]) <= max(scores[: -self._plan.patience])
 
-    def hear(self, report: Report) -> bool:
-        """Take note of *report*; True if its rollout is paused, for a fault that may pass: `wake` lets it go on."""
+    def handle(self, report: Report) -> bool:
+        """Handle *report*; return True if its rollout is paused for a fault that may pass: `wake` resumes it."""
         name = report.rollout
         self.active.discard(name)
         match report:
@@ -127,7 +127,7 @@ class Schedule:
         return False
 
     def _retry(self, end: RolloutEnd) -> bool:
-        """Pause the rollout that a fault ended so; False: it was one too many, and it stays its end."""
+        """Pause the rollout that a fault ended; return False after too many faults: the rollout has ended."""
         name = end.rollout
         self._faults[name] = self._faults.get(name, 0) + 1
         again = self._faults[name] <= self._plan.retries
@@ -135,13 +135,13 @@ class Schedule:
         return again
 
     def _wait(self, end: RolloutEnd) -> bool:
-        """Pause the rollout until the provider's limit has passed, however often: it is no fault of the rollout's."""
+        """Pause the rollout until the provider's limit has passed, any number of times: the fault is not its own."""
         self._limits[end.rollout] = self._limits.get(end.rollout, 0) + 1
         self.paused[end.rollout] = end
         return True
 
     def wake(self, name: str) -> None:
-        """Let the paused rollout *name* go on, after those that wait already."""
+        """Let the paused rollout *name* continue, after those that wait already."""
         if self.paused.pop(name, None) is not None:
             self._waiting.append(name)
 
@@ -150,11 +150,11 @@ class Schedule:
         return self._faults.get(name, 0)
 
     def count_limits(self, name: str) -> int:
-        """Return how often the rollout *name* came to a limit of the provider in this session."""
+        """Return how often the rollout *name* was stopped by a limit of the provider in this session."""
         return self._limits.get(name, 0)
 
     def lose(self, name: str) -> None:
-        """Take note that the process which worked on *name* died."""
+        """Record that the process which worked on *name* died."""
         self.active.discard(name)
         self._losses[name] = self._losses.get(name, 0) + 1
         if self._losses[name] >= LOSSES:
@@ -165,7 +165,7 @@ class Schedule:
             self._waiting.appendleft(name)
 
     def close(self) -> None:
-        """End what waits: it was never begun, or its campaign ended before a fault had passed."""
+        """End the rollouts that wait: they were never begun, or the campaign ended before a fault had passed."""
         self.ended |= self.paused
         self.paused.clear()
         for name in self._waiting:
@@ -179,5 +179,5 @@ class Schedule:
 
     @property
     def is_over(self) -> bool:
-        """Return whether nothing is at work, and nothing will be."""
+        """Return whether nothing is running, and nothing will be."""
         return not self.active and (self.spent or not (self._waiting or self.paused))

@@ -1,4 +1,4 @@
-"""Reads from its journal how far a rollout got: a campaign keeps no record of its own that could differ from it."""
+"""Reads the progress of a rollout from its journal: a campaign keeps no other record, which could differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RATE_LIMIT = "rate_limit"
 
 
 class Progress(StrEnum):
-    """Progress of a rollout, as its journal tells."""
+    """Progress of a rollout, by its journal."""
 
     NEW = "new"
     """No event was written down; files in its directory say nothing."""
@@ -59,11 +59,11 @@ def read_standing(folder: Path) -> Standing:
     faults, limit_seconds = _count_faults(entries)
     cached = sum(isinstance(e.event, ev.Tests) and e.event.cached for e in entries)
     result = build_result(state, folder, read_head(folder) or JournalEnd())
-    return Standing(_progress(state), result, faults, cached, limit_seconds)
+    return Standing(_get_progress(state), result, faults, cached, limit_seconds)
 
 
 def _count_faults(entries: Iterable[ev.Entry]) -> tuple[int, float | None]:
-    """Return the number of ends for a fault, and the wait that the provider asked for if the last was at its limit."""
+    """Return the number of ends for a fault, and the wait that the provider asked for at the last one."""
     faults = 0
     wait: float | None = None
     call: ev.ModelCall | None = None
@@ -82,7 +82,7 @@ def _count_faults(entries: Iterable[ev.Entry]) -> tuple[int, float | None]:
     return faults, wait
 
 
-def _progress(state: RunState) -> Progress:
+def _get_progress(state: RunState) -> Progress:
     if state.phase is not Phase.ENDED or state.end is None or state.end.stop is StopReason.INTERRUPTED:
         return Progress.OPEN
     return Progress.FAULT if state.end.stop is StopReason.INFRA else Progress.ENDED

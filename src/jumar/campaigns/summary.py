@@ -52,7 +52,7 @@ class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise(folder: str, ends: Sequence[RolloutEnd], stopped: str) -> CampaignSummary:
-    """Return the summary of the campaign in *folder*, whose rollouts ended as *ends* say."""
+    """Return the summary of the campaign in *folder*, whose rollouts have the ends *ends*."""
     results = [end.result for end in ends if end.result is not None]
     green = {end.task for end in ends if end.stop == StopReason.GREEN}
     return CampaignSummary(
@@ -78,7 +78,7 @@ def summarise(folder: str, ends: Sequence[RolloutEnd], stopped: str) -> Campaign
 
 
 def format_table(ends: Iterable[RolloutEnd]) -> Iterator[str]:
-    """Yield a line for each task: its greens, its best result, what it cost, and why its rollouts stopped."""
+    """Yield a line for each task: its greens, its best result, its cost, and why its rollouts stopped."""
     by_task: dict[str, list[RolloutEnd]] = {}
     for end in ends:
         by_task.setdefault(end.task, []).append(end)

@@ -90,7 +90,7 @@ class Worker:
         self._commits = GroupCommit()
 
     async def serve(self, orders: AsyncIterable[bytes]) -> None:
-        """Carry out *orders*, one in a line, until there are no more; then halt what is still at work."""
+        """Carry out *orders*, one in a line, until there are no more; then halt the runs that are not over."""
         async with anyio.create_task_group() as tasks:
             async for line in orders:
                 order = msgspec.json.decode(line, type=Order)
@@ -109,7 +109,7 @@ class Worker:
                 rollout.scope.cancel()
 
     async def _work(self, rollout: Rollout) -> None:
-        """Work on *rollout* and report how that ended."""
+        """Work on *rollout* and report its end."""
         if self._stop is not None:
             self._tell(RolloutStopped(rollout.name))
             return
@@ -129,7 +129,7 @@ class Worker:
             self._tell(RolloutStopped(rollout.name))
 
     async def _run(self, rollout: Rollout, kernels: list[Kernel]) -> Result:
-        """Begin *rollout*, or go on with it."""
+        """Begin *rollout*, or resume it."""
         parts, environ = self._parts, self._trust.environ
 
         def begun(kernel: Kernel) -> None:

@@ -1,4 +1,4 @@
-"""Starts a worker process, passes orders to it, and hears its reports."""
+"""Starts a worker process, passes orders to it, and receives its reports."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WorkerProcess:
 
     @classmethod
     async def start(cls, settings: WorkerSettings, number: int) -> Self:
-        """Return a new worker; what it prints beside its reports goes to a file named after its *number*.
+        """Return a new worker; its output beside the reports goes to a file named after its *number*.
 
         Raises:
             Infra: if no process can be started.
@@ -67,12 +67,12 @@ class WorkerProcess:
         return cls(process)
 
     async def give(self, rollout: str) -> None:
-        """Order it to work on *rollout*. One that has died is found dead by `reports`."""
+        """Order the process to work on *rollout*. A dead one is noticed by `reports`."""
         self.active.add(rollout)
         await self._send(Order(rollout=rollout))
 
     async def stop(self, why: str) -> None:
-        """Order it to halt its runs."""
+        """Order the process to halt its runs."""
         await self._send(Order(stop=why))
 
     async def _send(self, order: Order) -> None:
@@ -82,11 +82,11 @@ class WorkerProcess:
             return
 
     async def dismiss(self) -> None:
-        """Close its input: it ends when it has nothing to do any more."""
+        """Close the input of the process: it ends when it has nothing to do any more."""
         await self._orders.aclose()
 
     async def reports(self) -> AsyncIterator[Report]:
-        """Yield its reports until it has ended.
+        """Yield the reports of the process until it has ended.
 
         Raises:
             Infra: if it says what no worker says.
@@ -103,7 +103,7 @@ class WorkerProcess:
         await self._process.wait()
 
     def kill(self) -> None:
-        """Kill it; its runs go on from their journals."""
+        """Kill the process; its runs can be resumed from their journals."""
         if self._process.returncode is None:
             os.kill(self._process.pid, 9)
 

@@ -45,7 +45,7 @@ class ScarTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[judge]`: how far a judge is believed. Which model judges is the person's choice, in the file of agents."""
+    """`[judge]`: how far a judge is trusted. The person chooses its model, in the file of agents."""
 
     tier: Literal["mid", "frontier"] = "mid"
     gate: Share = 0.5

@@ -15,7 +15,7 @@ from jumar.workspace.store.shared import find_objects_folder
 
 
 class ChangedFiles(NamedTuple):
-    """Files that a run changed, path -> content, and the same files as they were; what was deleted is in neither."""
+    """Files that a run changed, path -> content, and the same files before; deleted files are in neither."""
 
     after: Mapping[str, bytes]
     before: Mapping[str, bytes]
@@ -24,7 +24,7 @@ class ChangedFiles(NamedTuple):
 
 
 def read_changed_files(folder: Path, state: RunState) -> ChangedFiles:
-    """Return the files that the run in *folder* changed or made; neither links nor what is too large to be source."""
+    """Return the files that the run in *folder* changed or made, but for links and very large files."""
     store = Store(find_objects_folder(folder))
     base, best = store.manifest(state.run.tree), store.manifest(state.tree)
     paths = tuple(path for path in find_differences(base, best) if path in best)

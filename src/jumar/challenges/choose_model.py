@@ -26,13 +26,15 @@ class ChosenModel(NamedTuple):
     secrets: tuple[str, ...]
 
     def record(self, path: Path, tier: str) -> Model:
-        """Return the model, whose answers to *tier* are recorded at *path*; a recording that is there is replaced.
+        """Return the model, and record its answers to *tier* at *path*; an old recording is replaced.
 
         Raises:
             BadInput: if nothing can be written there.
         """
         path.unlink(missing_ok=True)
-        return start_recording(path, self.model.name, self.routes, self.secrets).around(lambda _tier: self.model)(tier)
+        return start_recording(path, self.model.name, self.routes, self.secrets).record_models(
+            lambda _tier: self.model
+        )(tier)
 
 
 def choose_model(order: ModelTable, tier: str, environ: Mapping[str, str]) -> ChosenModel:

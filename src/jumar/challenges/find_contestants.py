@@ -1,4 +1,4 @@
-"""Finds what is compared: two agents of a challenge, agents of two challenges, or two campaigns as they ended."""
+"""Finds the sides of a comparison: two agents of a challenge, of two challenges, or two ended campaigns."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _read_campaign(folder: Path, name: str, trust: Trust) -> Contestant:
 
 
 def _read_end(folder: Path, rollout: Rollout, name: str) -> RunScore | None:
-    """Return how the run in *folder* ended, by its journal; None: it did not."""
+    """Return the end of the run in *folder*, by its journal; None: it did not end."""
     standing = read_standing(folder)
     result = standing.result
     if standing.progress is not Progress.ENDED or result is None:

@@ -40,7 +40,7 @@ class Judge(NamedTuple):
 async def judge_runs(
     challenge: Challenge, folder: Path, runs: Sequence[RunScore], judge: Judge
 ) -> tuple[tuple[RunScore, ...], JudgeStanding, JudgeReport]:
-    """Return *runs*, whose campaign lies in *folder*, with the marks of *judge*; its standing; and what it cost.
+    """Return *runs* of the campaign in *folder* with the marks of *judge*, its standing, and its cost.
 
     Runs of one tree are judged once, and those that pass too few tests, or changed no source file, are not.
     """
@@ -53,7 +53,7 @@ async def judge_runs(
     )
     done = await JudgeSession(judge.model, rules).judge(tuple({case.key: case for case in cases.values()}.values()))
     marks = {name: done.marks[case.key] for name, case in cases.items()}
-    marks |= dict.fromkeys(large, _void_marks(challenge))
+    marks |= dict.fromkeys(large, _build_void_marks(challenge))
     marked = tuple(replace(run, marks=marks.get(run.run, ())) for run in runs)
     report = JudgeReport(
         model=judge.model.name,
@@ -77,7 +77,7 @@ def open_judge(origin: ChallengeOrigin, tier: str, folder: Path, trust: Trust, *
     """
     path = folder / RECORDING
     if path.is_file() and not again:
-        return parse_cassette(read_cassette(path), str(path)).of(tier)
+        return parse_cassette(read_cassette(path), str(path)).get_model(tier)
     return choose_model(origin.judge, tier, trust.environ).record(path, tier)
 
 
@@ -85,13 +85,13 @@ def _count_characters(case: Case) -> int:
     return sum(map(len, case.files.values()))
 
 
-def _void_marks(challenge: Challenge) -> tuple[PrincipleMark, ...]:
+def _build_void_marks(challenge: Challenge) -> tuple[PrincipleMark, ...]:
     why = f"the changed files have more than {CODE_CHARACTERS:,} characters, which is more than is judged"
     return tuple(PrincipleMark(principle.name, None, why=why) for principle in challenge.tables.principle)
 
 
 def _build_case(folder: Path, run: RunScore, gate: float) -> Case | None:
-    """Return what is judged of *run*: the source files that it changed, without its name, task or messages."""
+    """Return the case of *run*: the source files that it changed, without its name, task or messages."""
     if not run.run or not run.counts or not is_worth_judging(run.passed, run.total, gate) or run.share <= gate:
         return None
     place = folder / run.run

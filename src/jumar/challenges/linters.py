@@ -1,4 +1,4 @@
-"""Attaches existing linters as scar rules: each runs confined on the tree as it was and as it is now."""
+"""Attaches existing linters as scar rules: each runs confined on the tree before the run and after it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Linters:
         self._python = find_linter_python(python)
 
     async def search(self, run: Path, trees: tuple[str, str], changed: ChangedFiles) -> tuple[Finding, ...]:
-        """Return what the linters find in the files that the run in *run* changed, and did not find before.
+        """Return the new findings of the linters in the files that the run in *run* changed.
 
         *trees* are the one that it began with and the one that it ended with.
 
@@ -55,7 +55,7 @@ class Linters:
 
 
 def find_linter_python(python: str | None) -> Path:
-    """Return the interpreter whose folder is first on the PATH of linters: *python*, or else ours."""
+    """Return the interpreter whose folder is first on the PATH of linters: *python*, or jumar's own."""
     return Path(python or sys.executable).absolute()
 
 

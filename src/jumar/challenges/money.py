@@ -1,4 +1,4 @@
-"""Divides the cap of a challenge: what the judge and the proposer may still cost is held back from the agents."""
+"""Divides the cap of a challenge: the cost of the judge and the proposer is held back from the agents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NothingLeft(BadInput):
 def compute_agents_usd(
     origin: ChallengeOrigin, *, judges: bool, spent: float = 0.0, proposed: float = 0.0
 ) -> float | None:
-    """Return what the agents of the next campaign may spend together; None: there is no cap.
+    """Return the cap on all agents of the next campaign together; None: there is no cap.
 
     Args:
         origin: Of the challenge, with its cap.
@@ -41,6 +41,6 @@ def compute_agents_usd(
 
 
 def add_up_spent(folders: list[Path]) -> float:
-    """Return what the campaigns in *folders* cost, their judges included; one without scores cost nothing yet."""
+    """Return the cost of the campaigns in *folders*, judges included; one without scores counts as 0."""
     known = [load_scores(folder) for folder in folders if (folder / SCORES).is_file()]
     return sum(scores.judged.usd + sum(run.usd for run in scores.runs) for scores in known)

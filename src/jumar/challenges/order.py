@@ -68,7 +68,7 @@ def order_campaign(challenge: Challenge, origin: ChallengeOrigin, folder: Path, 
 
 
 def load_origin(plan: CampaignPlan, folder: Path) -> ChallengeOrigin:
-    """Return where *plan*, of the campaign in *folder*, comes from.
+    """Return the origin of *plan*, of the campaign in *folder*.
 
     Raises:
         BadInput: if it is the campaign of no challenge.

@@ -71,7 +71,7 @@ async def _score(folder: Path, chosen: ScoringChoices, trust: Trust) -> Challeng
 
 
 def _keep_verdict(options: OptionValues) -> OptionValues:
-    """Return what of the campaign's *options* says how trees are judged."""
+    """Return the *options* of the campaign that decide how trees are judged."""
     return OptionValues(
         timeout_seconds=options.timeout_seconds,
         test_timeout_seconds=options.test_timeout_seconds,

@@ -49,7 +49,7 @@ class ScoringOrder(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """Rollout that came to an end, by its journal."""
+    """Rollout that has ended, by its journal."""
 
     rollout: Rollout
     folder: Path
@@ -60,7 +60,7 @@ class StoredRun(NamedTuple):
 
 
 async def score_runs(order: ScoringOrder) -> tuple[RunScore, ...]:
-    """Return the scores of all rollouts of a campaign, in their order. A tree that two runs came to is judged once."""
+    """Return the scores of all rollouts of a campaign, in order. A tree that two runs share is judged once."""
     rollouts = list_rollouts(order.plan)
     ended: list[StoredRun] = []
     scores: dict[str, RunScore] = {}
@@ -95,7 +95,7 @@ async def score_runs(order: ScoringOrder) -> tuple[RunScore, ...]:
 
 
 def find_tampering(entries: Iterable[ev.Entry]) -> str:
-    """Return why a verdict found a tree tampered with, whether or not that tree was kept; empty: none did."""
+    """Return why a verdict found a tree tampered with, even one that was not kept; empty: none did."""
     voids = (e.event.void for e in entries if isinstance(e.event, ev.Tests) and e.event.void is not None)
     return next((void.reason for void in voids if void.cause is Cause.TAMPER), "")
 
@@ -120,7 +120,7 @@ async def _judge(run: StoredRun, order: ScoringOrder) -> tuple[Scored | None, st
 
 
 def _score_absent(rollout: Rollout, standing: Standing, campaign: Path, folder: Path) -> RunScore:
-    """Return the score of a rollout that did not come to an end: a fault of the machine, or it was not run."""
+    """Return the score of a rollout without an end: a fault of the machine, or it was not run."""
     result = standing.result
     blank = RunScore(
         agent=rollout.task.agent,
@@ -181,5 +181,5 @@ def find_label(run: StoredRun, scored: Scored | None, why: str) -> tuple[str, st
 
 
 def compute_suite(state: RunState) -> str:
-    """Return what tells the expected tests of the run in *state* from those of another task, or another language."""
+    """Return a text that differs between the expected tests of different tasks or languages."""
     return sha256("\n".join(sorted(state.expected)).encode()).hexdigest()[:16]

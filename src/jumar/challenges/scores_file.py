@@ -33,7 +33,7 @@ class JudgeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChallengeScores(msgspec.Struct, frozen=True, kw_only=True):
-    """Scores of all runs of a challenge, and what they are worth."""
+    """Scores of all runs of a challenge, and the standing of its judge."""
 
     version: int = 1
     challenge: str

@@ -135,7 +135,7 @@ def _read_order(tasks: tuple[str, ...], chosen: dict[str, Any]) -> CampaignOrder
 
 
 def _refuse_changes(context: click.Context) -> None:
-    """Refuse what would make another campaign of the one that goes on.
+    """Refuse options that would change a campaign that is resumed.
 
     Raises:
         BadInput: naming an argument that was typed and may not change.
@@ -181,7 +181,7 @@ def _write_page(folder: Path) -> Path:
 
 
 def _show(voice: Console, summary: CampaignSummary, page: Path) -> int:
-    """Say what became of the campaign."""
+    """Print the result of the campaign."""
     stops = ", ".join(f"{count} {stop}" for stop, count in summary.by_stop.items())
     voice.say(
         f"{summary.solved} of {summary.tasks} tasks solved  {sum(summary.by_stop.values())} rollouts ({stops})  "
@@ -192,5 +192,5 @@ def _show(voice: Console, summary: CampaignSummary, page: Path) -> int:
     voice.say(f"runs     jumar runs --runs {summary.campaign}/runs")
     if summary.stopped or any(summary.by_stop.get(stop) for stop in ("interrupted", "not_begun")):
         voice.say(f"go on    jumar batch --resume {summary.campaign}")
-    voice.result(summary)
+    voice.print_result(summary)
     return summary.exit

@@ -28,7 +28,7 @@ KILLING = "stopping now: what is at work goes on from its journal"
 
 
 def run_session(voice: Console, folder: Path, trust: Trust, lock: int, chosen: dict[str, Any]) -> CampaignSummary:
-    """Run one session of the campaign in *folder*, and return what the campaign came to so far.
+    """Run one session of the campaign in *folder*, and return the summary of the campaign so far.
 
     *chosen* has `concurrency`, `cores` and `processes`, the `deadline` as a time, and `where` runs run; *lock* is that
     of the folder.
@@ -57,7 +57,7 @@ def run_session(voice: Console, folder: Path, trust: Trust, lock: int, chosen: d
 
 
 async def _attend(campaign: Campaign, voice: Console) -> Any:
-    """Run *campaign* until it has ended; a signal stops it, a second one kills what is at work."""
+    """Run *campaign* until it has ended; a signal stops it, a second one kills its workers."""
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_listen, campaign, voice)
@@ -76,7 +76,7 @@ async def _listen(campaign: Campaign, voice: Console) -> None:
 
 
 def read_deadline(text: str, now: float) -> float:
-    """Return the time in seconds since 1970 that *text* means: a duration (90m, 8h, 1d), or the next HH:MM.
+    """Return the time in seconds since 1970 in *text*: a duration (90m, 8h, 1d), or the next HH:MM.
 
     Raises:
         BadInput: if it is neither.

@@ -73,11 +73,11 @@ def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: 
     if str(out) == STANDARD:
         voice.note(said)
     voice.say("" if str(out) == STANDARD else said)
-    voice.result(_exported(found, out, data))
+    voice.print_result(_build_summary(found, out, data))
     return 0 if found.records else 1
 
 
-def _exported(found: Corpus, out: Path, data: bytes) -> dict[str, object]:
+def _build_summary(found: Corpus, out: Path, data: bytes) -> dict[str, object]:
     return {
         "file": str(out),
         "records": len(found.records),
@@ -154,27 +154,27 @@ def replay(  # noqa: PLR0913  one parameter per option
             )
             for number, record in enumerate(todo, 1):
                 done.append(await replay_record(record, means))
-                _tell(voice, done[-1], number, len(todo))
+                _print_row(voice, done[-1], number, len(todo))
         return done
 
     done = SignalWatcher().run(work)
-    return voice.interrupted() if done is None else _replayed(voice, done, confirm)
+    return voice.report_interrupt() if done is None else _print_replayed(voice, done, confirm)
 
 
-def _tell(voice: Console, one: Replayed, number: int, total: int) -> None:
-    """One row of the table, as soon as it is known."""
+def _print_row(voice: Console, one: Replayed, number: int, total: int) -> None:
+    """Print one row of the table, as soon as it is known."""
     rows = [f"{number:>{len(str(total))}}/{total}  {one.status:<10}  {one.id}", *(f"    {d}" for d in one.differs)]
     voice.note("\n".join(rows))
 
 
-def _replayed(voice: Console, done: list[Replayed], confirm: int) -> int:
+def _print_replayed(voice: Console, done: list[Replayed], confirm: int) -> int:
     counts = Counter(one.status for one in done)
     voice.say(f"{len(done)} records: " + ", ".join(f"{counts[status]} {status}" for status in ReplayStatus))
     if grades := sorted({one.grade for one in done if one.grade}):
         voice.say(
             f"grade {', '.join(grades)}, sandbox {', '.join(sorted({one.sandbox for one in done if one.sandbox}))}"
         )
-    voice.result({
+    voice.print_result({
         "records": len(done),
         **{status.value: counts[status] for status in ReplayStatus},
         "confirm": confirm,

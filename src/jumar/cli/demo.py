@@ -47,13 +47,13 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
     started, shown = time.monotonic(), list[DemoBug]()
     whole_seconds = inf if everything or only else WHOLE_SECONDS
     with ProgressDisplay(voice) as live:
-        attendant = SignalWatcher(live.line, quiet=voice.quiet, patient=True)
+        attendant = SignalWatcher(live.print_line, quiet=voice.quiet, patient=True)
         stage = _Stage(voice, live, attendant, shown)
         attendant.run(lambda: _work(recipes, runs, stage, whole_seconds))
     shown.sort(key=lambda one: recipes.index(one.prepared.recipe))
     if len(shown) < len(recipes):
-        _untried(voice, recipes, stage)
-    return _told(voice, shown, summarise("demo", shown, started), wanted=min(PLEDGE, len(recipes)))
+        _print_untried(voice, recipes, stage)
+    return _print_total(voice, shown, summarise("demo", shown, started), wanted=min(PLEDGE, len(recipes)))
 
 
 class _Stage:
@@ -82,28 +82,28 @@ class _Follower:
         self.tell, self._progress, self._attendant = progress.tell, progress, attendant
 
     def __call__(self, kernel: Kernel) -> None:
-        """The run begins."""
+        """Follow the run from its beginning."""
         kernel.watch = self._progress.watch
-        self._attendant.begun(kernel)
+        self._attendant.watch(kernel)
 
 
 async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage, whole_seconds: float) -> None:
     folders = find_cache_folder() / "sdists", runs.parent / "demo"
-    stage.prepared = await prepare_recipe_tasks(*folders, recipes, _fetched(stage.live))
+    stage.prepared = await prepare_recipe_tasks(*folders, recipes, _build_progress(stage.live))
     await work_through(select_fetched(stage.prepared), runs, read_environment(), stage, whole_seconds)
 
 
-def _untried(voice: Console, recipes: tuple[Recipe, ...], stage: _Stage) -> None:
-    """Name the bugs that were not tried, with the reason of each."""
+def _print_untried(voice: Console, recipes: tuple[Recipe, ...], stage: _Stage) -> None:
+    """Print the bugs that were not tried, each with the reason."""
     faults = {one.recipe.task_name: one.fault for one in stage.prepared}
     late = "it was interrupted" if stage.attendant.interrupted else "no time was left"
     for name in (r.task_name for r in recipes if r not in [s.prepared.recipe for s in stage.shown]):
         voice.say(f"not tried  {name}: {faults.get(name, 'it was not fetched') or late}; jumar demo --only {name}")
 
 
-def _fetched(live: ProgressDisplay) -> Callable[[PreparedRecipe], None]:
+def _build_progress(live: ProgressDisplay) -> Callable[[PreparedRecipe], None]:
     def told(prepared: PreparedRecipe) -> None:
-        live.line(f"{prepared.recipe.task_name}: {prepared.fault or 'fetched'}")
+        live.print_line(f"{prepared.recipe.task_name}: {prepared.fault or 'fetched'}")
 
     return told
 
@@ -121,7 +121,7 @@ def _show(voice: Console, one: DemoBug) -> None:
         voice.say("\n".join(f"  {line}" for line in one.diff.splitlines()))
 
 
-def _told(voice: Console, shown: list[DemoBug], total: Summary, wanted: int) -> int:
+def _print_total(voice: Console, shown: list[DemoBug], total: Summary, wanted: int) -> int:
     green = [s for s in shown if s.result.stop is StopReason.GREEN]
     planted = sum(s.planted for s in green)
     if any(s.result.gate == Gate.OFF for s in shown):
@@ -130,7 +130,7 @@ def _told(voice: Console, shown: list[DemoBug], total: Summary, wanted: int) -> 
         f"\n{len(green)} of {len(shown)} bugs repaired ({len(green) - planted} real, {planted} planted) in "
         f"{total.seconds:.0f} s, for {total.usd:.2f} usd. A patch that passes is only as right as the tests."
     )
-    voice.result(total)
+    voice.print_result(total)
     if any(s.result.stop is StopReason.INTERRUPTED for s in shown) or not shown:
         return EXIT_CODES[StopReason.INTERRUPTED]
     return int(len(green) < wanted)

@@ -70,26 +70,26 @@ def export(runs: tuple[Path, ...], out: Path, kind: str, *, as_json: bool, quiet
     for name in told.get("left_out", ()):
         voice.note(f"left out {name}: a prediction of its task is there already")
     voice.say(f"{len(found)} runs as {form} in {out}")
-    voice.result({"runs": len(found), "format": str(form), "file": str(out), "bytes": len(data), **told})
+    voice.print_result({"runs": len(found), "format": str(form), "file": str(out), "bytes": len(data), **told})
     return 0
 
 
 def _encode(form: ExportFormat, runs: Sequence[StoredRun], out: Path) -> tuple[bytes, dict[str, Any]]:
-    """Return the bytes of the file, and what else `--json` says of it."""
+    """Return the bytes of the file, and the other fields of `--json`."""
     match form:
         case ExportFormat.ATIF:
             if out.suffix == ".json" and len(runs) > 1:
                 raise BadInput(f"{out} would hold {len(runs)} trajectories, and a .json file holds one; name a .jsonl")
-            return _lines(map(build_trajectory, runs)), {"trajectories": len(runs)}
+            return _encode_lines(map(build_trajectory, runs)), {"trajectories": len(runs)}
         case ExportFormat.PREDICTIONS:
             made = build_predictions(runs)
-            return _lines(made.rows), {"predictions": len(made.rows), "left_out": list(made.left)}
+            return _encode_lines(made.rows), {"predictions": len(made.rows), "left_out": list(made.left)}
         case ExportFormat.OTEL:
             spans = build_spans(runs)
-            return _lines([spans]), {"spans": len(spans["resourceSpans"][0]["scopeSpans"][0]["spans"])}
+            return _encode_lines([spans]), {"spans": len(spans["resourceSpans"][0]["scopeSpans"][0]["spans"])}
         case ExportFormat.JUNIT:
             return build_junit_report(runs), {"testcases": len(runs)}
 
 
-def _lines(documents: Any) -> bytes:
+def _encode_lines(documents: Any) -> bytes:
     return b"".join(json.dumps(document, ensure_ascii=True).encode() + b"\n" for document in documents)

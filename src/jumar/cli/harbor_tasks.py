@@ -1,4 +1,4 @@
-"""Makes tasks of the Harbor tasks among those that were named, before anything is done with them."""
+"""Converts the Harbor tasks among the named tasks, before anything is done with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jumar.task.settings.task_files import TASK_FILE
 
 
 async def replace_harbor_tasks(tasks: Sequence[CampaignTask], out: Path, voice: Console) -> tuple[CampaignTask, ...]:
-    """Return *tasks*, with a task below *out* in the place of each Harbor task; how it differs from Harbor is said.
+    """Return *tasks* with a task below *out* for each Harbor task; differences to Harbor are printed.
 
     Raises:
         BadInput: if one needs a container, naming for what.

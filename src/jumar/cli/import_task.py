@@ -1,4 +1,4 @@
-"""`jumar import`: makes tasks from git repositories and PyPI releases, each checked before it is kept, and Harbor's."""
+"""`jumar import`: makes tasks from git repositories, PyPI releases and Harbor tasks, each checked first."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def add_import_options(command: Decorated) -> Decorated:
 @add_output_options
 def git(repo: str, revisions: str, **chosen: Any) -> int:
     """A task from REPO (a folder or URL): OLD..NEW, or the commit of a fix."""
-    return _made(lambda: read_git_sides(repo, revisions), chosen)
+    return _make_task(lambda: read_git_sides(repo, revisions), chosen)
 
 
 @import_.command("pypi", epilog="Example: jumar import pypi humanize 4.12.2 4.12.3 --with freezegun==1.5.5 -o tasks")
@@ -56,7 +56,7 @@ def git(repo: str, revisions: str, **chosen: Any) -> int:
 @add_output_options
 def pypi(name: str, old: str, new: str, **chosen: Any) -> int:
     """A task from two source distributions of NAME: the releases before and after a fix."""
-    return _made(
+    return _make_task(
         lambda: fetch_pypi_sides(Release(name, old), Release(name, new), find_cache_folder() / "sdists"), chosen
     )
 
@@ -77,16 +77,16 @@ def harbor(folder: Path, out: Path, *, as_json: bool, quiet: bool) -> int:
 
     made = SignalWatcher().run(work)
     if made is None:
-        return voice.interrupted()
+        return voice.report_interrupt()
     voice.say(f"{made.folder}")
     for note in made.notes:
         voice.say(f"  {note}")
     voice.say(f"  try it: jumar check {made.folder}")
-    voice.result(made)
+    voice.print_result(made)
     return 0
 
 
-def _made(sides: Callable[[], Awaitable[TaskSides]], chosen: dict[str, Any]) -> int:
+def _make_task(sides: Callable[[], Awaitable[TaskSides]], chosen: dict[str, Any]) -> int:
     voice = Console(json=chosen["as_json"], quiet=chosen["quiet"])
     means = ImportResources(python=chosen["python"], packages=chosen["packages"], environ=read_environment())
 
@@ -98,12 +98,12 @@ def _made(sides: Callable[[], Awaitable[TaskSides]], chosen: dict[str, Any]) -> 
 
     made = SignalWatcher().run(work)
     if made is None:
-        return voice.interrupted()
+        return voice.report_interrupt()
     checks = made.checks
     voice.say(f"{made.folder}")
     voice.say(f"  {len(checks.fail_to_pass)} red to green, {len(checks.pass_to_pass)} green before and after")
     for test_id, why in checks.dropped.items():
         voice.say(f"  dropped {test_id}: {why}")
     voice.say(f"  try it: jumar run {made.folder} --model repair")
-    voice.result({"folder": str(made.folder), **msgspec.to_builtins(checks)})
+    voice.print_result({"folder": str(made.folder), **msgspec.to_builtins(checks)})
     return 0

@@ -1,4 +1,4 @@
-"""The command line: finds the command, and turns every failure into one sentence and the documented exit code."""
+"""The command line: finds the command, and turns every failure into one sentence and its exit code."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
-        """Return the names, in the order in which a newcomer meets them."""
+        """Return the names, in the order in which a new user needs them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def open_streams() -> None:
-    """Give the null device to each standard stream that is closed, as daemons have it: else a file of ours would be it.
+    """Open the null device for each closed standard stream, as of daemons: else a file would get its number.
 
     Raises:
         OSError: if there is no null device.
@@ -108,7 +108,7 @@ def open_streams() -> None:
 
 
 def call(argv: Sequence[str]) -> int:
-    """Run the command line; the exit code."""
+    """Run the command line; return the exit code."""
     as_json = "--json" in argv
     try:
         code = jumar.main(list(argv), prog_name="jumar", standalone_mode=False)

@@ -80,7 +80,7 @@ def prefs(runs: tuple[Path, ...], out: Path, *, as_json: bool, quiet: bool, **ch
         voice.note(f"warning: these words tell the label in every example: {', '.join(found.telltale)}")
     noun = "pairs" if chosen["kind"] == Format.DPO else "examples"
     voice.say(f"{len(found.rows)} {noun} from {found.used} of {found.rollouts} rollouts in {out}")
-    voice.result(
+    voice.print_result(
         {
             "rollouts": found.rollouts, "used": found.used, "pairs": len(found.rows), "excluded": dict(found.excluded),
             "telltale": list(found.telltale), "file": str(out), "card": str(out.with_suffix(".card.md")),

@@ -1,4 +1,4 @@
-"""`jumar report`: what runs and campaigns came to, as lines of text and as one page."""
+"""`jumar report`: the results of runs and campaigns, as lines of text and as one page."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def report(runs: tuple[Path, ...], out: Path | None, *, as_json: bool, quiet: bo
         voice.say(line)
     if out is not None:
         voice.say(f"page     {out}")
-    voice.result({**msgspec.to_builtins(found), "file": str(out) if out else None} if as_json else None)
+    voice.print_result({**msgspec.to_builtins(found), "file": str(out) if out else None} if as_json else None)
     return 0

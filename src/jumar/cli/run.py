@@ -60,19 +60,19 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
     voice = Console(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
     settled = apply_options(load_task(task, chosen.pop("config")), read_options(chosen), read_environment())
     with ProgressDisplay(voice) as live:
-        attendant = SignalWatcher(live.line, quiet=voice.quiet)
+        attendant = SignalWatcher(live.print_line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  it is slow to import
         from jumar.runs.tree import task_tree as entering  # noqa: PLC0415  as above
 
         settled = entering.settle_tree(settled, read_environment())
         if large := entering.announce_size(settled.weight, runs):
-            live.line(large)
+            live.print_line(large)
         result = attendant.run(
             lambda: harness.start(
                 settled, runs, python=chosen["python"], environ=read_environment(), begun=_Following(live, attendant)
             )
         )
-    return _ended(voice, result, apply=chosen["apply"])
+    return _report_end(voice, result, apply=chosen["apply"])
 
 
 @click.command(epilog="Example: jumar resume .jumar/runs/20261121-101500-gcd-1a2b3c --attempts 40")
@@ -92,7 +92,7 @@ def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: boo
     trusted = Trust(read_environment(), trust).run(run_dir)
     raised = {name: cap for name, cap in limits.items() if cap is not None}
     with ProgressDisplay(voice) as live:
-        attendant = SignalWatcher(live.line, quiet=voice.quiet)
+        attendant = SignalWatcher(live.print_line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  as above
 
         result = attendant.run(
@@ -100,11 +100,11 @@ def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: boo
                 trusted, limits=raised, environ=read_environment(), begun=_Following(live, attendant)
             )
         )
-    return _ended(voice, result, apply=apply)
+    return _report_end(voice, result, apply=apply)
 
 
-def _caps(budget: Budget) -> str:
-    """Return the caps of a run, for people: whoever let a key or a file choose the model sees what it may use."""
+def _format_caps(budget: Budget) -> str:
+    """Return the caps of a run, for people: if a key or a file chose the model, they see what it may use."""
     caps = {name: cap for name, cap in msgspec.structs.asdict(budget).items() if cap is not None}
     return "at most " + ", ".join(f"{cap:g} {name}" for name, cap in caps.items()) if caps else "no cap is set"
 
@@ -117,36 +117,38 @@ class _Following:
         self.tell = live.tell
 
     def __call__(self, kernel: Any) -> None:
-        """The run is about to begin."""
+        """Follow the run from its beginning."""
         live = self._live
         kernel.watch = live.watch
         run = kernel.state.run
         if run.settings.routes:
             purse = f"; ledger {run.settings.ledger}" if run.settings.ledger else ""
-            live.line(f"{run.agent} asks {run.model}; {_caps(run.budget)}{purse}")
+            live.print_line(f"{run.agent} asks {run.model}; {_format_caps(run.budget)}{purse}")
         for note in run.settings.notes:
-            live.line(f"note: {note}")
+            live.print_line(f"note: {note}")
         if not run.expected:
-            live.line(format_untested_line(run.settings.verify, run.gate))
+            live.print_line(format_untested_line(run.settings.verify, run.gate))
         for test_id in run.settings.flaky:
-            live.line(f"flaky: {test_id} comes out differently on the untouched files; it judges nothing in this run")
+            live.print_line(
+                f"flaky: {test_id} comes out differently on the untouched files; it judges nothing in this run"
+            )
         if run.settings.needed:
-            live.line(lacks(run.settings.needed))
+            live.print_line(lacks(run.settings.needed))
         for sentence in kernel.journal.recovered:
-            live.line(sentence)
-        self._attendant.begun(kernel)
+            live.print_line(sentence)
+        self._attendant.watch(kernel)
 
 
-def _ended(voice: Console, result: Result | None, *, apply: bool) -> int:
-    """Say how the run ended; with *apply*, put its best tree onto the original."""
+def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
+    """Print how the run ended; with *apply*, write its best tree onto the original."""
     if result is None:
-        return voice.interrupted()
+        return voice.report_interrupt()
     folder = Path(result.events).parent
     cost = f"  ${result.usd:.4f}" if result.usd else ""
     voice.say(f"{result.stop}  {result.standing}  {result.seconds:.1f} s{cost}")
     if result.grade:
         voice.say(f"{format_grades(result.grade, result.grades, result.asked)}, sandbox {result.sandbox}")
-    if how := _gate_line(result):
+    if how := _format_gate_line(result):
         voice.say(how)
     voice.list_ids("flaky", result.flaky)
     for warning in result.warnings:
@@ -158,35 +160,35 @@ def _ended(voice: Console, result: Result | None, *, apply: bool) -> int:
         voice.say(f"the agent's last words: {words}" if result.said else result.why)
     voice.say(f"journal  {result.events}")
     changed = (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size > 0
-    for line in () if changed else _unchanged_line(result):
+    for line in () if changed else _format_unchanged_line(result):
         voice.say(line)
     if changed:
-        _changed(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
+        _print_change(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
     if result.stop is not StopReason.GREEN and "of the ledger" not in result.why:  # whose caps cannot be raised
         raised = "".join(f" {format_flag(name)} {cap:.15g}" for name, cap in result.raises.items())
-        voice.say(f"go on    jumar resume {format_run(folder)}{raised}{_trust(folder)}")
-    refused = _applied(voice, folder) if apply else ""
-    voice.result(result)
+        voice.say(f"go on    jumar resume {format_run(folder)}{raised}{_get_trust_flag(folder)}")
+    refused = _apply_best(voice, folder) if apply else ""
+    voice.print_result(result)
     return fail(refused, EXIT_CODES[StopReason.FINAL], as_json=False) if refused else result.exit
 
 
-def _gate_line(result: Result) -> str:
-    """Return the line on a gate that is not the strict one; empty under that."""
+def _format_gate_line(result: Result) -> str:
+    """Return the line on a gate other than the strict one; else empty."""
     if result.gate == Gate.OFF:
         return UNGATED if result.best is not None else UNJUDGED
     return REFACTORED if result.gate == Gate.REFACTOR else ""
 
 
-def _unchanged_line(result: Result) -> tuple[str, ...]:
-    """Return the line of a green that changed nothing, with the way to more; none of other ends."""
+def _format_unchanged_line(result: Result) -> tuple[str, ...]:
+    """Return the line on a green that changed nothing, with how to ask for more; else none."""
     if result.stop is not StopReason.GREEN:
         return ()
     hint = "; --gate refactor opens edits that no red test asks for" if result.gate == Gate.STRICT else ""
     return (f"{UNCHANGED}{hint}",)
 
 
-def _changed(voice: Console, folder: Path, *, applied: bool, whole: bool) -> None:
-    """Say how the changes of the run in *folder* are seen and applied; with *whole* show them."""
+def _print_change(voice: Console, folder: Path, *, applied: bool, whole: bool) -> None:
+    """Print how to see and apply the changes of the run in *folder*; with *whole* print them."""
     from jumar.runs.archive.changes import strip_binary  # noqa: PLC0415  as above
 
     patch = folder / "best.patch"
@@ -199,16 +201,16 @@ def _changed(voice: Console, folder: Path, *, applied: bool, whole: bool) -> Non
     if not (folder / "workspace").is_dir():
         voice.say(f"tree     jumar apply {format_run(folder)} --to DIR  (it is large, so the workspace was not kept)")
     if not applied:
-        voice.say(f"apply    jumar apply {format_run(folder)}{_trust(folder)}")
+        voice.say(f"apply    jumar apply {format_run(folder)}{_get_trust_flag(folder)}")
 
 
-def _trust(folder: Path) -> str:
-    """The flag that a printed command needs where the run in *folder* has no mark, as in a home that is read-only."""
+def _get_trust_flag(folder: Path) -> str:
+    """Return the flag that a printed command needs if the run in *folder* has no mark, as in a read-only home."""
     return "" if is_own(folder, read_environment()) else " --trust"
 
 
-def _applied(voice: Console, folder: Path) -> str:
-    """Write the best tree of the run in *folder* onto the original; why that was refused, or nothing."""
+def _apply_best(voice: Console, folder: Path) -> str:
+    """Write the best tree of the run in *folder* onto the original; return why that was refused, or empty."""
     from jumar.runs.archive.changes import apply_best  # noqa: PLC0415  as above
 
     try:

@@ -1,4 +1,4 @@
-"""Detects downloads that are run as they come: commands that fetch and print, and programs that run their input."""
+"""Detects downloads that are run at once: commands that fetch and print, and programs that run their input."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def prints_download(words: Sequence[str]) -> bool:
     """Return whether the command *words* prints what a download brings."""
     program, args = (words[0].rpartition("/")[2], words[1:]) if words else ("", ())
     if program == "curl":
-        return _printed(args)
+        return _writes_no_file(args)
     if program == "wget":
         pairs = zip(args, (*args[1:], ""), strict=True)
-        return any(_saved_to(word, after) in _NOWHERE for word, after in pairs)
+        return any(_find_output_file(word, after) in _NOWHERE for word, after in pairs)
     return False
 
 
-def _printed(args: Sequence[str]) -> bool:
+def _writes_no_file(args: Sequence[str]) -> bool:
     """Return whether curl with *args* writes to no file."""
     for at, word in enumerate(args):
         if word.startswith(("--output=", "--remote-name")) or word == "--output":
@@ -48,7 +48,7 @@ def _printed(args: Sequence[str]) -> bool:
     return True
 
 
-def _saved_to(word: str, after: str) -> str:
+def _find_output_file(word: str, after: str) -> str:
     """Return the file that wget writes to by its option *word*, followed by *after*; empty if it names none."""
     if word.startswith("--output-document"):
         return word.partition("=")[2] or after
@@ -57,7 +57,7 @@ def _saved_to(word: str, after: str) -> str:
 
 
 def runs_input(words: Sequence[str]) -> bool:
-    """Return whether the command *words* runs its input: a shell or an interpreter that is given no other program."""
+    """Return whether the command *words* runs its input: a shell or an interpreter without another program."""
     program, args = words[0].rpartition("/")[2], words[1:]
     shell = program in SHELLS
     if not shell and not _INTERPRETER.fullmatch(program):
@@ -75,7 +75,7 @@ def runs_input(words: Sequence[str]) -> bool:
 
 
 def runs_download(words: Sequence[str]) -> bool:
-    """Return whether the command *words* is what a download brings, or runs it."""
+    """Return whether the command *words* is a download, or runs one."""
     program, args = words[0].rpartition("/")[2], words[1:]
     if program in SHELLS or program in ("source", ".") or _INTERPRETER.fullmatch(program):
         return next((word for word in args if word[:1] not in ("-", "+")), "") == FETCHED

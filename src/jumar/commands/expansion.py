@@ -51,23 +51,23 @@ class WordPiece(msgspec.Struct, frozen=True):
 
 def expand_fields(node: Node, values: Values) -> list[str]:
     """Return the words that the word at *node* becomes, given the variables' *values*."""
-    if (whole := _array(node, values)) is not None:
+    if (whole := _get_elements(node, values)) is not None:
         return list(whole)
-    text = _together(
+    text = _join(
         piece.text if piece.split else piece.text.translate(_HIDDEN if piece.quoted else _SPACES)
         for piece in expand_pieces(node, values)
     )
     empty = not text and node.type in ("string", "raw_string", "ansi_c_string", "concatenation")
-    return [word.translate(_SEEN) for part in _braces(text) for word in part.split()] or ([""] if empty else [])
+    return [word.translate(_SEEN) for part in _expand_braces(text) for word in part.split()] or ([""] if empty else [])
 
 
 def expand_text(node: Node, values: Values) -> str:
     """Return the word at *node* expanded without splitting: on the right of an assignment, in a here-document."""
-    return _together(piece.text for piece in expand_pieces(node, values))
+    return _join(piece.text for piece in expand_pieces(node, values))
 
 
-def _together(parts: Iterable[str]) -> str:
-    """Return *parts* as one text; one that doubles itself is cut off while there is room for it."""
+def _join(parts: Iterable[str]) -> str:
+    """Return *parts* as one text, cut off at a most: a part may double itself again and again."""
     text: list[str] = []
     left = LONGEST
     for part in parts:
@@ -79,35 +79,35 @@ def _together(parts: Iterable[str]) -> str:
 
 def expand_pieces(node: Node, values: Values) -> Iterator[WordPiece]:
     """Yield the parts of the word at *node*, in order."""
-    said = _said(node)
+    said = _get_text(node)
     match node.type:
         case "raw_string":
             yield WordPiece(said[1:-1], quoted=True)
         case "ansi_c_string":
-            yield WordPiece(_ANSI.sub(_letter, said[2:-1]), quoted=True)
+            yield WordPiece(_ANSI.sub(_decode_escape, said[2:-1]), quoted=True)
         case "string":
-            yield from _string(node, values)
+            yield from _expand_string(node, values)
         case "simple_expansion" | "expansion":
-            yield WordPiece(_value(node, said, values), split=True)
+            yield WordPiece(_get_value(node, said, values), split=True)
         case "command_substitution":
-            said = _substituted(node, values)
+            said = _expand_substitution(node, values)
             yield WordPiece(said, split=said != HOLE, quoted=said == HOLE)
         case "process_substitution":
             yield WordPiece(FETCHED if is_download(node, values) else HOLE, quoted=True)
         case "arithmetic_expansion":
             yield WordPiece(HOLE, quoted=True)
         case "concatenation" | "command_name" | "translated_string" | "heredoc_body" | "array":
-            yield from _joined(node, values)
+            yield from _expand_concatenation(node, values)
         case _:
-            yield from _word(said)
+            yield from _split_escapes(said)
 
 
-def _said(node: Node) -> str:
+def _get_text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _word(said: str) -> Iterator[WordPiece]:
-    """Unquoted text: what follows a backslash is quoted."""
+def _split_escapes(said: str) -> Iterator[WordPiece]:
+    """Split unquoted text: a character after a backslash is quoted."""
     for at, part in enumerate(re.split(r"\\(.)", said, flags=re.DOTALL)):
         if at % 2 == 0:
             yield WordPiece(part)
@@ -115,10 +115,10 @@ def _word(said: str) -> Iterator[WordPiece]:
             yield WordPiece(part, quoted=True)
 
 
-def _joined(node: Node, values: Values) -> Iterator[WordPiece]:
-    """Yield a word of several parts, with what lies between them."""
+def _expand_concatenation(node: Node, values: Values) -> Iterator[WordPiece]:
+    """Yield the parts of a concatenation, with the text between them."""
     if not node.named_children:
-        yield WordPiece(_said(node))
+        yield WordPiece(_get_text(node))
     at, whole = node.start_byte, node.text or b""
     for child in node.named_children:
         between = whole[at - node.start_byte : child.start_byte - node.start_byte].decode("utf-8", "replace")
@@ -129,27 +129,27 @@ def _joined(node: Node, values: Values) -> Iterator[WordPiece]:
     yield WordPiece(whole[at - node.start_byte :].decode("utf-8", "replace"))
 
 
-def _string(node: Node, values: Values) -> Iterator[WordPiece]:
+def _expand_string(node: Node, values: Values) -> Iterator[WordPiece]:
     whole = node.text or b""
     at = node.start_byte + 1
     for child in (*node.named_children, None):
         end = child.start_byte if child else max(node.end_byte - 1, at)
-        yield WordPiece(_plain(whole[at - node.start_byte : end - node.start_byte]), quoted=True)
+        yield WordPiece(_strip_quotes(whole[at - node.start_byte : end - node.start_byte]), quoted=True)
         if child is None:
             return
         if child.type == "string_content":
-            yield WordPiece(_plain(child.text or b""), quoted=True)
+            yield WordPiece(_strip_quotes(child.text or b""), quoted=True)
         elif child.type in ("simple_expansion", "expansion"):
-            yield WordPiece(_value(child, _said(child), values), quoted=True)
+            yield WordPiece(_get_value(child, _get_text(child), values), quoted=True)
         elif child.type == "command_substitution":
-            yield WordPiece(_substituted(child, values), quoted=True)
+            yield WordPiece(_expand_substitution(child, values), quoted=True)
         else:
             yield WordPiece(HOLE, quoted=True)
         at = child.end_byte
 
 
 def predict_output(words: Sequence[str]) -> str:
-    """Return what the command *words* prints, as far as its words tell; empty: they do not."""
+    """Return the output of the command *words*, if its words determine it; else empty."""
     match words:
         case ("pwd",):
             return "."
@@ -177,8 +177,8 @@ def is_download(node: Node, values: Values) -> bool:
     return node.type in (*through, *_SUBSTITUTIONS) and any(is_download(child, values) for child in inner)
 
 
-def _substituted(node: Node, values: Values) -> str:
-    """Return what the command in the substitution at *node* prints, or a hole."""
+def _expand_substitution(node: Node, values: Values) -> str:
+    """Return the output of the command in the substitution at *node*, or a hole."""
     inner, said = node.named_children, node.text or b""
     if said.count(b"$(") + said.count(b"`") > 2:  # noqa: PLR2004  nothing in it is run before it
         return HOLE
@@ -190,28 +190,28 @@ def _substituted(node: Node, values: Values) -> str:
     return predict_output([word for child in named for word in expand_fields(child, values)]).rstrip("\n") or HOLE
 
 
-def _plain(said: bytes) -> str:
+def _strip_quotes(said: bytes) -> str:
     return re.sub(r'\\([$`"\\]|\n)', lambda m: "" if m[1] == "\n" else m[1], said.decode("utf-8", "replace"))
 
 
-def _value(node: Node, said: str, values: Values) -> str:
+def _get_value(node: Node, said: str, values: Values) -> str:
     """Return the value of the variable at *node*, or a hole."""
     name = said[1:] if node.type == "simple_expansion" else ""
     if name:
-        return _known(name, values)
+        return _look_up(name, values)
     found = _DEFAULT.match(said)
     if found is None:
         return HOLE
     known, how = " ".join(values.get(found[1], ())), found[2]
     if how in ("}", ""):
-        return _known(found[1], values)
+        return _look_up(found[1], values)
     if how.lstrip(":") in ("-", "=", "+"):
         other = expand_text(node.named_children[-1], values) if len(node.named_children) > 1 else ""
         return (other if known else "") if "+" in how else known or other
     return HOLE
 
 
-def _known(name: str, values: Values) -> str:
+def _look_up(name: str, values: Values) -> str:
     if name in ("@", "*"):
         return " ".join(values.get("@", (HOLE,)))
     if name.isdigit() and name != "0":
@@ -220,15 +220,15 @@ def _known(name: str, values: Values) -> str:
     return values[name][0] if values.get(name) else HOLE
 
 
-def _array(node: Node, values: Values) -> tuple[str, ...] | None:
-    """Return the elements, where a word is nothing but all of an array or of the parameters."""
-    found = re.fullmatch(r'"?\$\{?(?:(\w+)\[[@*]\]\}|([@*])\}?)"?', _said(node))
+def _get_elements(node: Node, values: Values) -> tuple[str, ...] | None:
+    """Return the elements, if the word is exactly one whole array or all parameters."""
+    found = re.fullmatch(r'"?\$\{?(?:(\w+)\[[@*]\]\}|([@*])\}?)"?', _get_text(node))
     if found is None:
         return None
     return values.get(found[1] or "@", (HOLE,))
 
 
-def _letter(found: re.Match[str]) -> str:
+def _decode_escape(found: re.Match[str]) -> str:
     said = found[1]
     if said[0] in "xuU" and len(said) > 1:
         return chr(min(int(said[1:], 16), 0x10FFFF))
@@ -237,11 +237,11 @@ def _letter(found: re.Match[str]) -> str:
     return _LETTERS.get(said, said)
 
 
-def _braces(text: str) -> list[str]:
-    """Return *text* with its first group of braces made several, and so on from the inside."""
+def _expand_braces(text: str) -> list[str]:
+    """Return *text* with its first group of braces expanded, and so on from the inside."""
     found = re.search(r"(?<!\$)\{([^{}]*,[^{}]*)\}", text)
     if found is None or text.count("{") * text.count(",") > MOST_WORDS:
         return [text]
     before, after = text[: found.start()], text[found.end() :]
     inner = [before + middle + after for middle in found[1].split(",")]
-    return [one for part in product(inner) for one in _braces(part[0])]
+    return [one for part in product(inner) for one in _expand_braces(part[0])]

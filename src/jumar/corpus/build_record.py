@@ -39,15 +39,15 @@ from jumar.workspace.store.object_store import Store
 
 
 class RecordTrees(Store):
-    """Object store of a run, with trees that the run never had, from files it never saw. Writes nothing there."""
+    """Object store of a run, with trees that the run never had, from its files. Writes nothing there."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self._drawn: dict[str, Manifest] = {}
         self._held: dict[str, bytes] = {}
 
-    def draw(self, manifest: Manifest, held: Mapping[str, bytes] | None = None) -> str:
-        """Remember *manifest*, and the bytes of files it names; the tree's hash."""
+    def add(self, manifest: Manifest, held: Mapping[str, bytes] | None = None) -> str:
+        """Remember *manifest*, and the bytes of files it names; return the tree's hash."""
         tree = sha256(trees.encode(manifest)).hexdigest()
         self._drawn[tree] = manifest
         self._held |= held or {}
@@ -63,42 +63,42 @@ class RecordTrees(Store):
 
 
 def build_record(store: RecordTrees, start: ev.RunStart, kept: KeptTurn) -> Record | LeftOut:
-    """Return the record of what was *kept* in the run that *start* began, or why there is none."""
-    suite, shown = start.settings.suite, PathScrubber.of(start)
+    """Return the record of the *kept* edits in the run that *start* began, or why it cannot be built."""
+    suite, shown = start.settings.suite, PathScrubber.create(start)
     changed = trees.find_differences(kept.before, kept.after)
-    files = tuple(_file(store, path, kept) for path in changed if _solid(path, kept))
+    files = tuple(_build_file(store, path, kept) for path in changed if _is_present(path, kept))
     if not files:
         return LeftOut(kept.seqs[0], "it changes nothing but empty folders")
     if any("\ud800" <= c <= "\udfff" for path in changed for c in path):
         return LeftOut(kept.seqs[0], "the name of a file in it is no UTF-8")
-    before, after = store.draw(kept.before), store.draw(kept.after)
+    before, after = store.add(kept.before), store.add(kept.after)
     reds = {claim.red.seq: claim.red for claim in kept.claims} or {kept.before_it.seq: kept.before_it}
     return Record(
         schema=SCHEMA,
         kind=CODEMOD if kept.codemod else RED_GREEN,
-        codemod=_made(*kept.codemod) if kept.codemod else EditOrigin(),
+        codemod=_build_origin(*kept.codemod) if kept.codemod else EditOrigin(),
         id=f"{start.run}:{kept.seqs[0]}",
         run=start.run,
         task=start.task,
         instruction=start.settings.instruction,
         agent=start.agent,
-        model=_model(start.model),
+        model=_clean_model_name(start.model),
         gate=start.gate,
         runner=suite.runner,
-        suite=_suite(suite),
+        suite=_encode_suite(suite),
         seq=kept.seqs[0],
         start_tree=start.tree,
         judged=tuple(kept.green.runs),
-        tests=tuple(_test(store, suite, kept, claim) for claim in kept.claims),
-        red=tuple(_seen(reds[seq], shown) for seq in sorted(reds)),
-        edit=_edit(kept, (before, after), files, TextRecord.of(make_best_patch(store, before, after))),
-        green=_seen(kept.green, shown),
+        tests=tuple(_build_test(store, suite, kept, claim) for claim in kept.claims),
+        red=tuple(_build_verification(reds[seq], shown) for seq in sorted(reds)),
+        edit=_build_edit(kept, (before, after), files, TextRecord.encode(make_best_patch(store, before, after))),
+        green=_build_verification(kept.green, shown),
         best_seq=kept.best,
         cost=CostRecord(**msgspec.structs.asdict(kept.spent), shared_by=kept.shared_by),
     )
 
 
-def _edit(kept: KeptTurn, sides: tuple[str, str], files: tuple[File, ...], patch: TextRecord) -> EditRecord:
+def _build_edit(kept: KeptTurn, sides: tuple[str, str], files: tuple[File, ...], patch: TextRecord) -> EditRecord:
     return EditRecord(
         seqs=kept.seqs,
         tree_before=sides[0],
@@ -109,7 +109,7 @@ def _edit(kept: KeptTurn, sides: tuple[str, str], files: tuple[File, ...], patch
     )
 
 
-def _made(seq: int, event: ev.Codemod) -> EditOrigin:
+def _build_origin(seq: int, event: ev.Codemod) -> EditOrigin:
     return EditOrigin(
         seq=seq,
         tool=event.tool,
@@ -120,14 +120,14 @@ def _made(seq: int, event: ev.Codemod) -> EditOrigin:
     )
 
 
-def _solid(path: str, kept: KeptTurn) -> bool:
-    """Return whether something other than an empty folder stands at *path* on one of the sides."""
+def _is_present(path: str, kept: KeptTurn) -> bool:
+    """Return whether one of the sides has more than an empty folder at *path*."""
     return any((n := side.get(path)) and n.kind is not EntryKind.DIR for side in (kept.before, kept.after))
 
 
-def _file(store: Store, path: str, kept: KeptTurn) -> File:
+def _build_file(store: Store, path: str, kept: KeptTurn) -> File:
     nodes = [n if (n := side.get(path)) and n.kind is not EntryKind.DIR else None for side in (kept.before, kept.after)]
-    text = TextRecord.of(*(store.get(n.sha256) if n else b"" for n in nodes))
+    text = TextRecord.encode(*(store.get(n.sha256) if n else b"" for n in nodes))
     modes, digests = [n.mode if n else "" for n in nodes], [n.sha256 if n else "" for n in nodes]
     return File(
         path=path,
@@ -141,10 +141,10 @@ def _file(store: Store, path: str, kept: KeptTurn) -> File:
     )
 
 
-def _test(store: Store, suite: Suite, kept: KeptTurn, claim: ClaimedTest) -> RecordedTest:
+def _build_test(store: Store, suite: Suite, kept: KeptTurn, claim: ClaimedTest) -> RecordedTest:
     red_seq, red = claim.red.runs[claim.test_id]
     green_seq, green = kept.green.runs[claim.test_id]
-    source, site = _source(store, suite, kept.before, red)
+    source, site = _find_source(store, suite, kept.before, red)
     return RecordedTest(
         id=claim.test_id,
         id_source=red.test_id_source,
@@ -166,8 +166,8 @@ def _test(store: Store, suite: Suite, kept: KeptTurn, claim: ClaimedTest) -> Rec
     )
 
 
-def _source(store: Store, suite: Suite, before: Manifest, run: ev.TestRun) -> tuple[str, tuple[int, int]]:
-    """Return the lines of a test and where they stand; nothing where its file's syntax tree does not show it."""
+def _find_source(store: Store, suite: Suite, before: Manifest, run: ev.TestRun) -> tuple[str, tuple[int, int]]:
+    """Return the lines of a test and their place; empty if its file's syntax tree does not show it."""
     there = before.get(run.file)
     if there is None or there.kind is not EntryKind.FILE:
         return "", (0, 0)
@@ -180,7 +180,7 @@ def _source(store: Store, suite: Suite, before: Manifest, run: ev.TestRun) -> tu
     return "", (0, 0)
 
 
-def _seen(verified: VerifiedTurn, shown: PathScrubber) -> RecordedVerification:
+def _build_verification(verified: VerifiedTurn, shown: PathScrubber) -> RecordedVerification:
     tests = verified.tests
     return RecordedVerification(
         seq=verified.seq,
@@ -193,38 +193,38 @@ def _seen(verified: VerifiedTurn, shown: PathScrubber) -> RecordedVerification:
         grade=tests.grade,
         sandbox=tests.sandbox,
         executions=tests.executions,
-        output=shown.plain(verified.output),
+        output=shown.scrub(verified.output),
     )
 
 
-def _suite(suite: Suite) -> str:
+def _encode_suite(suite: Suite) -> str:
     """Return *suite* without the interpreter, which is the machine's."""
     plain = {k: v for k, v in msgspec.to_builtins(suite).items() if k != "python"}
     return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
 
-def _model(name: str) -> str:
-    """*name*, of a script without the folder that it lay in."""
+def _clean_model_name(name: str) -> str:
+    """Return the *name* of a model, of a script without the folder."""
     kind, colon, rest = name.partition(":")
     return f"{kind}:{PurePosixPath(rest).name}" if colon and kind in OFFLINE else name
 
 
 class PathScrubber(msgspec.Struct, frozen=True):
-    """Removes machine-specific folders from what a model was shown: rooms, the task's folder, the interpreter's."""
+    """Removes folders of the machine from texts that a model saw: rooms, the task's, the interpreter's."""
 
     folders: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, start: ev.RunStart) -> PathScrubber:
-        """Build the instance for the run that *start* begins."""
+    def create(cls, start: ev.RunStart) -> PathScrubber:
+        """Build the scrubber of the run that *start* begins."""
         settings = start.settings
         python = str(PurePosixPath(settings.suite.python).parent.parent) if settings.suite.python else ""
         named = {settings.origin: ".", python: "PYTHON"}
         return cls(tuple((path, name) for path, name in named.items() if len(path) > 1))
 
-    def plain(self, text: str) -> str:
-        """Return *text* without them, and without what UTF-8 cannot say."""
-        text = _WORD.sub(_without_folder, text)
+    def scrub(self, text: str) -> str:
+        """Return *text* without those folders, and as valid UTF-8."""
+        text = _WORD.sub(_strip_folder, text)
         for path, name in self.folders:
             text = re.sub(rf"{re.escape(path)}(?![\w-])", name, text)  # the names have no backslash
         return text.encode("utf-8", "backslashreplace").decode()
@@ -239,8 +239,8 @@ _END = re.compile(
 """End of the folder of a room, of a library or of jumar itself: each lies elsewhere on another machine."""
 
 
-def _without_folder(word: re.Match[str]) -> str:
-    """Return a path from there on."""
+def _strip_folder(word: re.Match[str]) -> str:
+    """Return a path from its task's folder on."""
     root = _ROOT.search(word[0])
     found = _END.search(word[0], root.start()) if root else None
     return word[0][: root.start()] + word[0][found.end() :] if root and found else word[0]

@@ -25,7 +25,7 @@ from jumar.workspace.store.shared import find_objects_folder
 
 
 class Corpus(msgspec.Struct, frozen=True):
-    """The records of some runs, in order, and the kept edits that are no records."""
+    """The records of some runs, in order, and the kept edits without a record."""
 
     records: tuple[Record, ...]
     left: tuple[str, ...]
@@ -36,14 +36,14 @@ class Corpus(msgspec.Struct, frozen=True):
 
 
 def find_run_directories(places: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the run directories that *places* are or hold, at any depth. What lies in a run is never looked at.
+    """Return the run directories at or below *places*, at any depth. No run is searched inside.
 
     Raises:
         BadInput: if one of them holds none.
     """
     found: list[Path] = []
     for place in places:
-        here = sorted(_below(place))
+        here = sorted(_find_below(place))
         if not here:
             raise BadInput(f"{place} is no run and holds none (no {EVENTS}); name the directory of a run, or of runs")
         found += here
@@ -51,7 +51,7 @@ def find_run_directories(places: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def refuse_inside_runs(runs: Iterable[Path], *places: Path) -> None:
-    """Refuse to write to one of *places* that lies in one of *runs*: its journal would be gone.
+    """Refuse to write to one of *places* that lies in one of *runs*: that would destroy its journal.
 
     Raises:
         BadInput: naming both.
@@ -62,7 +62,7 @@ def refuse_inside_runs(runs: Iterable[Path], *places: Path) -> None:
                 raise BadInput(f"{place} lies in the run {folder}, which nothing is written to; name another place")
 
 
-def _below(place: Path) -> Iterator[Path]:
+def _find_below(place: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(place):
         if EVENTS in files:
             folders.clear()  # a workspace may hold what looks like a run
@@ -70,7 +70,7 @@ def _below(place: Path) -> Iterator[Path]:
 
 
 def build_corpus(places: Iterable[Path]) -> Corpus:
-    """Return the corpus of the runs in *places*, in the order of their names. A run that is named twice counts once.
+    """Return the corpus of the runs in *places*, in the order of their names, each run once.
 
     Raises:
         BadInput: if a journal is damaged, tells what cannot have happened, or two different ones have one name.
@@ -78,7 +78,7 @@ def build_corpus(places: Iterable[Path]) -> Corpus:
     """
     read: dict[str, tuple[Path, tuple[ev.Entry, ...]]] = {}
     for folder in find_run_directories(places):
-        entries = _journal(folder)
+        entries = _read_trusted(folder)
         if not entries or not isinstance(first := entries[0].event, ev.RunStart):
             continue
         there, known = read.setdefault(first.run, (folder, entries))
@@ -89,7 +89,7 @@ def build_corpus(places: Iterable[Path]) -> Corpus:
     records: list[Record] = []
     left: list[str] = []
     for run, (folder, entries) in sorted(read.items()):
-        for one in _records(RecordTrees(find_objects_folder(folder)), entries):
+        for one in _build_records(RecordTrees(find_objects_folder(folder)), entries):
             if isinstance(one, Record):
                 records.append(one)
             else:
@@ -97,8 +97,8 @@ def build_corpus(places: Iterable[Path]) -> Corpus:
     return Corpus(tuple(records), tuple(left), len(read), {run: folder for run, (folder, _) in read.items()})
 
 
-def _journal(folder: Path) -> tuple[ev.Entry, ...]:
-    """Return the entries of a journal that can be believed."""
+def _read_trusted(folder: Path) -> tuple[ev.Entry, ...]:
+    """Return the entries of a journal with an intact chain."""
     try:
         entries = read_journal(folder)
         replay_state(entries)
@@ -111,7 +111,7 @@ def _journal(folder: Path) -> tuple[ev.Entry, ...]:
     return entries
 
 
-def _records(store: RecordTrees, entries: tuple[ev.Entry, ...]) -> Iterator[Record | LeftOut]:
+def _build_records(store: RecordTrees, entries: tuple[ev.Entry, ...]) -> Iterator[Record | LeftOut]:
     start = entries[0].event
     if isinstance(start, ev.RunStart):
         for one in find_accepted_edits(entries, store.manifest):
@@ -127,14 +127,14 @@ def load_trees(folder: Path) -> RecordTrees:
         BadInput: if its journal is damaged.
     """
     store = RecordTrees(find_objects_folder(folder))
-    for one in find_accepted_edits(_journal(folder), store.manifest):
+    for one in find_accepted_edits(_read_trusted(folder), store.manifest):
         if not isinstance(one, LeftOut):
-            store.draw(one.before)
+            store.add(one.before)
     return store
 
 
 def keep_bases(corpus: Corpus, into: Path) -> None:
-    """Keep in *into* the trees that the records of *corpus* begin from: with it the corpus needs its runs no more.
+    """Store in *into* the trees that the records of *corpus* begin from: then the corpus needs its runs no more.
 
     Raises:
         Infra: if an object is missing or damaged, or the disk refuses.

@@ -46,7 +46,7 @@ class CallSpend(msgspec.Struct, frozen=True):
     output_tokens: int = 0
     usd: float = 0.0
 
-    def with_call(self, call: ev.ModelCall) -> CallSpend:
+    def add_call(self, call: ev.ModelCall) -> CallSpend:
         """Return this sum with one more call."""
         return CallSpend(
             self.calls + 1,
@@ -80,7 +80,7 @@ class KeptTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A kept edit that is no triple, and the reason."""
+    """A kept edit that is not a triple, and the reason."""
 
     seq: int
     why: str
@@ -113,13 +113,13 @@ class _Reader:
     """A codemod of which the edits are."""
 
     def read(self, entry: ev.Entry) -> Iterator[KeptTurn | LeftOut]:  # noqa: C901  one case per event reads best
-        """Take one event in; what it accepted."""
+        """Read one more event; yield the edits that it accepted."""
         seq, event = entry.seq, entry.event
         match event:
             case ev.RunStart():
                 self._begin(event.tree)
             case ev.ModelCall():
-                self.spent = self.spent.with_call(event)
+                self.spent = self.spent.add_call(event)
             case ev.Codemod():
                 self._begin(self.base)
                 self.codemod = (seq, event)
@@ -138,17 +138,17 @@ class _Reader:
                 shown = msgspec.structs.replace(self.verified[-1], output=str(event.content.get("output", "")))
                 self.verified[-1] = shown
             case ev.Revert(found=False):
-                self._back(event)
+                self._revert(event)
             case ev.BestFound():
-                yield from self._kept(seq, event.tree)
+                yield from self._list_kept(seq, event.tree)
                 self._begin(event.tree)
 
     def _begin(self, tree: str) -> None:
         """A new turn's edits begin from *tree*."""
         self.base, self.writes, self.left, self.put_off, self.codemod = tree, [], None, None, None
 
-    def _back(self, revert: ev.Revert) -> None:
-        """Some edits of the turn went back, or all: for good, or until a run that had to stop is gone on with."""
+    def _revert(self, revert: ev.Revert) -> None:
+        """Revert some edits of the turn, or all: for good, or until a stopped run is resumed."""
         if revert.left:
             self.left = revert.left
         elif revert.to != self.base:
@@ -156,22 +156,24 @@ class _Reader:
         elif self.left != ():
             self.left, self.put_off = (), self.left
 
-    def _kept(self, seq: int, tree: str) -> Iterator[KeptTurn | LeftOut]:
+    def _list_kept(self, seq: int, tree: str) -> Iterator[KeptTurn | LeftOut]:
         old, new = self.manifest(self.base), self.manifest(tree)
         green = next((v for v in reversed(self.verified) if v.tests.tree == tree), None)
         stay = range(len(self.writes)) if self.left is None else self.left
-        groups = [g for g in _groups(self.writes, frozenset(stay)) if any(old.get(p) != new.get(p) for p in g.paths)]
+        groups = [
+            g for g in _group_writes(self.writes, frozenset(stay)) if any(old.get(p) != new.get(p) for p in g.paths)
+        ]
         if green is not None and self.codemod is not None and self.writes and self.left != ():
-            yield self._modified(old, new, green, seq)
+            yield self._build_codemod(old, new, green, seq)
         if green is None or not any(g.claimed for g in groups):
             return
         found: list[KeptTurn | LeftOut] = []
-        here = _unexplained(old, new, groups)
+        here = _merge_unexplained(old, new, groups)
         for number, group in enumerate(groups):
             later = {path for other in groups[number + 1 :] for path in other.paths}
             there = here
             for path in group.paths:
-                there = trees.put(there, path, group.node(path, new) if path in later else new.get(path))
+                there = trees.put(there, path, group.get_node(path, new) if path in later else new.get(path))
             if group.claimed:
                 found.append(self._record(group, (here, there), green, seq))
             here = there
@@ -182,7 +184,7 @@ class _Reader:
         if records:
             self.spent = CallSpend()
 
-    def _modified(self, old: Manifest, new: Manifest, green: VerifiedTurn, best: int) -> KeptTurn:
+    def _build_codemod(self, old: Manifest, new: Manifest, green: VerifiedTurn, best: int) -> KeptTurn:
         """Return the record of a codemod: all its writes are one edit."""
         spent, self.spent = self.spent, CallSpend()
         return KeptTurn(
@@ -191,15 +193,15 @@ class _Reader:
             before=old,
             after=new,
             green=green,
-            before_it=self._newest(),
+            before_it=self._find_newest(),
             codemod=self.codemod,
             best=best,
             spent=spent,
             shared_by=1,
         )
 
-    def _newest(self) -> VerifiedTurn:
-        """Return the newest verification of the tree that the turn began from, or of any, where there is none."""
+    def _find_newest(self) -> VerifiedTurn:
+        """Return the newest verification of the tree that the turn began from, else of any tree."""
         own = [v for v in self.verified if v.tests.tree == self.base]
         return (own or self.verified)[-1]
 
@@ -211,7 +213,7 @@ class _Reader:
         if not turned:
             return LeftOut(first, f"{group.claimed[0]} was not seen green after the edit")
         # Of edits that were claimed together some may have gone back, with the tests that they were for.
-        claims = [self._claim(test_id, group) for test_id in turned]
+        claims = [self._find_claim(test_id, group) for test_id in turned]
         for test_id, claim in zip(turned, claims, strict=True):
             if claim is None:
                 return LeftOut(first, f"{test_id} was not seen red and claimed before the edit")
@@ -221,14 +223,14 @@ class _Reader:
             before=sides[0],
             after=sides[1],
             green=green,
-            before_it=self._newest(),
+            before_it=self._find_newest(),
             best=best,
             spent=CallSpend(),
             shared_by=0,
         )
 
-    def _claim(self, test_id: str, group: _Group) -> ClaimedTest | None:
-        """Return the newest claim of *test_id* before the edit, with the red it stands on.
+    def _find_claim(self, test_id: str, group: _Group) -> ClaimedTest | None:
+        """Return the newest claim of *test_id* before the edit, with the red that supports it.
 
         That is the newest red of the tree that the edit began from; another tree's only where that one has none.
         """
@@ -253,14 +255,14 @@ class _Group(msgspec.Struct, frozen=True):
         """Return the paths it wrote, each once."""
         return tuple(dict.fromkeys(write.path for _, write in self.writes))
 
-    def node(self, path: str, final: Manifest) -> Node | None:
-        """Return the node at *path* after the writes of this group, where others wrote there later."""
+    def get_node(self, path: str, final: Manifest) -> Node | None:
+        """Return the node at *path* after the writes of this group, even if others wrote there later."""
         digest = next(write.after for _, write in reversed(self.writes) if write.path == path)
         mode = final.get(path)
         return Node(EntryKind.FILE, digest, bool(mode and mode.executable)) if digest else None
 
 
-def _groups(writes: list[tuple[int, ev.Write]], stay: frozenset[int]) -> list[_Group]:
+def _group_writes(writes: list[tuple[int, ev.Write]], stay: frozenset[int]) -> list[_Group]:
     """Group the *writes* that *stay* by their claims, in order of the first of each.
 
     Claims that took turns at one file are one group: what one of them did there cannot be told from the other's. The
@@ -282,8 +284,8 @@ def _groups(writes: list[tuple[int, ev.Write]], stay: frozenset[int]) -> list[_G
     return [_Group(key, tuple(held)) for key, held in found.items()]
 
 
-def _unexplained(old: Manifest, new: Manifest, groups: list[_Group]) -> Manifest:
-    """Return *old*, with what differs in *new* and none of *groups* wrote: it is part of the base of all of them."""
+def _merge_unexplained(old: Manifest, new: Manifest, groups: list[_Group]) -> Manifest:
+    """Return *old* with the changes in *new* that none of *groups* wrote: part of the base of all of them."""
     written = {path for group in groups for path in group.paths}
     here = dict(old)
     for path in trees.find_differences(old, new):

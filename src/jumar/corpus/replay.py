@@ -1,4 +1,4 @@
-"""Replays records to confirm them: red without the edit, green with it, red once it is taken back."""
+"""Replays records to confirm them: red without the edit, green with it, red once it is reverted."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ class ReplayResources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_source_lookup(runs: Iterable[Path], objects: Path | None, trust: Trust) -> Callable[[str], RecordSource]:
-    """Run -> where its trees lie: in the directory of that run below *runs*, else in *objects*.
+    """Return a function from run to the place of its trees: below *runs*, else in *objects*.
 
     Raises:
         BadInput: if there is nothing at one of these places; later, if a run is not among them, or not to be trusted.
     """
     folders = {
-        first.run: (folder, first.settings) for folder in find_run_directories(runs) if (first := _first(folder))
+        first.run: (folder, first.settings) for folder in find_run_directories(runs) if (first := _read_start(folder))
     }
     if objects is not None and not objects.is_dir():
         raise BadInput(f"there is no folder {objects}; `jumar corpus RUNS -o FILE --objects DIR` makes one")
@@ -114,13 +114,13 @@ def build_source_lookup(runs: Iterable[Path], objects: Path | None, trust: Trust
     return source
 
 
-def _first(folder: Path) -> RunStart | None:
+def _read_start(folder: Path) -> RunStart | None:
     first = next(read(folder), None)
     return first.event if first is not None and isinstance(first.event, RunStart) else None
 
 
 async def replay_record(record: Record, means: ReplayResources) -> Replayed:
-    """Replay *record*: judge its tree without the edit, with it, and with the edit taken back.
+    """Replay *record*: judge its tree without the edit, with it, and with the edit reverted.
 
     Raises:
         BadInput: if its run, its runner or the interpreter is not here.
@@ -133,17 +133,17 @@ async def replay_record(record: Record, means: ReplayResources) -> Replayed:
         files = collect_contents(record.edit.files)
     except ValueError as fault:
         return msgspec.structs.replace(told, differs=(str(fault),))
-    if why := _mismatch(record, base, source.trees, files):
+    if why := _explain_mismatch(record, base, source.trees, files):
         return msgspec.structs.replace(told, differs=(why,))
     with_edit = apply_edit(base, record.edit.files)
-    taken_back = apply_edit(with_edit, map(_reversed, record.edit.files))
-    sides = [source.trees.draw(side, files) for side in (base, with_edit, taken_back)]
-    verifier = _verifier(record, source, means)
+    taken_back = apply_edit(with_edit, map(_reverse, record.edit.files))
+    sides = [source.trees.add(side, files) for side in (base, with_edit, taken_back)]
+    verifier = _build_verifier(record, source, means)
     every: list[Verification] = []
     differs: list[str] = []
     for _ in range(means.confirm):
         done = [await verifier.verify(tree, None, control=sides[0]) for tree in sides]
-        differs += [d for d in _differences(record, [one.verdict for one in done]) if d not in differs]
+        differs += [d for d in _list_differences(record, [one.verdict for one in done]) if d not in differs]
         every += done
     void = any(one.verdict.void for one in every)
     return Replayed(
@@ -158,7 +158,7 @@ async def replay_record(record: Record, means: ReplayResources) -> Replayed:
     )
 
 
-def _mismatch(record: Record, base: Manifest, store: RecordTrees, files: Mapping[str, bytes]) -> str:
+def _explain_mismatch(record: Record, base: Manifest, store: RecordTrees, files: Mapping[str, bytes]) -> str:
     """Return why the edit of *record* is not the one between its two trees; empty: it is."""
     edit = record.edit
     for file in edit.files:
@@ -167,9 +167,9 @@ def _mismatch(record: Record, base: Manifest, store: RecordTrees, files: Mapping
         if solid != build_node(file.before_mode, file.before_sha256):
             return f"{file.path} is another file in the tree that the edit begins from"
     after = apply_edit(base, edit.files)
-    if store.draw(after, files) != edit.tree_after:
+    if store.add(after, files) != edit.tree_after:
         return "the files of the edit do not lead to the tree after it"
-    sides = [{f.path: n for f in edit.files if (n := build_node(*side(f)))} for side in (_before, _after)]
+    sides = [{f.path: n for f in edit.files if (n := build_node(*side(f)))} for side in (_get_before, _get_after)]
     try:
         (patch,) = TextRecord(edit.patch_encoding, (edit.patch,)).bytes
     except ValueError as fault:
@@ -177,15 +177,15 @@ def _mismatch(record: Record, base: Manifest, store: RecordTrees, files: Mapping
     return explain_misfit(store, patch, *sides)
 
 
-def _before(file: File) -> tuple[str, str]:
+def _get_before(file: File) -> tuple[str, str]:
     return file.before_mode, file.before_sha256
 
 
-def _after(file: File) -> tuple[str, str]:
+def _get_after(file: File) -> tuple[str, str]:
     return file.after_mode, file.after_sha256
 
 
-def _reversed(file: File) -> File:
+def _reverse(file: File) -> File:
     return msgspec.structs.replace(
         file,
         before_mode=file.after_mode,
@@ -195,7 +195,7 @@ def _reversed(file: File) -> File:
     )
 
 
-def _verifier(record: Record, source: RecordSource, means: ReplayResources) -> TrustedVerifier:
+def _build_verifier(record: Record, source: RecordSource, means: ReplayResources) -> TrustedVerifier:
     runner = load_runner(record.runner)
     try:
         suite = msgspec.json.decode(record.suite, type=Suite)
@@ -217,7 +217,7 @@ def _verifier(record: Record, source: RecordSource, means: ReplayResources) -> T
     )
 
 
-def _differences(record: Record, verdicts: list[Verdict]) -> Iterator[str]:
+def _list_differences(record: Record, verdicts: list[Verdict]) -> Iterator[str]:
     """Yield the differences from the record; *verdicts* are of the tree without the edit, with it, without again."""
     before, after, again = verdicts
     whens = ("without the edit", "with the edit", "with the edit taken back")
@@ -226,11 +226,11 @@ def _differences(record: Record, verdicts: list[Verdict]) -> Iterator[str]:
             yield f"no usable evidence {when}: {verdict.void.reason}"
             return
     if record.kind == CODEMOD:
-        yield from _changed(verdicts)
+        yield from _list_changed(verdicts)
         return
     for when, verdict in ((whens[0], before), (whens[2], again)):
         for test in record.tests:
-            if why := _not_red(verdict, test.id):
+            if why := _explain_not_red(verdict, test.id):
                 yield f"{when}: {why}"
     for test in record.tests:
         if test.id not in after.green_ids:
@@ -241,16 +241,16 @@ def _differences(record: Record, verdicts: list[Verdict]) -> Iterator[str]:
         yield f"the edit costs {', '.join(lost[:NAMED])}{more}"
 
 
-def _changed(verdicts: list[Verdict]) -> Iterator[str]:
-    """Yield the tests that do not come out alike without a codemod, with it, and with it taken back."""
+def _list_changed(verdicts: list[Verdict]) -> Iterator[str]:
+    """Yield the tests whose outcomes differ without a codemod, with it, and with it reverted."""
     before, after, again = verdicts
     for when, verdict in (("with the codemod", after), ("with the codemod taken back", again)):
         for test_id in find_differing_ids(before, verdict):
             yield f"{when}: {test_id} does not come out as it did without it"
 
 
-def _not_red(verdict: Verdict, test_id: str) -> str:
-    """Return why *test_id* is no red that an edit can answer; empty: it is one."""
+def _explain_not_red(verdict: Verdict, test_id: str) -> str:
+    """Return why *test_id* is not a red that an edit can answer; empty: it is one."""
     result = verdict.results.get(test_id)
     if result is None:
         return f"{test_id} is none of the tests that judge"

@@ -28,7 +28,7 @@ class TextRecord(msgspec.Struct, frozen=True):
     texts: tuple[str, ...]
 
     @classmethod
-    def of(cls, *pieces: bytes) -> TextRecord:
+    def encode(cls, *pieces: bytes) -> TextRecord:
         """Return all *pieces* in one encoding: plain if each of them is text without zeros."""
         try:
             texts = tuple(piece.decode() for piece in pieces)
@@ -149,7 +149,7 @@ RED_GREEN, CODEMOD = "red-green", "codemod"
 
 
 class EditOrigin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Origin of a codemod; all fields are empty where the edit is none."""
+    """Origin of a codemod; all fields are empty if the edit is not one."""
 
     seq: int = 0
     """Of the `codemod` event."""
@@ -210,13 +210,13 @@ class _Schema(msgspec.Struct, frozen=True):
 
 
 def encode_record(record: Record) -> bytes:
-    """*record* in its one canonical form: keys sorted, ASCII, a newline at the end."""
+    """Return *record* in its one canonical form: keys sorted, ASCII, a newline at the end."""
     plain = json.dumps(msgspec.to_builtins(record), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return plain.encode() + b"\n"
 
 
 def parse_records(data: bytes, name: str) -> tuple[Record, ...]:
-    """Return the records of the corpus *data*; *name* is what a person calls it.
+    """Return the records of the corpus *data*; *name* names it in errors.
 
     Raises:
         BadInput: if a line is no record; the sentence names the line.
@@ -237,7 +237,7 @@ def parse_records(data: bytes, name: str) -> tuple[Record, ...]:
 
 
 def build_node(mode: str, digest: str) -> Node | None:
-    """Return the manifest node of a file mode and a hash; None if nothing stands there."""
+    """Return the manifest node of a file mode and a hash; None: there is no file."""
     return Node(KINDS[mode], digest, mode == "100755") if mode in KINDS else None
 
 
@@ -250,7 +250,7 @@ def apply_edit(base: Manifest, files: Iterable[File]) -> dict[str, Node]:
 
 
 def collect_contents(files: Iterable[File]) -> dict[str, bytes]:
-    """Hash -> the bytes that *files* hold of both sides.
+    """Return the bytes of both sides of *files*, by their hashes.
 
     Raises:
         ValueError: if a text is not the one that its hash names, or a path or mode could be part of no tree.

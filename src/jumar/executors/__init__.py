@@ -1,4 +1,4 @@
-"""Runs the rollouts of a campaign elsewhere than in processes of this machine: as tasks of a Ray cluster.
+"""Runs the rollouts of a campaign on other machines: as tasks of a Ray cluster.
 
 A campaign enters, and workers that it can give rollouts to leave. Ray is imported where it is used, and only there.
 """

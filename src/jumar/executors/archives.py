@@ -1,4 +1,4 @@
-"""Packs a run directory with the objects it needs into one archive, and puts one beside other runs: whole or not.
+"""Packs a run directory with the objects it needs into one archive, and unpacks one beside other runs, whole.
 
 Left out is what is of one machine, or follows from the rest: locks, the mark, rooms, the files of the best tree.
 """
@@ -56,7 +56,7 @@ def _list_files(run: Path) -> Iterator[Path]:
 
 
 def unpack_run(archive: bytes, runs: Path, name: str) -> Path:
-    """Put the run called *name* out of *archive* into the folder *runs*, in place of an older state of it.
+    """Unpack the run called *name* from *archive* into the folder *runs*, over an older state of it.
 
     Whoever is killed meanwhile leaves the older state, or one that `finish_unpacking` completes.
 
@@ -83,7 +83,7 @@ def unpack_run(archive: bytes, runs: Path, name: str) -> Path:
 
 
 def finish_unpacking(runs: Path) -> None:
-    """Complete in the folder *runs* what a process that was killed had unpacked, and remove what it had not.
+    """Complete in *runs* the unpacked runs of a killed process, and remove the incomplete ones.
 
     Raises:
         Infra: if the disk refuses.
@@ -118,7 +118,7 @@ def _extract(archive: bytes, part: Path, name: str) -> None:
 
 
 def _move_objects(come: Path, root: Path, lease: Lease) -> None:
-    """Move the objects in the folder *come* to the store *root*; those that are there already are wanted still."""
+    """Move the objects in the folder *come* to the store *root*; those already there are renewed."""
     with lease.hold_off_sweep():
         for path in sorted(come.glob("*/*")):
             known = root / path.parent.name / path.name

@@ -57,7 +57,7 @@ def describe_build() -> NodeBuild:
 
 
 def explain_skew(ours: NodeBuild, theirs: NodeBuild) -> str:
-    """Return one sentence on how *theirs*, of a node, differs from *ours*; empty: the same code would run there."""
+    """Return one sentence on how *theirs*, of a node, differs from *ours*; empty: it is the same code."""
     node = f"the Ray node {theirs.host}"
     if theirs.python != ours.python:
         return f"{node} runs Python {theirs.python} and this campaign {ours.python}; use the same one on all nodes"

@@ -28,7 +28,7 @@ class Executor(StrEnum):
 
 
 class ExecutorChoice(NamedTuple):
-    """Place where the rollouts of one session run, as it was asked for."""
+    """The person's choice of the place where the rollouts of one session run."""
 
     executor: Executor = Executor.LOCAL
     ray_address: str | None = None
@@ -38,7 +38,7 @@ class ExecutorChoice(NamedTuple):
     processes: int | None = None
 
     def check(self) -> None:
-        """Refuse options that the chosen executor does not have, and Ray where it is not installed.
+        """Refuse options that the chosen executor does not have, and Ray if it is not installed.
 
         Raises:
             BadInput: naming one.
@@ -56,7 +56,7 @@ class ExecutorChoice(NamedTuple):
 def open_executor(
     choice: ExecutorChoice, plan: CampaignPlan, settings: WorkerSettings, tell: Callable[[str], None]
 ) -> Iterator[StartWorker]:
-    """Yield what starts the workers of a session.
+    """Yield the function that starts the workers of a session.
 
     Raises:
         BadInput: if Ray or its cluster is not there, or other code runs there.
@@ -74,7 +74,7 @@ def open_executor(
 
 
 def write_off_lost_attempts(settings: WorkerSettings) -> None:
-    """Count as spent what attempts on a cluster spent whose journals never came: their runs go on here without it.
+    """Count as spent the cost of attempts on a cluster whose journals were lost: their runs continue.
 
     Raises:
         Infra: if the ledger cannot be used.

@@ -1,4 +1,4 @@
-"""Connects a campaign to a Ray cluster: compares the nodes with it, places its services, and takes leave."""
+"""Connects a campaign to a Ray cluster: compares the nodes with it, places its services, and disconnects."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RaySettings(NamedTuple):
 
 @contextmanager
 def open_ray(settings: RaySettings) -> Iterator[StartWorker]:
-    """Yield what starts the one worker of a campaign on a Ray cluster; in the end the cluster is left as it was.
+    """Yield the function that starts a campaign's one worker on a Ray cluster; the cluster is left as it was.
 
     Raises:
         BadInput: if the cluster is not there, or a node has another Python or jumar.
@@ -64,7 +64,7 @@ def open_ray(settings: RaySettings) -> Iterator[StartWorker]:
     _connect(settings.address)
     with ExitStack() as held:
         held.callback(ray.shutdown)
-        session = _begin(settings, _check_nodes(settings.folder), held)
+        session = _begin_session(settings, _check_nodes(settings.folder), held)
 
         async def start(_number: int) -> RayWorker:
             return RayWorker(session)
@@ -92,7 +92,7 @@ def _connect(address: str | None) -> None:
 
 
 def _check_nodes(folder: Path) -> str:
-    """Return the node at which the campaign's services run: one that sees its *folder*, this one if it can be.
+    """Return the node for the campaign's services: one that sees its *folder*, this one if possible.
 
     Raises:
         BadInput: if a node has another Python or jumar, or none sees the folder.
@@ -104,7 +104,9 @@ def _check_nodes(folder: Path) -> str:
     describe = ray.remote(num_cpus=0, max_retries=3)(make_describe())
     expected = sha256(plan.read_bytes()).hexdigest()
     alive = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
-    asked = {node: describe.options(scheduling_strategy=_at(node)).remote(str(plan), expected) for node in alive}
+    asked = {
+        node: describe.options(scheduling_strategy=_build_affinity(node)).remote(str(plan), expected) for node in alive
+    }
     seeing = []
     for node, ref in asked.items():
         try:
@@ -123,7 +125,7 @@ def _check_nodes(folder: Path) -> str:
     return own if own in seeing else seeing[0]
 
 
-def _at(node: str) -> Any:
+def _build_affinity(node: str) -> Any:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415  it is an extra
 
     return NodeAffinitySchedulingStrategy(node, soft=False)
@@ -134,12 +136,12 @@ def _close(ledger: Any) -> None:
         wait_for(ledger.close.remote())
 
 
-def _begin(settings: RaySettings, node: str, held: ExitStack) -> RaySession:
+def _begin_session(settings: RaySettings, node: str, held: ExitStack) -> RaySession:
     """Return a session whose services run on *node*; *held* ends them."""
     import ray  # noqa: PLC0415  it is heavy, and an extra
 
     plan, folder = settings.plan, settings.folder
-    usual = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1, "scheduling_strategy": _at(node)}
+    usual = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1, "scheduling_strategy": _build_affinity(node)}
     many = {**usual, "max_concurrency": CALLS_AT_ONCE}
     ledger = ray.remote(LedgerService).options(**many).remote(str(folder / LEDGER))
     held.callback(_close, ledger)

@@ -1,4 +1,4 @@
-"""Gives the rollouts of a campaign to a Ray cluster, one task each, and collects what they leave."""
+"""Gives the rollouts of a campaign to a Ray cluster, one task each, and collects their results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOG = "ray.txt"
 
 
 class RaySession(NamedTuple):
-    """A cluster that was connected to, and what runs there for one session of a campaign."""
+    """A connected cluster, and the services there of one session of a campaign."""
 
     plan: CampaignPlan
     folder: Path
@@ -56,7 +56,7 @@ class Attempt(NamedTuple):
 
 
 class RayWorker:
-    """Worker that stands for a whole cluster."""
+    """Worker that represents a whole cluster."""
 
     def __init__(self, session: RaySession) -> None:
         self._session = session
@@ -74,7 +74,7 @@ class RayWorker:
         return get_run_folder(self._session.folder, self._session.plan, self._rollouts[rollout])
 
     async def give(self, rollout: str) -> None:
-        """Begin a task that works on *rollout*, from what the campaign's folder has of it."""
+        """Begin a task that works on *rollout*, from its state in the campaign's folder."""
         folder, token = self._find_folder(rollout), secrets.token_hex(6)
         plan = msgspec.json.encode(replace(self._session.plan, tasks=(self._rollouts[rollout].task,)))
         bills = compute_bills(read_journal(folder)) if (folder / EVENTS).is_file() else {}
@@ -83,10 +83,10 @@ class RayWorker:
         await _wait(begin)
         ref = self._session.submit(RolloutOrder(rollout, token, plan, archive))
         attempt = self._attempts[rollout] = Attempt(rollout, token, ref)
-        ref.future().add_done_callback(partial(self._hear, attempt))
+        ref.future().add_done_callback(partial(self._queue_end, attempt))
 
-    def _hear(self, attempt: Attempt, _future: object) -> None:
-        """Take note, in a thread of Ray's, that *attempt* has ended."""
+    def _queue_end(self, attempt: Attempt, _future: object) -> None:
+        """Record, in a thread of Ray's, that *attempt* has ended."""
         self._loop.call_soon_threadsafe(self._ended.put_nowait, attempt)
 
     async def stop(self, why: str) -> None:
@@ -106,18 +106,18 @@ class RayWorker:
             yield report
 
     def kill(self) -> None:
-        """Kill all tasks; their runs go on from what was collected of them."""
+        """Kill all tasks; their runs can be resumed from the collected state."""
         for attempt in self._attempts.values():
             self._session.cancel(attempt.ref)
 
     async def _collect(self, attempt: Attempt) -> Report:
-        """Return the report of *attempt*, with what it left in the campaign's folder."""
+        """Return the report of *attempt*, and store its results in the campaign's folder."""
         from ray.exceptions import RayError  # noqa: PLC0415  it is heavy, and an extra
 
         try:
             done: RolloutReturn = await attempt.ref
         except RayError as error:
-            self._log(attempt, str(error))
+            self._log_output(attempt, str(error))
             return RolloutLost(attempt.rollout)
         if done.not_stored:
             self._session.tell(f"{attempt.rollout}: not stored under the URL: {done.not_stored}")
@@ -139,7 +139,7 @@ class RayWorker:
             mark(folder, journal.readline().rstrip(b"\n"), environ)
         return folder
 
-    def _log(self, attempt: Attempt, said: str) -> None:
+    def _log_output(self, attempt: Attempt, said: str) -> None:
         log = self._session.folder / OUTPUT / LOG
         with explain_disk_faults(f"cannot write to {log}"), log.open("a", encoding="utf-8") as file:
             file.write(f"{attempt.rollout}, attempt {attempt.token}: {said}\n\n")
@@ -156,7 +156,7 @@ def _settle(report: Report, folder: Path) -> Report:
 
 
 async def _wait(ref: Any) -> Any:
-    """Return what the Ray object *ref* will be.
+    """Return the value of the Ray object *ref*.
 
     Raises:
         Infra: if its actor is gone, or says so.

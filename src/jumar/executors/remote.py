@@ -18,7 +18,7 @@ from jumar.runs.judging.verdict_store import StoredVerdict
 
 
 def wait_for(ref: Any) -> Any:
-    """Return what the Ray object *ref* will be.
+    """Return the value of the Ray object *ref*.
 
     Raises:
         Infra: if the actor that makes it is gone, or says so.
@@ -35,7 +35,7 @@ def wait_for(ref: Any) -> Any:
 
 
 def get_first_line(error: BaseException) -> str:
-    """Return the first line of what *error* says, and the next if that is only announced there.
+    """Return the first line of *error*, and the next one if the first only announces it.
 
     Ray adds its advice in many more.
     """
@@ -61,12 +61,12 @@ class RemoteAccount:
         self._service, self._run, self._attempt = service, run, attempt
 
     def reserve(self, seq: int, worst: Cost) -> str:
-        """Set *worst* aside; the name of the cap that refuses it, or empty."""
+        """Set *worst* aside; return the name of the cap that refuses it, or empty."""
         refused: str = wait_for(self._service.reserve.remote(self._run, self._attempt, seq, worst))
         return refused
 
     def settle(self, seq: int, cost: Cost) -> None:
-        """Replace what was set aside by what the call cost."""
+        """Replace the reservation by the cost of the call."""
         wait_for(self._service.settle.remote(self._run, self._attempt, seq, cost))
 
     def seconds_left(self) -> float | None:
@@ -75,7 +75,7 @@ class RemoteAccount:
         return left
 
     def recover_own(self, entries: Iterable[ev.Entry]) -> None:
-        """Put the run's rows right when it goes on; *entries* is its journal."""
+        """Settle the run's rows on resume; *entries* is its journal."""
         wait_for(self._service.put_right.remote(self._run, self._attempt, compute_bills(entries)))
 
 

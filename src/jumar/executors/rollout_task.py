@@ -1,4 +1,4 @@
-"""Works on one rollout as a Ray task: in a folder of its machine, from the archive of what was done, to one of the end.
+"""Works on one rollout as a Ray task: in a folder of its machine, from one archive to the next.
 
 The services of the campaign are actors elsewhere. What dies here is begun again elsewhere, as another attempt.
 """
@@ -144,7 +144,7 @@ async def _serve(worker_parts: WorkerParts, parts: ClusterParts, rollout: str) -
 
 
 async def _pass_on_stop(stop: Any, orders: MemoryObjectSendStream[bytes]) -> None:
-    """Pass the order to stop on; if nobody is there any more who could give it, none is waited for."""
+    """Pass the order to stop on; end if nobody is left who could give it."""
     from ray.exceptions import RayError  # noqa: PLC0415  it is heavy, and an extra
 
     try:

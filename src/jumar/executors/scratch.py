@@ -20,7 +20,7 @@ LOCK_SUFFIX = ".lock"
 
 
 def make_campaign_scratch(campaign: str) -> Path:
-    """Return the folder on this machine for attempts of the *campaign*, which lies below that for temporary files.
+    """Return the folder on this machine for attempts of the *campaign*, below the temporary files.
 
     Raises:
         Infra: if it cannot be made, or is somebody else's.
@@ -38,7 +38,7 @@ def make_campaign_scratch(campaign: str) -> Path:
 
 @contextmanager
 def enter_attempt(scratch: Path, attempt: str) -> Iterator[Path]:
-    """Yield a new folder in *scratch* for *attempt*, which is removed in the end; remove those of dead attempts.
+    """Yield a new folder in *scratch* for *attempt*, removed at the end; remove those of dead attempts.
 
     Raises:
         Infra: if it cannot be made.

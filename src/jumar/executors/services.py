@@ -39,7 +39,7 @@ class LedgerService:
 
     @property
     def _rows(self) -> LedgerRows:
-        """The rows, opened in the thread that uses them, which is not the one in which an actor is made."""
+        """Rows, opened in the thread that uses them, which is not the one that creates the actor."""
         if self._opened is None:
             self._opened = LedgerRows(self._path)
             for run, folder in self._opened.list_folders().items():
@@ -59,16 +59,16 @@ class LedgerService:
         self._attempts[run] = attempt
 
     async def reserve(self, run: str, attempt: str, seq: int, worst: Cost) -> str:
-        """Set *worst* aside for a call; the name of the cap that refuses it, or empty."""
+        """Set *worst* aside for a call; return the name of the cap that refuses it, or empty."""
         refused: str = await self._write(lambda: self._check(run, attempt).reserve(run, seq, worst))
         return refused
 
     async def settle(self, run: str, attempt: str, seq: int, cost: Cost) -> None:
-        """Replace what was set aside by what the call cost."""
+        """Replace the reservation by the cost of the call."""
         await self._write(lambda: self._check(run, attempt).settle(run, {seq: cost}))
 
     async def put_right(self, run: str, attempt: str, bills: Mapping[int, Cost]) -> None:
-        """Settle *bills*, and release what else is set aside for *run*."""
+        """Settle *bills*, and release the rest that is set aside for *run*."""
         await self._write(lambda: self._check(run, attempt).settle_all(run, bills))
 
     async def seconds_left(self) -> float | None:
@@ -77,7 +77,7 @@ class LedgerService:
         return None if cap is None else max(0.0, cap - self._rows.sum_worked_seconds())
 
     async def collect(self, run: str, attempt: str, folder: str, bills: Mapping[int, Cost]) -> None:
-        """Take note that the journal of *run* lies in *folder* now, and has the calls *bills*."""
+        """Record that the journal of *run* lies in *folder* now, and has the calls *bills*."""
         await self._write(lambda: self._collect(run, attempt, Path(folder), bills))
 
     def _collect(self, run: str, attempt: str, folder: Path, bills: Mapping[int, Cost]) -> None:
@@ -98,7 +98,7 @@ class LedgerService:
         return rows
 
     async def _write(self, change: Callable[[], Any]) -> Any:
-        """Return what *change* does, when it is on the disk."""
+        """Return the result of *change*, once it is on the disk."""
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.append((change, done))
         if len(self._waiting) == 1:
@@ -142,12 +142,12 @@ class VerdictService:
 
     @property
     def _store(self) -> VerdictStore:
-        """The store, opened in the thread that uses it, which is not the one in which an actor is made."""
+        """Store, opened in the thread that uses it, which is not the one that creates the actor."""
         self._opened = self._opened or VerdictStore.open(self._path)
         return self._opened
 
     async def ask(self, key: bytes, asker: str) -> bytes | None:
-        """Return the verdict on the question *key*, encoded; None: *asker* is to find it, and others wait."""
+        """Return the verdict on the question *key*, encoded; None: *asker* must find it, others wait."""
         while True:
             if (found := self._store.get(key)) is not None:
                 return msgspec.json.encode(found)
@@ -157,7 +157,7 @@ class VerdictService:
             await claim.done.wait()
 
     async def answer(self, key: bytes, asker: str, found: bytes | None) -> None:
-        """Let others go on with the question *key*: *asker* has *found* an encoded `StoredVerdict`, or nothing.
+        """End the work of *asker* on the question *key*, with an encoded `StoredVerdict` or nothing.
 
         What does not say something for sure is not kept.
         """
@@ -167,7 +167,7 @@ class VerdictService:
         self._release(key, asker)
 
     async def forget(self, asker: str) -> None:
-        """Let others work on all that *asker* was to find: it is gone."""
+        """Let others work on all questions of *asker*, which is gone."""
         for key in [key for key, claim in self._claims.items() if claim.asker == asker]:
             self._release(key, asker)
 
@@ -191,6 +191,6 @@ class StopService:
         self._stopped.set()
 
     async def wait(self) -> str:
-        """Return the reason, once there is the order."""
+        """Return the reason, once the order is given."""
         await self._stopped.wait()
         return self._why

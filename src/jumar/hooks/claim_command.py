@@ -57,7 +57,7 @@ def claim(test_id: str, target: str, *, as_json: bool, quiet: bool) -> int:
         else anyio.run(claim_in_session, here, test_id, target, environ)
     )
     voice.say(done.text)
-    voice.result(done)
+    voice.print_result(done)
     return 0 if done.admitted else 1
 
 
@@ -102,14 +102,14 @@ async def claim_in_session(here: Path, test_id: str, target: str, environ: Mappi
         Infra: if the machine failed.
     """
     root = find_repository_root(here)
-    path, test_id = _relative(root, here, target), resolve_test_id(root, here, test_id)
+    path, test_id = _make_relative(root, here, target), resolve_test_id(root, here, test_id)
     desk = RepositorySession(root, environ)
-    with desk.locked():
-        before = desk.state()
-        async with desk.gone_on() as session:
+    with desk.hold_lock():
+        before = desk.read_state()
+        async with desk.rejoin() as session:
             if outside := explain_exclusion(path, session.state):
                 return ClaimOutcome(admitted=False, text=f"refused: {outside}")
-            told = await _tried(session, test_id, path)
+            told = await _try_claim(session, test_id, path)
             desk.publish(session, before.session if before else "", turn=bool(before and before.turn))
     if told.admitted:
         return ClaimOutcome(admitted=True, text=f"claimed: {path} may be edited to turn {test_id} green")
@@ -135,11 +135,11 @@ def resolve_test_id(root: Path, here: Path, test_id: str) -> str:
         BadInput: if that file is not in there.
     """
     file, mark, rest = test_id.partition("::")
-    return f"{_relative(root, here, file)}{mark}{rest}" if mark else test_id
+    return f"{_make_relative(root, here, file)}{mark}{rest}" if mark else test_id
 
 
-async def _tried(session: Session, test_id: str, path: str) -> ActionOutcome:
-    """Claim; where the newest result of the test is of other files than these, run it first."""
+async def _try_claim(session: Session, test_id: str, path: str) -> ActionOutcome:
+    """Claim; first run the test if its newest result is of other files than these."""
     call = ToolCall(name="edit_claim", arguments={"test_id": test_id, "edit_target": path})
     told = await session.act(call)
     known = session.state.gate_state.newest.get(test_id)
@@ -150,7 +150,7 @@ async def _tried(session: Session, test_id: str, path: str) -> ActionOutcome:
     return await session.act(call)
 
 
-def _relative(root: Path, here: Path, given: str) -> str:
+def _make_relative(root: Path, here: Path, given: str) -> str:
     """Return *given*, as somebody in the folder *here* names a file, relative to *root*.
 
     From *here*, or else from *root*.

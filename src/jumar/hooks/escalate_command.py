@@ -32,7 +32,7 @@ def escalate(test_id: str, words: tuple[str, ...], *, as_json: bool, quiet: bool
     else:
         done = anyio.run(escalate_in_session, Path.cwd(), test_id, reason, environ)
     voice.say(done.text)
-    voice.result(done)
+    voice.print_result(done)
     return 0 if done.admitted else 1
 
 
@@ -46,9 +46,9 @@ async def escalate_in_session(here: Path, test_id: str, reason: str, environ: Ma
     root = find_repository_root(here)
     test_id = resolve_test_id(root, here, test_id)
     desk = RepositorySession(root, environ)
-    with desk.locked():
-        before, (_, seen) = desk.state(), desk.seen()
-        async with desk.gone_on() as session:
+    with desk.hold_lock():
+        before, (_, seen) = desk.read_state(), desk.read_tree()
+        async with desk.rejoin() as session:
             call = ToolCall(name="escalate", arguments={"test_id": test_id, "reason": reason})
             told = await session.act(call)
             desk.publish(session, before.session if before else "", turn=bool(before and before.turn))

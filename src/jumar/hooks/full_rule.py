@@ -65,7 +65,7 @@ def main() -> None:
 def answer_or_refuse(
     event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate | None = None
 ) -> Answer:
-    """Answer *event*, where a refusal or a bug of jumar is an answer, too."""
+    """Answer *event*; a refusal or a bug of jumar is an answer, too."""
     desk = RepositorySession(root, environ, gate)
     try:
         return anyio.run(answer_event, event, raw, desk)
@@ -75,12 +75,12 @@ def answer_or_refuse(
         traceback.print_exception(bug)
         told = f"a bug of jumar: {bug!r}"
         with suppress(OSError):
-            desk.fault(told)
+            desk.publish_fault(told)
         return format_refusal(event, told, raw)
 
 
 async def answer_event(event: str, raw: bytes, desk: RepositorySession) -> Answer:
-    """Return the answer to *event*, sent as *raw*, about the repository of *desk*; None: go on.
+    """Return the answer to *event*, sent as *raw*, about the repository of *desk*; None: no objection.
 
     Raises:
         HookRefusal: if the event is malformed.
@@ -89,39 +89,39 @@ async def answer_event(event: str, raw: bytes, desk: RepositorySession) -> Answe
     """
     payload = read(event, raw)
     name = str(payload["session_id"])
-    with desk.locked():
+    with desk.hold_lock():
         match event:
             case _ if event == PROMPT:
-                return await _prompted(desk, name)
+                return await _answer_prompt(desk, name)
             case _ if event == PRE:
-                return await _asked(desk, payload, name)
+                return await _rule_on_call(desk, payload, name)
             case _ if event in (POST, FAILED):
-                return await _looked(desk, event, name)
+                return await _judge_tool(desk, event, name)
             case _ if event in STOPS:
-                return await _stopped(desk, event, payload)
+                return await _rule_on_stop(desk, event, payload)
     raise HookRefusal(f"{event} needs no full rule; it is one of {', '.join(EVENTS)}")
 
 
-async def _prompted(desk: RepositorySession, name: str) -> Answer:
-    """Return a person sent a prompt: go on with the run where the folder is as it left it, else begin one."""
-    before = desk.state()
+async def _answer_prompt(desk: RepositorySession, name: str) -> Answer:
+    """Answer a person's prompt: rejoin the run if the folder is as it left it, else begin one."""
+    before = desk.read_state()
     others = before is not None and before.turn and before.session not in ("", name)
     if others and time.time() - (desk.folder / STATE).stat().st_mtime < RECENT_SECONDS:
         return {"systemMessage": "jumar: another conversation is at work here; its run goes on, and judges both"}
-    if before is not None and not before.fault and desk.untouched() and desk.fresh():
-        desk.again(name, turn=True)
+    if before is not None and not before.fault and desk.is_untouched() and desk.is_fresh():
+        desk.publish_again(name, turn=True)
         return None
     try:
-        async with desk.begun() as session:
+        async with desk.begin() as session:
             desk.publish(session, name, turn=True)
-            told = _standing(session)
+            told = _describe_standing(session)
     except JumarError as why:
-        desk.fault(str(why))
+        desk.publish_fault(str(why))
         return {"systemMessage": f"jumar: edits are blocked, there is no session: {why}"}
     return {"hookSpecificOutput": {"hookEventName": PROMPT, "additionalContext": told}}
 
 
-def _standing(session: Session) -> str:
+def _describe_standing(session: Session) -> str:
     state = session.state
     if not state.expected:
         verify = state.run.settings.verify
@@ -135,47 +135,47 @@ def _standing(session: Session) -> str:
     )  # fmt: skip
 
 
-async def _asked(desk: RepositorySession, payload: dict[str, object], name: str) -> Answer:
-    """Rule on a call that the quick look could not: mostly an edit of a file that does not exist yet."""
-    if not desk.fresh():
-        async with _session(desk) as session:
+async def _rule_on_call(desk: RepositorySession, payload: dict[str, object], name: str) -> Answer:
+    """Rule on a call that the fast hook could not decide: mostly an edit of a file that does not exist yet."""
+    if not desk.is_fresh():
+        async with _rejoin(desk) as session:
             desk.publish(session, name, turn=True)
     tool, given = str(payload["tool_name"]), payload["tool_input"]
     if tool not in EDITS or not isinstance(given, dict):
         return None
-    why = desk.refuses(find_edited_file(tool, given, str(desk.root)))
+    why = desk.explain_refusal(find_edited_file(tool, given, str(desk.root)))
     return format_refusal(PRE, adapt_to_shell(why)) if why else None
 
 
-async def _looked(desk: RepositorySession, event: str, name: str) -> Answer:
-    """Judge the tree after a tool has run: what it changed without a claim goes back."""
-    state, seen = _seen(desk)
+async def _judge_tool(desk: RepositorySession, event: str, name: str) -> Answer:
+    """Judge the tree after a tool has run: its changes without a claim are reverted."""
+    state, seen = _read_state(desk)
     if state.phase is Phase.ENDED:
-        changed = desk.closed(state, seen)
-        return format_refusal(event, OVER + _named(changed)) if changed else None
-    if seen == state.tree and desk.fresh():
-        desk.again(name, turn=True)
+        changed = desk.revert_changes(state, seen)
+        return format_refusal(event, OVER + _format_paths(changed)) if changed else None
+    if seen == state.tree and desk.is_fresh():
+        desk.publish_again(name, turn=True)
         return None
-    async with _session(desk) as session:
+    async with _rejoin(desk) as session:
         told = await session.act(LOOK)
         desk.publish(session, name, turn=True)
     desk.save(seen, told.reverted)
-    return format_refusal(event, _put_back(told)) if told.reverted else None
+    return format_refusal(event, _describe_put_back(told)) if told.reverted else None
 
 
-async def _stopped(desk: RepositorySession, event: str, payload: dict[str, object]) -> Answer:
-    """Judge the edits so far when the host or a subagent is about to stop; what is open blocks."""
+async def _rule_on_stop(desk: RepositorySession, event: str, payload: dict[str, object]) -> Answer:
+    """Judge the edits so far when the host or a subagent is about to stop; open work blocks the stop."""
     name, active = str(payload["session_id"]), payload.get("stop_hook_active") is True
     turn = event != STOP  # whoever sent the subagent goes on
-    state, seen = _seen(desk)
+    state, seen = _read_state(desk)
     if state.phase is Phase.ENDED:
-        said = _after_the_end(state, desk.closed(state, seen))
-        desk.again(name, turn=turn)
+        said = _describe_end(state, desk.revert_changes(state, seen))
+        desk.publish_again(name, turn=turn)
         return {"systemMessage": f"jumar: {said}"} if said else None
-    async with _session(desk) as session:
+    async with _rejoin(desk) as session:
         looked = await session.act(LOOK)
-        judged = await _judged(session)
-        news = _news(looked, judged)
+        judged = await _judge_turn(session)
+        news = _describe_reverted(looked, judged)
         stopping = rule(session.state, find_stopper(event, payload), active=active, news=news)
         if stopping.call is not None and session.state.phase is not Phase.ENDED:
             await session.act(stopping.call)
@@ -189,7 +189,7 @@ async def _stopped(desk: RepositorySession, event: str, payload: dict[str, objec
         and not active
     ):
         # A refactoring went back, and with that its run ended: the next try begins where this one did.
-        async with desk.begun() as session:
+        async with desk.begin() as session:
             desk.publish(session, name, turn=turn)
     why = adapt_to_shell(stopping.why)[:LONGEST]
     if stopping.blocks:
@@ -199,24 +199,24 @@ async def _stopped(desk: RepositorySession, event: str, payload: dict[str, objec
     return {"systemMessage": f"jumar: the stop goes through, and this is open: {why}"} if why else None
 
 
-def _after_the_end(state: RunState, changed: tuple[str, ...]) -> str:
+def _describe_end(state: RunState, changed: tuple[str, ...]) -> str:
     """Return the message for a person when the host stops after its run has ended."""
-    said = [f"{OVER}{_named(changed)}"] if changed else []
+    said = [f"{OVER}{_format_paths(changed)}"] if changed else []
     if state.escalated is not None:
         said.append(f"the agent escalated {state.escalated.test_id}: {make_one_line(state.escalated.reason, LONGEST)}")
     return "\n".join(said)
 
 
-def _news(looked: ActionOutcome, judged: ActionOutcome | None) -> str:
+def _describe_reverted(looked: ActionOutcome, judged: ActionOutcome | None) -> str:
     """Return the files that were reverted when the host stopped, and why; empty: none were."""
-    lines = [_put_back(looked)] if looked.reverted else []
+    lines = [_describe_put_back(looked)] if looked.reverted else []
     if judged is not None and (judged.reverted or not judged.admitted):
         went = f"{', '.join(judged.reverted)} went back: {judged.why}" if judged.reverted else judged.reason
         lines.append(f"the edits of this turn were judged, and {went}\n{judged.text}")
     return "\n".join(lines)
 
 
-async def _judged(session: Session) -> ActionOutcome | None:
+async def _judge_turn(session: Session) -> ActionOutcome | None:
     """Run the tests on the edits of this turn, or on a refactoring; None: there was nothing to judge."""
     state = session.state
     if state.gate_state.mode is Gate.REFACTOR:
@@ -225,35 +225,35 @@ async def _judged(session: Session) -> ActionOutcome | None:
     return await session.act(ToolCall(name="run_tests", arguments={})) if state.gate_state.turn else None
 
 
-def _seen(desk: RepositorySession) -> tuple[RunState, str]:
+def _read_state(desk: RepositorySession) -> tuple[RunState, str]:
     try:
-        return desk.seen()
+        return desk.read_tree()
     except JumarError as why:
-        desk.fault(str(why))
+        desk.publish_fault(str(why))
         raise
 
 
 @asynccontextmanager
-async def _session(desk: RepositorySession) -> AsyncIterator[Session]:
-    """Yield the newest run again; what breaks it is published, so that nothing is let through until the next prompt."""
+async def _rejoin(desk: RepositorySession) -> AsyncIterator[Session]:
+    """Yield the newest run again; a failure is published, and nothing is admitted until the next prompt."""
     try:
-        async with desk.gone_on() as session:
+        async with desk.rejoin() as session:
             yield session
     except JumarError as why:
-        desk.fault(str(why))
+        desk.publish_fault(str(why))
         raise
 
 
-def _named(paths: tuple[str, ...]) -> str:
+def _format_paths(paths: tuple[str, ...]) -> str:
     return f"{', '.join(paths[:20])} went back to what it was, byte for byte"
 
 
-def _put_back(told: ActionOutcome) -> str:
+def _describe_put_back(told: ActionOutcome) -> str:
     return adapt_to_shell(f"{', '.join(told.reverted)} went back to what it was, byte for byte: {told.why}")[:LONGEST]
 
 
 def adapt_to_shell(text: str) -> str:
-    """Return *text* of the gate, for an agent that claims in its shell and has no tools of ours."""
+    """Return *text* of the gate, for an agent that claims in its shell and has none of jumar's tools."""
     text = re.sub(r"(?:call )?edit_claim\(test_id, '([^']*)'\)", r"run `jumar claim TEST_ID \1` in the shell", text)
     return text.replace("edit_claim(test_id, edit_target)", "`jumar claim TEST_ID FILE` in the shell")
 

@@ -82,11 +82,11 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
     diff = "".join(difflib.unified_diff(before, after, f"a/{file.name}", f"b/{file.name}"))
     if diff:
         voice.say(diff.rstrip("\n"))
-    agreed = bool(diff) and (yes or _agreed(file))
+    agreed = bool(diff) and (yes or _ask_person(file))
     if agreed:
         _write(file, new)
     voice.say(f"{'nothing to change in' if not diff else 'wrote' if agreed else 'left alone:'} {file}")
-    voice.result({"file": str(file), "changed": agreed, "diff": diff})
+    voice.print_result({"file": str(file), "changed": agreed, "diff": diff})
     return 0 if agreed or not diff else 1
 
 
@@ -105,19 +105,19 @@ def find_settings_file(folder: Path, *, local: bool) -> Path:
 
 
 def edit_settings(text: str, where: str, gate: Gate | None) -> str:
-    """Return the settings in *text*, read from *where*, with our hooks under *gate* in them, or without any (None).
+    """Return the settings *text*, read from *where*, with jumar's hooks under *gate*, or without any (None).
 
     Raises:
         BadInput: if they are not such settings; nothing is to be written then.
     """
-    settings = _settings(text, where)
+    settings = _parse_settings(text, where)
     hooks: dict[str, list[Any]] = settings.get("hooks", {})
     after: dict[str, list[Any]] = {}
     for event, groups in hooks.items():
         if gate and [group for group in groups if _has_ours(group)] == [build_hook_entry(event, gate)]:
             after[event] = groups
             continue
-        kept = [rest for group in groups if (rest := _without(group))["hooks"] or not _has_ours(group)]
+        kept = [rest for group in groups if (rest := _drop_ours(group))["hooks"] or not _has_ours(group)]
         if kept or not groups:
             after[event] = kept
     for event in EVENTS if gate else ():
@@ -130,7 +130,7 @@ def edit_settings(text: str, where: str, gate: Gate | None) -> str:
         settings["hooks"] = after
     else:
         settings.pop("hooks", None)
-    return json.dumps(settings, indent=_indent(text), ensure_ascii=False) + "\n" if settings else ""
+    return json.dumps(settings, indent=_detect_indent(text), ensure_ascii=False) + "\n" if settings else ""
 
 
 def build_hook_entry(event: str, gate: Gate) -> dict[str, Any]:
@@ -144,21 +144,21 @@ def build_hook_entry(event: str, gate: Gate) -> dict[str, Any]:
     return ({"matcher": "*"} if event in MATCHED else {}) | {"hooks": [handler]}
 
 
-def _ours(handler: Any) -> bool:
+def _is_ours(handler: Any) -> bool:
     command = handler.get("command") if isinstance(handler, dict) else None
     return isinstance(command, str) and Path(hook_fast.__file__).name in command and "jumar" in command
 
 
 def _has_ours(group: dict[str, Any]) -> bool:
-    return any(map(_ours, group["hooks"]))
+    return any(map(_is_ours, group["hooks"]))
 
 
-def _without(group: dict[str, Any]) -> dict[str, Any]:
-    return group | {"hooks": [handler for handler in group["hooks"] if not _ours(handler)]}
+def _drop_ours(group: dict[str, Any]) -> dict[str, Any]:
+    return group | {"hooks": [handler for handler in group["hooks"] if not _is_ours(handler)]}
 
 
-def _settings(text: str, where: str) -> Settings:
-    """Return the object in *text*, as far as hooks are concerned in the shape that the host wants."""
+def _parse_settings(text: str, where: str) -> Settings:
+    """Return the object in *text*, after a check that its hooks have the form that the host wants."""
     if not text.strip():
         return {}
     try:
@@ -175,20 +175,20 @@ class _Group(msgspec.Struct):
     hooks: list[dict[str, Any]]
 
 
-def _indent(text: str) -> int | str:
+def _detect_indent(text: str) -> int | str:
     inner = next((line for line in text.splitlines() if line[:1] in (" ", "\t")), "  ")
     blank = inner[: len(inner) - len(inner.lstrip())]
     return "\t" if blank.startswith("\t") else len(blank)
 
 
-def _agreed(file: Path) -> bool:
+def _ask_person(file: Path) -> bool:
     if not sys.stdin.isatty():
         raise BadInput(f"nobody is here to agree that {file} is changed; pass --yes")
     return click.confirm(f"Write {file}?", default=True, err=True)
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace *file* by one that holds *text*, whole or not at all; an empty text takes it away."""
+    """Replace *file* by one with *text*, whole or not at all; remove it if the text is empty."""
     if not text:
         file.unlink(missing_ok=True)
         return

@@ -48,7 +48,7 @@ PUT_BACK = "put-back"
 
 
 class PublishedState(msgspec.Struct, frozen=True, kw_only=True):
-    """State published for the quick look (`jumar.child.hook.published_state`)."""
+    """State published for the fast hook (`jumar.child.hook.published_state`)."""
 
     version: int = VERSION
     root: str
@@ -71,7 +71,7 @@ class PublishedState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RepositorySession:
-    """Shared session of the hooks of one repository. All but `locked` is called under the lock."""
+    """Shared session of the hooks of one repository. All methods but `hold_lock` need the lock."""
 
     def __init__(self, root: Path, environ: Mapping[str, str], gate: Gate | None = None) -> None:
         self.root, self.environ, self.gate = root, environ, gate
@@ -79,14 +79,14 @@ class RepositorySession:
         self.runs = self.folder / "runs"
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """Hold the lock that all hook processes of this repository share.
 
         Raises:
             Infra: if another one holds it for too long, or the folder cannot be made.
         """
         try:
-            self._make()
+            self._make_folder()
             fd = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as fault:
             raise Infra(f"cannot use {self.folder}: {fault.strerror}") from fault
@@ -96,21 +96,21 @@ class RepositorySession:
         finally:
             os.close(fd)
 
-    def state(self) -> PublishedState | None:
-        """Return the state that was published last; None if there is nothing, or it is damaged."""
+    def read_state(self) -> PublishedState | None:
+        """Return the state that was published last; None: it is missing or damaged."""
         try:
             state = msgspec.json.decode((self.folder / STATE).read_bytes(), type=PublishedState)
         except (OSError, ValueError):
             return None
         return state if state.root == str(self.root) and state.version == VERSION and "/" not in state.run else None
 
-    def run(self) -> Path:
+    def find_run(self) -> Path:
         """Return the directory of the newest run.
 
         Raises:
             BadInput: if there is none, or it came with the repository (see `harness.archive.marks`).
         """
-        state = self.state()
+        state = self.read_state()
         if state is None or not state.run or not (self.runs / state.run / JOURNAL).is_file():
             raise BadInput("there is no session here: the hooks begin one when a prompt is sent (jumar hook install)")
         anyone = self.environ.get("JUMAR_HOOK_TRUST") == "1"
@@ -118,29 +118,29 @@ class RepositorySession:
         return trust.run(self.runs / state.run).folder
 
     @asynccontextmanager
-    async def begun(self) -> AsyncIterator[Session]:
-        """Yield a new run, from what lies in the folder."""
-        task = _task(self.root, self.environ, self.gate)
-        with _ungrouped():
+    async def begin(self) -> AsyncIterator[Session]:
+        """Yield a new run on the folder as it is."""
+        task = _build_task(self.root, self.environ, self.gate)
+        with _unwrap_groups():
             async with open_session(task, self.runs, environ=self.environ, in_place=True) as session:
                 yield session
         if prune(self.runs, KEPT):
             sweep(self.runs / SHARED, find_runs(self.runs))
 
     @asynccontextmanager
-    async def gone_on(self) -> AsyncIterator[Session]:
+    async def rejoin(self) -> AsyncIterator[Session]:
         """Open the newest run of the repository again and yield it."""
-        with _ungrouped():
-            async with rejoin_session(TrustedRun(self.run()), environ=self.environ) as session:
+        with _unwrap_groups():
+            async with rejoin_session(TrustedRun(self.find_run()), environ=self.environ) as session:
                 yield session
 
-    def untouched(self) -> bool:
+    def is_untouched(self) -> bool:
         """Return whether the newest run is open under this gate, has nothing to judge, and the folder is unchanged.
 
         Where nobody chose a gate and the run wrote the first tests, the next one begins under the strict gate.
         """
         try:
-            state, seen = self.seen()
+            state, seen = self.read_tree()
         except JumarError:
             return False
         tested = self.gate is None and bool(state.expected) and not state.run.expected
@@ -148,19 +148,19 @@ class RepositorySession:
         rests = state.phase is not Phase.ENDED and not state.gate_state.turn and state.gate_state.mode is gate
         return rests and seen == state.tree
 
-    def seen(self) -> tuple[RunState, str]:
-        """Return the state of the newest run, and the tree that the folder holds now; its bytes are kept.
+    def read_tree(self) -> tuple[RunState, str]:
+        """Return the state of the newest run, and the present tree of the folder, which is stored.
 
         Raises:
             BadInput: if there is no run, or what lies there cannot be read.
         """
-        folder = self.run()
+        folder = self.find_run()
         state = read_state(folder)
         return state, build_workspace(RunPlace.at(folder, self.environ), state.run).capture()
 
-    def closed(self, state: RunState, seen: str) -> tuple[str, ...]:
-        """Put back all that was changed since the newest run ended in *state*; the paths."""
-        place = RunPlace.at(self.run(), self.environ)
+    def revert_changes(self, state: RunState, seen: str) -> tuple[str, ...]:
+        """Revert all changes since the newest run ended in *state*; return the paths."""
+        place = RunPlace.at(self.find_run(), self.environ)
         changed = trees.find_differences(place.store.manifest(state.tree), place.store.manifest(seen))
         if changed:
             build_workspace(place, state.run).reset(state.tree)
@@ -168,8 +168,8 @@ class RepositorySession:
         return changed
 
     def save(self, seen: str, paths: tuple[str, ...]) -> None:
-        """Keep what the files *paths* of the tree *seen* were before they were put back: they may be a person's."""
-        store = Store(find_objects_folder(self.run()))
+        """Store the files *paths* of the tree *seen* before they are reverted: they may be a person's."""
+        store = Store(find_objects_folder(self.find_run()))
         files = {p: n for p, n in store.manifest(seen).items() if p in paths and n.kind is EntryKind.FILE}
         now = time.time_ns()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now // 10**9))
@@ -181,31 +181,31 @@ class RepositorySession:
         if files:
             prune(self.folder / PUT_BACK, KEPT * 10)
 
-    def fresh(self) -> bool:
+    def is_fresh(self) -> bool:
         """Return whether the published state is as new as the journal."""
-        state = self.state()
-        return state is not None and not state.fault and state.bytes == (self.run() / JOURNAL).stat().st_size
+        state = self.read_state()
+        return state is not None and not state.fault and state.bytes == (self.find_run() / JOURNAL).stat().st_size
 
-    def refuses(self, path: str) -> str:
+    def explain_refusal(self, path: str) -> str:
         """Explain why the newest run refuses a change of *path*; empty: it is admitted."""
-        folder = self.run()
+        folder = self.find_run()
         state = read_state(folder)
         return (
             explain_exclusion(path, state)
-            or rule_on_write(path, state, _guard(state, Store(find_objects_folder(folder)))).reason
+            or rule_on_write(path, state, _build_guard(state, Store(find_objects_folder(folder)))).reason
         )
 
     def publish(self, session: Session, name: str, *, turn: bool) -> None:
-        """Say what the run of *session* admits now; *name* is the host's for its conversation."""
+        """Publish what the run of *session* admits now; *name* is the host's for its conversation."""
         state, store = session.state, Store(find_objects_folder(session.folder))
-        guard, files = _guard(state, store), store.manifest(state.tree)
+        guard, files = _build_guard(state, store), store.manifest(state.tree)
         there = [path for path, node in files.items() if node.kind is not EntryKind.DIR]
         authored = tuple(path for path in there if guard.authorable(path))
         claimed = {c.path for c in state.gate_state.claims} | {e.path for e in state.gate_state.turn}
         open_now = guard.refactorable if state.gate_state.mode is Gate.REFACTOR else matches_nothing
         closed = (path for path in there if guard.protected(path) and not open_now(path))
         ended = f"the run ended ({state.end.stop})" if state.phase is Phase.ENDED and state.end else ""
-        self._say(
+        self._write_state(
             PublishedState(
                 root=str(self.root),
                 run=session.folder.name,
@@ -220,24 +220,24 @@ class RepositorySession:
             )
         )
 
-    def fault(self, why: str) -> None:
-        """Say that nothing can be judged, and why. The run is kept in mind: what fails once may work again."""
-        before = self.state()
+    def publish_fault(self, why: str) -> None:
+        """Publish that nothing can be judged, and *why*. The run stays: the fault may pass."""
+        before = self.read_state()
         known = before or PublishedState(root=str(self.root))
-        self._say(replace(known, fault=why, claims={}, authored=()))
+        self._write_state(replace(known, fault=why, claims={}, authored=()))
 
-    def again(self, name: str, *, turn: bool) -> None:
-        """Say the same as before, of the conversation *name*."""
-        state = self.state()
+    def publish_again(self, name: str, *, turn: bool) -> None:
+        """Publish the same state again, of the conversation *name*."""
+        state = self.read_state()
         if state is not None:
-            self._say(replace(state, session=name, turn=turn))
+            self._write_state(replace(state, session=name, turn=turn))
 
-    def _say(self, state: PublishedState) -> None:
+    def _write_state(self, state: PublishedState) -> None:
         temporary = self.folder / f"{STATE}.{os.getpid()}"
         temporary.write_bytes(json.dumps(msgspec.to_builtins(state)).encode())
         temporary.replace(self.folder / STATE)
 
-    def _make(self) -> None:
+    def _make_folder(self) -> None:
         own = (self.folder.parent, self.folder, self.runs, self.runs / SHARED, self.folder / PUT_BACK)
         if link := find_link(*own):
             raise NotADirectoryError(0, f"{link} is a link; remove it", str(link))
@@ -248,7 +248,7 @@ class RepositorySession:
 
 
 def explain_exclusion(path: str, state: RunState) -> str:
-    """Explain why *path* cannot be edited in the run in *state*, since no tree would hold it; empty: one would."""
+    """Explain why *path* cannot be edited in the run in *state*: no tree would hold it; empty: one would."""
     settings = state.run.settings
     skip = Ignored(settings.skip, settings.tracked, settings.include).build_skip()
     if trees.is_ignored(path) or skip(path) or any(skip(folder + "/") for folder in trees.list_parents(path)):
@@ -257,15 +257,15 @@ def explain_exclusion(path: str, state: RunState) -> str:
 
 
 @contextmanager
-def _ungrouped() -> Iterator[None]:
-    """Raise the one cause of a group of exceptions: a session is served by tasks, which raise in groups."""
+def _unwrap_groups() -> Iterator[None]:
+    """Raise the one cause of a group of exceptions, as the tasks that serve a session raise in groups."""
     try:
         yield
     except BaseExceptionGroup as many:
         raise find_cause(many) from many
 
 
-def _guard(state: RunState, store: Store) -> WriteRules:
+def _build_guard(state: RunState, store: Store) -> WriteRules:
     settings = state.run.settings
     return build_guard(settings, load_runner(settings.suite.runner), store.manifest(state.run.tree))
 
@@ -273,8 +273,8 @@ def _guard(state: RunState, store: Store) -> WriteRules:
 ANY_PYTHON = ("*.py",)
 
 
-def _task(root: Path, environ: Mapping[str, str], gate: Gate | None) -> Task:
-    """Return repository as a task: every file may be edited where nobody said which, but for what is the person's."""
+def _build_task(root: Path, environ: Mapping[str, str], gate: Gate | None) -> Task:
+    """Return the repository as a task: if nobody chose, every file may be edited but the person's own."""
     confirm, sandbox = (environ.get(f"JUMAR_HOOK_{n}") or environ.get(f"JUMAR_RUN_{n}") for n in ("CONFIRM", "SANDBOX"))
     if confirm and not confirm.isdecimal():
         raise BadInput(f"JUMAR_HOOK_CONFIRM (or JUMAR_RUN_CONFIRM) is {confirm!r}, and must be a number of fresh runs")

@@ -38,14 +38,14 @@ def acquire(fd: int) -> None:
 
 
 def prune(folder: Path, kept: int) -> bool:
-    """Remove all but the newest runs and put-back folders in *folder*; whether there were any. No link is followed."""
+    """Remove all but the newest runs and saved files in *folder*; return whether there were any. Follows no link."""
     if folder.is_symlink():
         return False
-    old = sorted(path for path in folder.iterdir() if is_run(path) and _written_by_hook(path))[:-kept]
+    old = sorted(path for path in folder.iterdir() if is_run(path) and _is_written_by_hook(path))[:-kept]
     for path in old:
         shutil.rmtree(path, ignore_errors=True)
     return bool(old)
 
 
-def _written_by_hook(path: Path) -> bool:
+def _is_written_by_hook(path: Path) -> bool:
     return STAMP.fullmatch(path.name) is not None or any((path / name).is_file() for name in (EVENTS, RECORD))

@@ -33,26 +33,24 @@ class StopRuling(msgspec.Struct, frozen=True):
 
 
 def rule(state: RunState, who: str, *, active: bool, news: str = "") -> StopRuling:
-    """Rule on a stop of *who* in *state*; *news* is what has just gone back and why, which nobody was told yet.
+    """Rule on a stop of *who* in *state*; *news* says what was just reverted and why.
 
     *active* is whether the host goes on already because a stop was blocked: then nothing blocks, and it cannot loop.
     """
-    open_now = _open(state)
+    open_now = _describe_open(state)
     if not (news or open_now):
         return StopRuling("", blocks=False, call=None)
-    digest, why = _digest(state, who), "\n".join(filter(None, (news, open_now)))
-    blocks = not active and (bool(news) or digest not in _blocked(state))
+    digest, why = _compute_digest(state, who), "\n".join(filter(None, (news, open_now)))
+    blocks = not active and (bool(news) or digest not in _list_blocked(state))
     arguments: dict[str, object] = {
-        "by": who, "state": digest, "red": _claimed(state), "unjudged": _unjudged(state), "why": why if blocks else "",
+        "by": who, "state": digest, "red": _list_claimed(state), "unjudged": _list_unjudged(state),
+        "why": why if blocks else "",
     }  # fmt: skip
     return StopRuling(why, blocks=blocks, call=ToolCall(name="stop", arguments=arguments))
 
 
-def _open(state: RunState) -> str:
-    """Return the claimed tests that are red and the edits without a verdict, in a sentence each; empty.
-
-    There are none.
-    """
+def _describe_open(state: RunState) -> str:
+    """Return the claimed tests that are red and the edits without a verdict, in a sentence each; empty: none."""
     claims = [f"{claim.test_id} (claimed for {claim.path})" for claim in state.gate_state.claims]
     named = ", ".join(claims[:NAMED]) + (f" and {len(claims) - NAMED} more" if len(claims) > NAMED else "")
     verb = "is" if len(claims) == 1 else "are"
@@ -60,29 +58,29 @@ def _open(state: RunState) -> str:
         f"{named} {verb} still red: edit the file until the test is green, or run `jumar escalate TEST REASON` in the "
         "shell where the test contradicts the task or another test"
     )
-    edits = f"edited, and not judged by the tests yet: {', '.join(_unjudged(state))}"
-    return "\n".join(text for text, there in ((red, claims), (edits, _unjudged(state))) if there)
+    edits = f"edited, and not judged by the tests yet: {', '.join(_list_unjudged(state))}"
+    return "\n".join(text for text, there in ((red, claims), (edits, _list_unjudged(state))) if there)
 
 
-def _claimed(state: RunState) -> list[str]:
+def _list_claimed(state: RunState) -> list[str]:
     """Return the claimed tests that are red: a claim whose test is green is closed."""
     return sorted({claim.test_id for claim in state.gate_state.claims})
 
 
-def _unjudged(state: RunState) -> list[str]:
-    """Return the files whose edits have no verdict; of a refactoring it is not known which, so it is named as one."""
+def _list_unjudged(state: RunState) -> list[str]:
+    """Return the files whose edits have no verdict; a refactoring is named as a whole."""
     if state.gate_state.mode is Gate.REFACTOR:
         return ["the refactoring"] if state.best is not None and state.tree != state.best.tree else []
     return sorted({edit.path for edit in state.gate_state.turn})
 
 
-def _digest(state: RunState, who: str) -> str:
+def _compute_digest(state: RunState, who: str) -> str:
     claims = sorted((claim.test_id, claim.path) for claim in state.gate_state.claims)
-    seen = [who, state.tree, claims, sorted(find_red_ids(state.gate_state.newest)), _unjudged(state)]
+    seen = [who, state.tree, claims, sorted(find_red_ids(state.gate_state.newest)), _list_unjudged(state)]
     return sha256(json.dumps(seen).encode()).hexdigest()[:16]
 
 
-def _blocked(state: RunState) -> set[object]:
+def _list_blocked(state: RunState) -> set[object]:
     """Return the states in which a stop was blocked in this run."""
     found, cell = set[object](), state.conversation
     while cell is not None:
@@ -93,5 +91,5 @@ def _blocked(state: RunState) -> set[object]:
 
 
 def find_stopper(event: str, payload: Mapping[str, object]) -> str:
-    """Return names who stops: the conversation, or one of its subagents."""
+    """Return the name of the conversation, or of the subagent in it, that stops."""
     return f"{event} {payload.get('agent_id', '')}".strip()

@@ -83,17 +83,17 @@ class TaskOutcomes(NamedTuple):
 
 
 async def examine_task(task: Task, means: CheckResources) -> TaskValidity:
-    """Judge *task* untouched, without its code, and with its reference, and return what was found."""
+    """Judge *task* untouched, without its code, and with its reference, and return the findings."""
     began = time.monotonic()
     try:
         with TemporaryDirectory(prefix="jumar-check-") as scratch:
             found = await _judge(settle_tree(task, means.environ), Path(scratch), means)
     except (BadInput, Infra) as fault:
-        return TaskValidity(task=task.name, valid=False, problems=(str(fault),), seconds=_since(began))
-    return replace(judge_outcomes(task.name, found), seconds=_since(began))
+        return TaskValidity(task=task.name, valid=False, problems=(str(fault),), seconds=_count_seconds(began))
+    return replace(judge_outcomes(task.name, found), seconds=_count_seconds(began))
 
 
-def _since(began: float) -> float:
+def _count_seconds(began: float) -> float:
     return round(time.monotonic() - began, 2)
 
 
@@ -101,7 +101,7 @@ async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcom
     place = RunPlace.at(scratch, means.environ, means.sandbox)
     store, start = place.store, store_tree(place.store, task)
     settings = build_settings(task, store, start, means.python)
-    fixed = _solve(place, task, start, build_write_rules(settings))
+    fixed = _apply_reference(place, task, start, build_write_rules(settings))
     verifier = build_verifier(place, settings, start, task.expected)
     ids = await _collect(task, verifier, fixed)
     own = find_files_of_tests(ids, place, fixed, load_runner(settings.suite.runner))
@@ -111,13 +111,13 @@ async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcom
     verifier = build_verifier(place, settings, start, ids)
     once = build_verifier(place, replace(settings, suite=replace(settings.suite, confirm=0)), start, ids)
     rounds = [(await once.verify(start, None)).verdict for _ in range(ROUNDS)]
-    emptied = (await once.verify(_empty(place, settings, fixed), None)).verdict
+    emptied = (await once.verify(_remove_code(place, settings, fixed), None)).verdict
     solved = await verifier.verify(fixed, None) if task.reference else None
     return TaskOutcomes(ids, tuple(rounds), emptied, solved.verdict if solved else None, solved.grade if solved else "")
 
 
-def _solve(place: RunPlace, task: Task, start: str, rules: WriteRules) -> str:
-    """Return the tree *start* with the reference laid over: only files that may be edited, and no test."""
+def _apply_reference(place: RunPlace, task: Task, start: str, rules: WriteRules) -> str:
+    """Return the tree *start* with the reference over it: only files that may be edited, and no test."""
     if task.reference is None:
         return start
     store = place.store
@@ -134,7 +134,7 @@ async def _collect(task: Task, verifier: TrustedVerifier, fixed: str) -> tuple[s
     return found.ids
 
 
-def _empty(place: RunPlace, settings: Settings, tree: str) -> str:
+def _remove_code(place: RunPlace, settings: Settings, tree: str) -> str:
     """Return *tree* with every file that may be edited emptied; in Python, with functions that only raise."""
     store = place.store
     manifest = dict(store.manifest(tree))
@@ -146,7 +146,7 @@ def _empty(place: RunPlace, settings: Settings, tree: str) -> str:
 
 
 def remove_bodies(source: bytes) -> bytes:
-    """Return Python *source* in which every function only raises; what is imported can be imported still.
+    """Return Python *source* in which every function only raises; imports from it still work.
 
     What does not parse comes back empty.
     """
@@ -161,7 +161,7 @@ def remove_bodies(source: bytes) -> bytes:
 
 
 def judge_outcomes(name: str, found: TaskOutcomes) -> TaskValidity:
-    """Return what the outcomes say of the task called *name*."""
+    """Return the validity of the task called *name* by its outcomes."""
     problems = []
     void = next((v.void for v in found.rounds if v.void is not None), None)
     if void is not None:
@@ -174,11 +174,11 @@ def judge_outcomes(name: str, found: TaskOutcomes) -> TaskValidity:
     red = tuple(i for i in found.ids if i not in ever)
     vacuous = tuple(i for i in found.ids if found.emptied.void is None and i in found.emptied.green_ids)
     if flaky:
-        problems.append(f"{len(flaky)} tests are flaky on the untouched tree: {_name(flaky)}")
+        problems.append(f"{len(flaky)} tests are flaky on the untouched tree: {_format_ids(flaky)}")
     if void is None and not red:
         problems.append("nothing is red before any work: an agent that does nothing solves it")
     if len(vacuous) == len(found.ids):
-        problems.append(f"every test passes although the code is gone: {_name(vacuous)}")
+        problems.append(f"every test passes although the code is gone: {_format_ids(vacuous)}")
     return TaskValidity(
         task=name,
         valid=not (problems := [*problems, *_judge_reference(found.solved)]),
@@ -188,7 +188,7 @@ def judge_outcomes(name: str, found: TaskOutcomes) -> TaskValidity:
         red=red,
         flaky=flaky,
         vacuous=vacuous,
-        reference="none" if found.solved is None else _outcome(found.solved),
+        reference="none" if found.solved is None else _name_outcome(found.solved),
         grade=found.grade if found.solved is not None and found.solved.green else "",
     )
 
@@ -200,21 +200,21 @@ def _judge_reference(solved: Verdict | None) -> list[str]:
         return [f"with the reference it cannot be judged: {solved.void.reason}"]
     flaky = f", {len(solved.flaky_ids)} of them flaky" if solved.flaky_ids else ""
     red = (*solved.red_ids, *solved.flaky_ids)
-    return [f"{len(red)} tests fail with the reference{flaky}: {_name(red)}"]
+    return [f"{len(red)} tests fail with the reference{flaky}: {_format_ids(red)}"]
 
 
 def _warn(found: TaskOutcomes, vacuous: tuple[str, ...]) -> tuple[str, ...]:
     warnings = []
     if 0 < len(vacuous) < len(found.ids):
-        warnings.append(f"{len(vacuous)} tests pass although the code is gone: {_name(vacuous)}")
+        warnings.append(f"{len(vacuous)} tests pass although the code is gone: {_format_ids(vacuous)}")
     if found.solved is None:
         warnings.append("no reference: nobody knows whether it can be solved ([task] reference, or --references)")
     return tuple(warnings)
 
 
-def _outcome(verdict: Verdict) -> str:
+def _name_outcome(verdict: Verdict) -> str:
     return "void" if verdict.void is not None else "green" if verdict.green else "red"
 
 
-def _name(ids: tuple[str, ...]) -> str:
+def _format_ids(ids: tuple[str, ...]) -> str:
     return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")  # noqa: PLR2004  a few, for people

@@ -89,7 +89,7 @@ class Stage(Protocol):
 async def work_through(
     prepared: tuple[PreparedRecipe, ...], runs: Path, environ: Mapping[str, str], stage: Stage, whole_seconds: float
 ) -> None:
-    """Run every task that could be prepared, offline, for *whole_seconds*: several at once where there are cores.
+    """Run every prepared task offline, for *whole_seconds*: several at once if there are cores.
 
     Raises:
         BadInput: if a run is refused.
@@ -106,7 +106,7 @@ async def work_through(
 
 
 class _DemoWork:
-    """Works on bugs, as many at once as there are cores for, until one run is interrupted."""
+    """Works on bugs, one for each core at once, until one run is interrupted."""
 
     def __init__(self, runs: Path, environ: Mapping[str, str], stage: Stage, ends: float) -> None:
         self._runs, self._environ, self._stage, self._ends = runs, environ, stage, ends
@@ -117,7 +117,7 @@ class _DemoWork:
         """Of runs that are cancelled, where they have no kernel yet that was halted."""
 
     async def run(self, one: PreparedRecipe) -> None:
-        """Work on *one* when it has its turn, if there is time."""
+        """Work on *one* in its turn, if there is time."""
         async with self._turn:
             left = self._ends - time.monotonic()
             if self._stopped or left < LEAST_SECONDS:
@@ -134,14 +134,14 @@ class _DemoWork:
                     self._entering.discard(scope)
             if scope.cancelled_caught:
                 return
-            self._stage.show(_shown(one, result))
+            self._stage.show(_build_bug(one, result))
             if result.stop is StopReason.INTERRUPTED:
                 self._stopped = True
                 for other in self._entering:
                     other.cancel()
 
     async def _start(self, task: Task, begun: Begun, inner: anyio.CancelScope) -> Result:
-        """Run *task* in the scope *inner*. When it has a kernel, only that is stopped: then its end is written."""
+        """Run *task* in the scope *inner*. Once it has a kernel, only that is stopped, so its end is written."""
         tell = get_tell(begun)
         async with self._testing:  # the others wait, and find what was remembered
             if not self._tested:
@@ -157,15 +157,15 @@ class _DemoWork:
         return await start_entered(task, self._runs, RunEntry(self._environ, tell=tell), enter)
 
 
-def _shown(prepared: PreparedRecipe, result: Result) -> DemoBug:
+def _build_bug(prepared: PreparedRecipe, result: Result) -> DemoBug:
     folder = Path(result.events).parent
     entries = read_journal(folder)
     state = replay(entries)
     diff = format_diff(Store(find_objects_folder(folder)), state.run.tree, state.tree)
-    return DemoBug(prepared, result, diff, candidates=_tried(folder))
+    return DemoBug(prepared, result, diff, candidates=_count_tried(folder))
 
 
-def _tried(folder: Path) -> int:
+def _count_tried(folder: Path) -> int:
     from jumar.core.state.events import ModelCall  # noqa: PLC0415  one reader of one field
 
     calls = [e.event for e in read_journal(folder) if isinstance(e.event, ModelCall)]
@@ -189,7 +189,7 @@ def summarise(campaign: str, shown: list[DemoBug], started: float) -> Summary:
 
 
 def select_fetched(prepared: tuple[PreparedRecipe, ...]) -> tuple[PreparedRecipe, ...]:
-    """Return those that could be fetched.
+    """Return the recipes whose sources were fetched.
 
     Raises:
         BadInput: if none could be.

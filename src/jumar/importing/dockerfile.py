@@ -24,7 +24,7 @@ PYTHON_IMAGE = re.compile(r"(?:docker\.io/)?(?:library/)?python:(\d+\.\d+)\S*")
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """An image as far as it is files and Python packages."""
+    """An image that consists only of files and Python packages."""
 
     workdir: str = "/"
     files: dict[str, Blob] = {}
@@ -47,12 +47,12 @@ def read_dockerfile(context: Path) -> Image:
     except (OSError, UnicodeDecodeError) as fault:
         raise BadInput(f"{context / 'Dockerfile'} cannot be read: {fault}") from None
     build = _Build(context)
-    for line in _instructions(text):
-        build.take(line)
-    return build.image()
+    for line in _list_instructions(text):
+        build.read_line(line)
+    return build.build_image()
 
 
-def _instructions(text: str) -> Iterator[str]:
+def _list_instructions(text: str) -> Iterator[str]:
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
     for line in re.sub(r"\\\s*\n", " ", "\n".join(lines)).splitlines():
         if line.strip():
@@ -69,7 +69,7 @@ class _Build:
         self._packages: list[str] = []
         self._obstacles: list[str] = []
 
-    def image(self) -> Image:
+    def build_image(self) -> Image:
         inside = {p: b for p, b in self._files.items() if self._is_inside(p)}
         self._obstacles += [f"COPY puts {p} outside the work directory" for p in self._files if p not in inside]
         return Image(
@@ -80,7 +80,7 @@ class _Build:
             obstacles=tuple(self._obstacles),
         )
 
-    def take(self, line: str) -> None:
+    def read_line(self, line: str) -> None:
         word, _, rest = line.partition(" ")
         match word.upper():
             case "FROM" if not self._python and (found := PYTHON_IMAGE.fullmatch(rest)):
@@ -100,7 +100,7 @@ class _Build:
         return self._workdir != "/" and path.startswith(self._workdir + "/")
 
     def _run(self, command: str) -> bool:
-        """Return whether *command* only makes folders or installs packages of Python, which are noted."""
+        """Return whether *command* only makes folders or installs Python packages, which are recorded."""
         text = command.strip()
         if re.fullmatch(r"mkdir (?:-p )?[\w./ -]+", text):
             return True

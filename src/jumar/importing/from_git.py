@@ -1,4 +1,4 @@
-"""Reads two commits from a repository's object store: no checkout, no hooks, nothing of it is run."""
+"""Reads two commits from a repository's object store: no checkout, no hooks, none of its code is run."""
 
 from __future__ import annotations
 
@@ -45,43 +45,43 @@ async def read_git_sides(repo: str, revisions: str, name: str = "") -> TaskSides
     if not URL.match(repo):
         if not await anyio.Path(repo).is_dir():
             raise BadInput(f"there is no repository at {repo}; give a folder or a URL")
-        return await _sides(Path(repo), _called(repo), revisions, name)
+        return await _read_sides(Path(repo), _get_name(repo), revisions, name)
     with TemporaryDirectory(prefix="jumar-git-") as scratch:
         clone = Path(scratch) / "clone"
-        await _git("clone", "--quiet", "--bare", "--", repo, str(clone), what=f"cannot clone {repo}")
-        return await _sides(clone, _called(repo), revisions, name)
+        await _run_git("clone", "--quiet", "--bare", "--", repo, str(clone), what=f"cannot clone {repo}")
+        return await _read_sides(clone, _get_name(repo), revisions, name)
 
 
-def _called(repo: str) -> str:
+def _get_name(repo: str) -> str:
     """Return the last part of a path or URL, as a name for a folder."""
     last = str(Path(repo).resolve()) if not URL.match(repo) else repo
     last = last.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2]
     return re.sub(r"[^A-Za-z0-9._-]", "-", last).strip(".-") or "task"
 
 
-async def _sides(store: Path, called: str, revisions: str, name: str) -> TaskSides:
+async def _read_sides(store: Path, called: str, revisions: str, name: str) -> TaskSides:
     left, dots, right = revisions.partition("..")
     if not dots:
         left, right = f"{revisions}^", revisions
-    old, new = await _commit(store, left or "HEAD"), await _commit(store, right.lstrip(".") or "HEAD")
+    old, new = await _find_commit(store, left or "HEAD"), await _find_commit(store, right.lstrip(".") or "HEAD")
     if old == new:
         raise BadInput(f"{revisions} names one commit twice; give OLD..NEW, or the commit of a fix")
     about = TaskDescription(
         name=name or f"{called}-{new[:10]}", old=f"{called} at {old[:10]}", new=f"{called} at {new[:10]}"
     )
-    return TaskSides(about, await _tree(store, old), await _tree(store, new))
+    return TaskSides(about, await _read_tree(store, old), await _read_tree(store, new))
 
 
-async def _commit(store: Path, revision: str) -> str:
+async def _find_commit(store: Path, revision: str) -> str:
     what = f"there is no commit {revision!r} in {store}"
-    out = await _git("-C", str(store), "rev-parse", "--verify", "--quiet", "--end-of-options",
+    out = await _run_git("-C", str(store), "rev-parse", "--verify", "--quiet", "--end-of-options",
                      f"{revision}^{{commit}}", what=what)  # fmt: skip
     return out.decode().strip()
 
 
-async def _tree(store: Path, commit: str) -> Tree:
+async def _read_tree(store: Path, commit: str) -> Tree:
     """Return all files of *commit*. Read object by object: `git archive` would leave out what `export-ignore` names."""
-    listing = await _git("-C", str(store), "ls-tree", "-r", "-z", "--full-tree", commit, what="cannot list a tree")
+    listing = await _run_git("-C", str(store), "ls-tree", "-r", "-z", "--full-tree", commit, what="cannot list a tree")
     entries = []
     for line in filter(None, listing.split(b"\0")):
         meta, _, name = line.partition(b"\t")
@@ -89,7 +89,7 @@ async def _tree(store: Path, commit: str) -> Tree:
         if kind == b"blob":  # a submodule is no file of this repository
             entries.append((os.fsdecode(name), mode, oid))
     wanted = b"".join(oid + b"\n" for _, _, oid in entries)
-    bodies = await _git("-C", str(store), "cat-file", "--batch", what="cannot read a tree", stdin=wanted)
+    bodies = await _run_git("-C", str(store), "cat-file", "--batch", what="cannot read a tree", stdin=wanted)
     tree, at = {}, 0
     for path, mode, _ in entries:
         end = bodies.index(b"\n", at)
@@ -103,7 +103,7 @@ async def _tree(store: Path, commit: str) -> Tree:
     return tree
 
 
-async def _git(*args: str, what: str, stdin: bytes = b"") -> bytes:
+async def _run_git(*args: str, what: str, stdin: bytes = b"") -> bytes:
     try:
         ways = f"GIT_ALLOW_PROTOCOL={PROTOCOLS if args[0] == 'clone' else 'none'}"
         done = await anyio.run_process([*HARDENED, ways, *GIT, *args], input=stdin, check=False, stderr=subprocess.PIPE)

@@ -33,7 +33,7 @@ class ImportedHarborTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def import_harbor_task(source: Path, out: Path, name: str = "") -> ImportedHarborTask:
-    """Write the Harbor task in *source* as a task below *out*. Nothing of it is run; a venv holds what it installs.
+    """Write the Harbor task in *source* as a task below *out*. Nothing of it is run; a venv has its packages.
 
     Args:
         source: the folder of the Harbor task.

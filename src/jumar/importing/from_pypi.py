@@ -97,13 +97,13 @@ async def fetch_archive(release: Release, cache: Path, index: Sequence[str] = ()
         if not shape.fullmatch(what):
             raise BadInput(f"{what!r} is neither a project's name nor a version")
     shelf = cache / f"{re.sub(r'[-_.]+', '-', release.name).lower()}-{release.version}"
-    if kept := _archive(shelf, release):
+    if kept := _find_archive(shelf, release):
         return kept
     try:
         await anyio.Path(cache).mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".fetch-", dir=cache) as scratch:
             await _download(release, Path(scratch), index)
-            got = _archive(Path(scratch), release)
+            got = _find_archive(Path(scratch), release)
             if got is None:
                 raise Infra(f"the index served no {release.called} with the pinned sha256 {release.sha256}")
             await anyio.Path(shelf).mkdir(exist_ok=True)
@@ -112,8 +112,8 @@ async def fetch_archive(release: Release, cache: Path, index: Sequence[str] = ()
         raise Infra(f"cannot keep {release.called} in {cache}: {error.strerror}") from error
 
 
-def _archive(folder: Path, release: Release) -> Path | None:
-    """Return the archive in *folder*, if it is there and the right one."""
+def _find_archive(folder: Path, release: Release) -> Path | None:
+    """Return the archive in *folder*, if it exists and has the right hash."""
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
         if path.name.endswith(SUFFIXES) and release.sha256 in ("", sha256(path.read_bytes()).hexdigest()):
             return path
@@ -143,17 +143,17 @@ async def _download(release: Release, folder: Path, index: Sequence[str]) -> Non
         if done.returncode == 0:
             return
         said = done.stdout.decode(errors="replace")
-        if _hopeless(said):
+        if _is_hopeless(said):
             break
-    _give_up(release, said)
+    _refuse(release, said)
 
 
-def _hopeless(said: str) -> bool:
+def _is_hopeless(said: str) -> bool:
     """Return whether a second try would end in the same way."""
     return "No module named pip" in said or "No matching distribution" in said or "DO NOT MATCH" in said
 
 
-def _give_up(release: Release, said: str) -> None:
+def _refuse(release: Release, said: str) -> None:
     errors = [line.removeprefix("ERROR: ") for line in said.strip().splitlines() if line.startswith("ERROR: ")]
     last = (errors or said.strip().splitlines() or ["it said nothing"])[-1]
     if "No module named pip" in said:
@@ -173,7 +173,7 @@ def unpack_archive(archive: Path) -> Tree:
     Raises:
         BadInput: if it is damaged, too large, or holds a path that leads outside.
     """
-    members = _zip if archive.name.endswith(".zip") else _tar
+    members = _list_zip if archive.name.endswith(".zip") else _list_tar
     tree, weight = {}, 0
     try:
         for path, size, read in members(archive.read_bytes()):
@@ -194,33 +194,33 @@ Member = tuple[str, int, Callable[[], Blob]]
 """A path, what it says it weighs, and the way to read it: nothing is read before it was weighed."""
 
 
-def _tar(data: bytes) -> Iterator[Member]:
+def _list_tar(data: bytes) -> Iterator[Member]:
     with tarfile.open(fileobj=BytesIO(data)) as archive:
         for member in archive:
             if member.issym():
                 yield member.name, 0, partial(Blob, os.fsencode(member.linkname), link=True)
             elif member.isreg() or member.islnk():
-                yield member.name, member.size, partial(_tarred, archive, member)
+                yield member.name, member.size, partial(_read_tarred, archive, member)
 
 
-def _tarred(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Blob:
+def _read_tarred(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Blob:
     body = archive.extractfile(member)
     return Blob(body.read() if body else b"", executable=bool(member.mode & stat.S_IXUSR))
 
 
-def _zip(data: bytes) -> Iterator[Member]:
+def _list_zip(data: bytes) -> Iterator[Member]:
     with zipfile.ZipFile(BytesIO(data)) as archive:
         for member in archive.infolist():
             if not member.is_dir():
-                yield member.filename, member.file_size, partial(_zipped, archive, member)
+                yield member.filename, member.file_size, partial(_read_zipped, archive, member)
 
 
-def _zipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Blob:
+def _read_zipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Blob:
     return Blob(archive.read(member), executable=bool(member.external_attr >> 16 & stat.S_IXUSR))
 
 
 async def make_venv(folder: Path, packages: Iterable[str]) -> Path:
-    """Make `.venv` in *folder* with pytest and *packages* (`PKG` or `PKG==VER`); its interpreter.
+    """Make `.venv` in *folder* with pytest and *packages* (`PKG` or `PKG==VER`); return its interpreter.
 
     Raises:
         BadInput: if a package is misspelt or cannot be installed.
@@ -231,17 +231,17 @@ async def make_venv(folder: Path, packages: Iterable[str]) -> Path:
         if not REQUIREMENT.fullmatch(package):
             raise BadInput(f"--with {package!r} is not PKG or PKG==VER")
     venv = folder / ".venv"
-    if said := await _failing(sys.executable, "-m", "venv", "--clear", str(venv)):
+    if said := await _run(sys.executable, "-m", "venv", "--clear", str(venv)):
         raise Infra(f"no virtual environment can be made in {folder}: {said}")
     python = venv / "bin" / "python"
     pip = (str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
-    if said := await _failing(*pip, "pytest", *wanted):
+    if said := await _run(*pip, "pytest", *wanted):
         raise BadInput(f"--with {' '.join(wanted)} cannot be installed: {said}")
     return python
 
 
-async def _failing(*argv: str) -> str:
-    """Run *argv*, and return what it said last if it failed, or nothing."""
+async def _run(*argv: str) -> str:
+    """Run *argv*; return the last line of its output if it failed, else empty."""
     done = await anyio.run_process(argv, check=False, stderr=subprocess.STDOUT)
     lines = done.stdout.decode(errors="replace").strip().splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]

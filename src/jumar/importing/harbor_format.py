@@ -1,4 +1,4 @@
-"""Reads a Harbor task, and says what of it needs a container."""
+"""Reads a Harbor task, and lists its needs for a container."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class HarborTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_harbor_task(folder: Path) -> HarborTask:
-    """Return the Harbor task in *folder*, with what of it needs a container.
+    """Return the Harbor task in *folder*, with its needs for a container.
 
     Raises:
         BadInput: if it is none, or a file of it cannot be read.
@@ -91,7 +91,7 @@ def read_harbor_task(folder: Path) -> HarborTask:
 
 
 def is_harbor_task(folder: Path) -> bool:
-    """Return whether *folder* holds a Harbor task, of which jumar could make one of its own."""
+    """Return whether *folder* holds a Harbor task that jumar could import."""
     try:
         return is_harbor(tomllib.loads((folder / TASK_FILE).read_text("utf-8")))
     except (OSError, ValueError, RecursionError):  # what cannot be read is said where it is loaded
@@ -138,9 +138,9 @@ def _find_test_needs(folder: Path, tests: tuple[Path, ...], shell: str, workdir:
     judging = [p for p in tests if re.fullmatch(r"test_.*\.py|.*_test\.py", p.name)]
     if not judging:
         yield "tests/ has no pytest file (test_*.py): its test.sh judges by commands in the container"
-    if judging and shell and not any(PYTEST.match(line) for line in _commands(shell)):
+    if judging and shell and not any(PYTEST.match(line) for line in _list_commands(shell)):
         yield "tests/test.sh does not run pytest"
-    for line in _commands(shell) if judging else ():
+    for line in _list_commands(shell) if judging else ():
         if not HARMLESS.match(line) and not PYTEST.match(line):
             yield f"tests/test.sh runs {line[:80]!r}"
     yield from (f"{path.relative_to(folder).as_posix()} is a link" for path in tests if path.is_symlink())
@@ -149,14 +149,14 @@ def _find_test_needs(folder: Path, tests: tuple[Path, ...], shell: str, workdir:
             yield f"{path.relative_to(folder).as_posix()} names {found!r}, a path of the container"
 
 
-def _commands(shell: str) -> Iterator[str]:
+def _list_commands(shell: str) -> Iterator[str]:
     for line in shell.replace("\\\n", " ").splitlines():
         if (text := line.strip()) and not text.startswith("#"):
             yield text
 
 
 def _find_container_path(source: str, workdir: str) -> str:
-    """Return the first text in *source* that is a path below a folder that only the container has; empty: none is."""
+    """Return the first text in *source* that is a path in the container alone; empty: none is."""
     try:
         nodes = ast.walk(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Makes a task from a past fix: the source from before it, the tests from after it, nothing of the fix itself."""
+"""Makes a task from a past fix: the old source, the new tests, nothing of the fix itself."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskSides(msgspec.Struct, frozen=True):
-    """The two trees of an import and what they are called."""
+    """The two trees of an import and their names."""
 
     about: TaskDescription
     old: Tree
@@ -104,7 +104,7 @@ def _is_text(blob: Blob) -> bool:
 
 
 def write_task(layout: TaskLayout, about: TaskDescription, out: Path) -> Path:
-    """Write the task folder `OUT/NAME` and answer its path. A half-written folder is never seen under that name.
+    """Write the task folder `OUT/NAME` and return its path. No half-written folder ever has that name.
 
     Raises:
         BadInput: if something that is no task of ours lies there, or the folder cannot be written.
@@ -158,7 +158,7 @@ def write_tree(tree: Tree, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path, blob in tree.items():
         target = folder / path
-        if _astray(path, links) or (blob.link and _leaves(path, os.fsdecode(blob.data))):
+        if _leads_astray(path, links) or (blob.link and _leads_out(path, os.fsdecode(blob.data))):
             raise BadInput(f"the source holds {path!r}, which leads outside its folder; it is not imported")
         target.parent.mkdir(parents=True, exist_ok=True)
         if blob.link:
@@ -168,13 +168,13 @@ def write_tree(tree: Tree, folder: Path) -> None:
             target.chmod(0o755 if blob.executable else 0o644)
 
 
-def _astray(path: str, links: set[str]) -> bool:
-    """Return whether *path* leaves by its name, or passes through a link, whose target no name tells."""
+def _leads_astray(path: str, links: set[str]) -> bool:
+    """Return whether *path* leads out by its name, or through a link, whose target no name shows."""
     above = (parent.as_posix() for parent in PurePosixPath(path).parents)
     return find_escape(path) is not None or posixpath.normpath(path) != path or not links.isdisjoint(above)
 
 
-def _leaves(path: str, target: str) -> bool:
+def _leads_out(path: str, target: str) -> bool:
     """Return whether a link at *path* to *target* leads out of the tree."""
     end = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     return target.startswith("/") or end.split("/")[0] == ".."

@@ -1,4 +1,4 @@
-"""Recipes of the demo's bugs: which release to fetch and what is broken in it. The sources are not shipped.
+"""Recipes of the demo's bugs: the release to fetch and what is broken in it. The sources are not shipped.
 
 Each says what to fetch, and a planted bug says that it is planted.
 """
@@ -44,7 +44,7 @@ class RecipeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class FixedBug(RecipeEntry, frozen=True, kw_only=True):
-    """A real bug: the release with it, and the release that mended it."""
+    """A real bug: the release with it, and the release that fixed it."""
 
     old: Pin
 
@@ -119,7 +119,7 @@ async def prepare_recipe_tasks(
 
     async def prepare(number: int, recipe: Recipe) -> None:
         async with turn:
-            done[number] = await _prepared(recipe, cache, out)
+            done[number] = await _prepare(recipe, cache, out)
         told(done[number])
 
     async with anyio.create_task_group() as group:
@@ -128,9 +128,9 @@ async def prepare_recipe_tasks(
     return tuple(done[number] for number in sorted(done))
 
 
-async def _prepared(recipe: Recipe, cache: Path, out: Path) -> PreparedRecipe:
+async def _prepare(recipe: Recipe, cache: Path, out: Path) -> PreparedRecipe:
     try:
-        sides = await (_fixed(recipe, cache) if isinstance(recipe, FixedBug) else _planted(recipe, cache))
+        sides = await (_fetch_fixed(recipe, cache) if isinstance(recipe, FixedBug) else _fetch_planted(recipe, cache))
         about = replace(sides.about, select=recipe.select)
         old, new = ({p: b for p, b in side.items() if p not in recipe.drop} for side in (sides.old, sides.new))
         return PreparedRecipe(recipe, write_task(build_layout(old, new, about), about, out))
@@ -138,12 +138,12 @@ async def _prepared(recipe: Recipe, cache: Path, out: Path) -> PreparedRecipe:
         return PreparedRecipe(recipe, None, str(fault))
 
 
-async def _fixed(recipe: FixedBug, cache: Path) -> TaskSides:
+async def _fetch_fixed(recipe: FixedBug, cache: Path) -> TaskSides:
     old, new = (Release(recipe.name, pin.version, pin.sha256) for pin in (recipe.old, recipe.new))
     return await fetch_pypi_sides(old, new, cache)
 
 
-async def _planted(recipe: PlantedBug, cache: Path) -> TaskSides:
+async def _fetch_planted(recipe: PlantedBug, cache: Path) -> TaskSides:
     release = Release(recipe.name, recipe.new.version, recipe.new.sha256)
     sound = unpack_archive(await fetch_archive(release, cache))
     about = TaskDescription(

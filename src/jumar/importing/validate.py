@@ -1,4 +1,4 @@
-"""Checks an imported task. It is only kept if it was seen red without the fix and green with it."""
+"""Checks an imported task. It is kept only if it was seen red without the fix and green with it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ImportResources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def import_task(sides: TaskSides, out: Path, means: ImportResources) -> Imported:
-    """Write the task between *sides* below *out*, and check it. A task that does not hold is removed again.
+    """Write the task between *sides* below *out*, and check it. An invalid task is removed again.
 
     Raises:
         BadInput: if nothing turns from red to green, or the tests do not run here.
@@ -79,7 +79,7 @@ async def import_task(sides: TaskSides, out: Path, means: ImportResources) -> Im
 
 
 async def check_task(folder: Path, means: ImportResources) -> TaskChecks:
-    """Judge the task in *folder* on both sides, and write what holds into its task file and `checks.json`.
+    """Judge the task in *folder* on both sides, and write the findings into its task file and `checks.json`.
 
     Raises:
         BadInput: if nothing turns from red to green, or the tests do not run here.
@@ -89,18 +89,18 @@ async def check_task(folder: Path, means: ImportResources) -> TaskChecks:
     with TemporaryDirectory(prefix="jumar-import-") as scratch:
         place = RunPlace.at(Path(scratch), means.environ)
         start = store_tree(place.store, task)
-        fixed = _with_reference(place, task, start)
+        fixed = _apply_reference(place, task, start)
         settings = build_settings(task, place.store, start, means.python)
         once = replace(settings, suite=replace(settings.suite, confirm=0))  # the rounds below say what is steady
         verifier = build_verifier(place, once, start, ())
         found = await verifier.collect(fixed)
         if found.anomaly or not found.ids:
             raise BadInput(
-                f"the tests of {task.name} do not run here: {_why(found)} (--with PKG installs what they need)"
+                f"the tests of {task.name} do not run here: {_explain_none(found)} (--with PKG installs what they need)"
             )
         verifier.expected = found.ids
-        with_fix = [await _green(verifier, fixed) for _ in range(ROUNDS)]
-        without = [await _green(verifier, start) for _ in range(ROUNDS)]
+        with_fix = [await _find_green(verifier, fixed) for _ in range(ROUNDS)]
+        without = [await _find_green(verifier, start) for _ in range(ROUNDS)]
     checks = sort_ids(found.ids, with_fix, without)
     if not checks.fail_to_pass:
         red = ", ".join(list(checks.dropped)[:3])
@@ -128,14 +128,14 @@ def sort_ids(ids: Iterable[str], with_fix: list[frozenset[str]], without: list[f
     return TaskChecks(fail_to_pass=tuple(red_to_green), pass_to_pass=tuple(green), dropped=dropped)
 
 
-def _why(found: Collected) -> str:
+def _explain_none(found: Collected) -> str:
     """Return one line on why there is nothing to judge by."""
     said = found.anomaly or next((b.why for b in found.broken.values() if b.why.strip()), "") or "there are none"
     lines = said.strip().splitlines()
     return next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
 
 
-def _with_reference(place: RunPlace, task: Task, start: str) -> str:
+def _apply_reference(place: RunPlace, task: Task, start: str) -> str:
     """Return the start tree with the fix laid over."""
     if task.reference is None:
         raise BadInput(f"{task.name} has no reference to be checked with; set [task] reference")
@@ -143,7 +143,7 @@ def _with_reference(place: RunPlace, task: Task, start: str) -> str:
     return place.store.keep({**place.store.manifest(start), **fix})
 
 
-async def _green(verifier: TrustedVerifier, tree: str) -> frozenset[str]:
+async def _find_green(verifier: TrustedVerifier, tree: str) -> frozenset[str]:
     verdict: Verdict = (await verifier.verify(tree, None)).verdict
     if verdict.void is not None:
         raise Infra(f"the tests gave no usable evidence: {verdict.void.reason}")

@@ -1,4 +1,4 @@
-"""Writes a run as an ATIF trajectory: what the model was told, what it answered and called, and what came back."""
+"""Writes a run as an ATIF trajectory: the prompts of the model, its answers and calls, and the results."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def build_trajectory(run: StoredRun) -> Json:
 
 
 def describe_outcome(run: StoredRun) -> Json:
-    """Return how *run* ended: reason, verdict on the best tree, grade of the evidence."""
+    """Describe the end of *run*: reason, verdict on the best tree, grade of the evidence."""
     state = run.state
     return {
         "task": run.start.task,
@@ -109,7 +109,7 @@ class _Steps:
                 return
 
     def _show(self, seen: ev.Observation, ts: float) -> None:
-        """Add what was shown to the model to its newest step, or to one of the system if there was none yet."""
+        """Add a result to the newest step of the model, or to one of the system if there was none yet."""
         result: Json = {"content": msgspec.json.encode(seen.content).decode(), "extra": {"name": seen.name}}
         step = self._newest
         if step is None:

@@ -41,7 +41,7 @@ class BundleAudit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def audit_bundle(path: Path) -> BundleAudit:
-    """Return the findings on the bundle at *path*. Nothing is unpacked, and no other file is looked at.
+    """Return the findings on the bundle at *path*. Nothing is unpacked, and no other file is read.
 
     Raises:
         BadInput: if it cannot be read, or is not in the form of a bundle; the sentence names the place.
@@ -103,7 +103,7 @@ class _Bundle:
             yield "the members are not in the order of a bundle"
 
     def _check_sums(self) -> Iterator[str]:
-        """Yield the members whose bytes are not those that were written."""
+        """Yield the members whose bytes differ from their recorded sums."""
         written = [(m.name, m.sha256) for m in self._members.values() if m.name != form.SUMS]
         text = self._read(form.SUMS)
         if text != format_sums(written):
@@ -117,7 +117,7 @@ class _Bundle:
                 yield f"{member.name} was changed: its bytes have another hash"
 
     def _check_journal(self, journal: bytes) -> tuple[tuple[ev.Entry, ...], list[str]]:
-        """Return the entries of the *journal*, and what is wrong with its chain."""
+        """Return the entries of the *journal*, and the faults of its chain."""
         try:
             index = msgspec.json.decode(self._read(form.INDEX), type=_Head)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -133,7 +133,7 @@ class _Bundle:
             return (), [str(fault)]
 
     def _check_contents(self, journal: bytes, entries: tuple[ev.Entry, ...], state: RunState) -> Iterator[str]:
-        """Yield what does not follow from the journal, or is not there: index, result, objects."""
+        """Yield the members that do not follow from the journal, or are missing: index, result, objects."""
         head = JournalEnd(entries[-1].seq, hash_line(get_last_line(journal)))
         named = list_named_trees(entries)
         run = StoredRun(folder=Path(), entries=entries, state=state)
@@ -143,7 +143,7 @@ class _Bundle:
         wanted: set[str] = set()
         for tree in named:
             try:
-                wanted |= list_objects([tree], self._manifest)
+                wanted |= list_objects([tree], self._get_manifest)
             except (ValueError, RecursionError) as fault:
                 wanted.add(tree)
                 yield f"tree {tree} cannot be read: {fault}"
@@ -151,7 +151,7 @@ class _Bundle:
         yield from (f"{form.OBJECTS}{digest} belongs to no tree of the journal" for digest in sorted(kept - wanted))
 
     def _compare(self, name: str, expected: bytes) -> Iterator[str]:
-        """Yield each key of the member *name* that does not follow from the journal. A later jumar may know more."""
+        """Yield each key of the member *name* that does not follow from the journal. A newer jumar may add some."""
         try:
             told = msgspec.json.decode(self._read(name), type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -162,7 +162,7 @@ class _Bundle:
             if key not in follows or follows[key] != value:
                 yield f"{name} was changed: {key[:80]!a} does not follow from the journal"
 
-    def _manifest(self, tree: str) -> Manifest:
+    def _get_manifest(self, tree: str) -> Manifest:
         if form.OBJECTS + tree not in self._members:
             raise ValueError("it is not in the bundle")
         return trees.decode(self._read(form.OBJECTS + tree))

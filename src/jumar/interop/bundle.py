@@ -1,4 +1,4 @@
-"""Writes a run as a bundle: journal, objects, result and environment in one file that is the same bytes each time."""
+"""Writes a run as a bundle: journal, objects, result and environment in one reproducible file."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def write_bundle(folder: Path, out: Path) -> WrittenBundle:
 
 
 def _write(run: StoredRun, file: IO[bytes]) -> int:
-    """Write the members of *run* in order; the number of objects."""
+    """Write the members of *run* in order; return the number of objects."""
     sums: list[tuple[str, str]] = []
     for name, data in _build_members(run):
         if file.tell() + len(data) > form.LIMIT_BYTES - len(sums) * 200 or len(sums) >= form.MEMBERS - 1:
@@ -104,7 +104,7 @@ def _build_members(run: StoredRun) -> Iterator[tuple[str, bytes]]:
 
 
 def read_whole_journal(run: StoredRun) -> bytes:
-    """Return the bytes of the journal, which nobody may have lengthened since *run* was read."""
+    """Return the bytes of the journal, which must not have grown since *run* was read."""
     data = (run.folder / EVENTS).read_bytes()
     if data.count(b"\n") != len(run.entries) or not data.endswith(b"\n"):
         raise BadInput(

@@ -112,7 +112,7 @@ def _hash_bytes(file: IO[bytes], length: int) -> str:
 
 
 def hash_whole(file: IO[bytes]) -> str:
-    """Return the sha256 of all of *file*: what is signed."""
+    """Return the sha256 of all of *file*, for a signature."""
     file.seek(0)
     return _hash_bytes(file, LIMIT_BYTES + 1)
 

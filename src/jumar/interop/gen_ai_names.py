@@ -35,6 +35,6 @@ PROVIDERS = {
 
 
 def get_provider(model: str) -> str:
-    """Return the provider of *model*, such as `anthropic:NAME`; of scripts and repair, which have none, the kind."""
+    """Return the provider of *model*, such as `anthropic:NAME`; of scripts and repair the kind."""
     kind = model.partition(":")[0] or "unknown"
     return PROVIDERS.get(kind, kind)

@@ -31,7 +31,7 @@ def build_junit_report(runs: Iterable[StoredRun]) -> bytes:
     root = ET.Element("testsuites", name=AGENT_NAME)
     for name in ("tests", *COUNTED.values()):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
-    root.set("time", _seconds(sum(float(suite.get("time", "0")) for suite in suites)))
+    root.set("time", _format_seconds(sum(float(suite.get("time", "0")) for suite in suites)))
     root.extend(suites)
     ET.indent(root)
     data: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
@@ -43,7 +43,7 @@ def _build_suite(task: str, runs: list[StoredRun]) -> ET.Element:
     suite = ET.Element("testsuite", name=_clean(task), tests=str(len(runs)))
     for kind, name in COUNTED.items():
         suite.set(name, str(kinds.count(kind)))
-    suite.set("time", _seconds(sum(run.state.spend.seconds for run in runs)))
+    suite.set("time", _format_seconds(sum(run.state.spend.seconds for run in runs)))
     for run, kind in zip(runs, kinds, strict=True):
         suite.append(_build_case(run, kind))
     return suite
@@ -57,7 +57,7 @@ def classify_end(stop: StopReason) -> str:
 def _build_case(run: StoredRun, kind: str) -> ET.Element:
     state = run.state
     case = ET.Element("testcase", name=_clean(run.start.run), classname=_clean(run.start.task))
-    case.set("time", _seconds(state.spend.seconds))
+    case.set("time", _format_seconds(state.spend.seconds))
     facts = {
         "stop": run.stop, "usd": f"{state.spend.usd:.6f}", "tokens": state.spend.tokens,
         "attempts": state.spend.attempts, "test_runs": state.spend.test_runs,
@@ -79,7 +79,7 @@ def _describe_standing(run: StoredRun) -> str:
     return f"{best.score.passed} of {total} tests passed" if best and total else "no tests were run"
 
 
-def _seconds(value: float) -> str:
+def _format_seconds(value: float) -> str:
     return f"{value:.3f}"
 
 

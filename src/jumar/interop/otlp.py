@@ -32,11 +32,13 @@ def build_spans(runs: Iterable[StoredRun]) -> Json:
     return {
         "resourceSpans": [
             {
-                "resource": {"attributes": _attributes({names.SERVICE: AGENT_NAME, names.SERVICE_VERSION: made})},
+                "resource": {
+                    "attributes": _encode_attributes({names.SERVICE: AGENT_NAME, names.SERVICE_VERSION: made})
+                },
                 "scopeSpans": [
                     {
                         "scope": {"name": AGENT_NAME, "version": made},
-                        "spans": [span for run in runs for span in _Trace(run).spans()],
+                        "spans": [span for run in runs for span in _Trace(run).build_all()],
                         "schemaUrl": names.SCHEMA_URL,
                     }
                 ],
@@ -51,25 +53,25 @@ class _Trace:
     def __init__(self, run: StoredRun) -> None:
         self._run = run
         self._trace = run.identity[:32]
-        self._root = self._id("run")
+        self._root = self._compute_id("run")
         self._asked = run.began
 
-    def spans(self) -> Iterator[Json]:
-        yield self._whole()
+    def build_all(self) -> Iterator[Json]:
+        yield self._build_root()
         for entry in self._run.entries:
             match entry.event:
                 case ev.ModelRequest():
                     self._asked = entry.ts
                 case ev.ModelCall() as call:
-                    yield self._call(entry, call)
+                    yield self._build_call(entry, call)
                 case ev.ActionTaken() as action:
-                    yield self._action(entry, action)
+                    yield self._build_action(entry, action)
                 case ev.Tests() as tests:
-                    yield self._tests(entry, tests)
+                    yield self._build_tests(entry, tests)
                 case _:
                     continue
 
-    def _whole(self) -> Json:
+    def _build_root(self) -> Json:
         run, calls = self._run, self._run.calls
         facts: dict[str, Value] = {
             names.OPERATION: names.INVOKE_AGENT,
@@ -88,12 +90,12 @@ class _Trace:
             "jumar.attempts": run.state.spend.attempts,
         }
         fault = str(run.stop) if run.stop in (StopReason.INFRA, StopReason.GUARDRAIL) else ""
-        span = self._span(f"{names.INVOKE_AGENT} {run.start.agent}", "run", (run.began, run.ended), facts)
+        span = self._build_span(f"{names.INVOKE_AGENT} {run.start.agent}", "run", (run.began, run.ended), facts)
         del span["parentSpanId"]
-        return _with_fault(span, fault, run.why)
+        return _add_fault(span, fault, run.why)
 
-    def _call(self, entry: ev.Entry, call: ev.ModelCall) -> Json:
-        """Return the span of a call, from its request to its answer; a search of our own is no call of a model."""
+    def _build_call(self, entry: ev.Entry, call: ev.ModelCall) -> Json:
+        """Return the span of a call, from its request to its answer; jumar's own search is not a model call."""
         facts: dict[str, Value] = {
             names.OPERATION: names.CHAT,
             names.PROVIDER: names.get_provider(call.model),
@@ -109,22 +111,22 @@ class _Trace:
         if call.model == REPAIR:
             facts = {names.OPERATION: names.EXECUTE_TOOL, names.TOOL: REPAIR, names.TOOL_TYPE: "function"}
         operation = facts[names.OPERATION]
-        span = self._span(f"{operation} {call.model}", entry.seq, (self._asked, entry.ts), facts)
+        span = self._build_span(f"{operation} {call.model}", entry.seq, (self._asked, entry.ts), facts)
         span["kind"] = INTERNAL if call.model == REPAIR else CLIENT
-        return _with_fault(span, call.error, call.detail)
+        return _add_fault(span, call.error, call.detail)
 
-    def _action(self, entry: ev.Entry, action: ev.ActionTaken) -> Json:
-        """Return the span of an action. The journal has the moment at which it was done, so it has no length."""
+    def _build_action(self, entry: ev.Entry, action: ev.ActionTaken) -> Json:
+        """Return the span of an action. The journal has only the moment of it, so it has no duration."""
         facts: dict[str, Value] = {
             names.OPERATION: names.EXECUTE_TOOL,
             names.TOOL: action.name,
             names.TOOL_TYPE: "function",
             "jumar.admitted": action.admitted,
         }
-        span = self._span(f"{names.EXECUTE_TOOL} {action.name}", entry.seq, (entry.ts, entry.ts), facts)
-        return _with_fault(span, "" if action.admitted else "refused", action.reason)
+        span = self._build_span(f"{names.EXECUTE_TOOL} {action.name}", entry.seq, (entry.ts, entry.ts), facts)
+        return _add_fault(span, "" if action.admitted else "refused", action.reason)
 
-    def _tests(self, entry: ev.Entry, tests: ev.Tests) -> Json:
+    def _build_tests(self, entry: ev.Entry, tests: ev.Tests) -> Json:
         facts: dict[str, Value] = {
             names.OPERATION: names.EXECUTE_TOOL,
             names.TOOL: "run_tests",
@@ -139,34 +141,34 @@ class _Trace:
             "jumar.cached": tests.cached,
         }
         began = max(self._run.began, entry.ts - tests.duration_ms / 1000)
-        span = self._span(f"{names.EXECUTE_TOOL} run_tests", entry.seq, (began, entry.ts), facts)
-        return _with_fault(span, str(tests.void.cause) if tests.void else "", tests.void.reason if tests.void else "")
+        span = self._build_span(f"{names.EXECUTE_TOOL} run_tests", entry.seq, (began, entry.ts), facts)
+        return _add_fault(span, str(tests.void.cause) if tests.void else "", tests.void.reason if tests.void else "")
 
-    def _span(self, name: str, part: object, times: tuple[float, float], facts: Mapping[str, Value]) -> Json:
+    def _build_span(self, name: str, part: object, times: tuple[float, float], facts: Mapping[str, Value]) -> Json:
         began, ended = (round(ts * 1_000_000) * 1000 for ts in times)  # the clock's own precision
         return {
             "traceId": self._trace,
-            "spanId": self._id(part),
+            "spanId": self._compute_id(part),
             "parentSpanId": self._root if part != "run" else "",
             "name": name,
             "kind": INTERNAL,
             "startTimeUnixNano": str(min(began, ended)),
             "endTimeUnixNano": str(ended),
-            "attributes": _attributes(facts),
+            "attributes": _encode_attributes(facts),
         }
 
-    def _id(self, part: object) -> str:
+    def _compute_id(self, part: object) -> str:
         return sha256(f"{self._run.identity} {part}".encode()).hexdigest()[:16]
 
 
-def _with_fault(span: Json, kind: str, why: str) -> Json:
+def _add_fault(span: Json, kind: str, why: str) -> Json:
     if not kind:
         return {**span, "status": {"code": OK}}
-    attributes = [*span["attributes"], *_attributes({names.ERROR: kind})]
+    attributes = [*span["attributes"], *_encode_attributes({names.ERROR: kind})]
     return {**span, "attributes": attributes, "status": {"code": ERROR, "message": why}}
 
 
-def _attributes(facts: Mapping[str, Value]) -> list[Json]:
+def _encode_attributes(facts: Mapping[str, Value]) -> list[Json]:
     return [{"key": key, "value": _encode_value(value)} for key, value in facts.items()]
 
 

@@ -1,4 +1,4 @@
-"""Reads the finished runs that an export is made of, in the order of their names."""
+"""Reads the finished runs of an export, in the order of their names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGENT_NAME = "jumar"
 
 
 class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as its journal tells it."""
+    """A run as its journal records it."""
 
     folder: Path
     entries: tuple[ev.Entry, ...]
@@ -41,7 +41,7 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def why(self) -> str:
-        """One sentence where the reason alone does not tell."""
+        """One sentence, if the reason alone is not clear."""
         return self.state.end.why if self.state.end else ""
 
     @property
@@ -79,7 +79,7 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_stored_runs(places: Iterable[Path]) -> tuple[StoredRun, ...]:
-    """Return the runs that *places* are or hold; a run that is named twice counts once, and one not begun not at all.
+    """Return the runs at or below *places*, each once; a run that has not begun is left out.
 
     Raises:
         BadInput: if there are none, a journal is damaged, or two different ones begin with the same event.

@@ -1,4 +1,4 @@
-"""Finds what is wrong with a journal, line by line: a line is genuine if the next one, or the anchor, names it."""
+"""Finds faults of a journal, line by line: a line is genuine if the next one, or the anchor, names it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jumar.journal.writer import EVENTS, read_anchor
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One difference from what was written. Lines count from 1, as editors do."""
+    """One difference from the written journal. Lines count from 1, as editors do."""
 
     line: int
     what: str
@@ -52,7 +52,7 @@ def verify(folder: Path, anchor: JournalEnd | None = None) -> tuple[Finding, ...
 
 
 def find_damage(lines: Iterable[bytes], anchor: JournalEnd) -> tuple[Finding, ...]:
-    """Return what is wrong with a journal given as *lines*, with their newlines; see `verify`."""
+    """Return the faults of a journal given as *lines*, with their newlines; see `verify`."""
     seen, torn = _parse_lines(lines)
     findings = _Audit(seen, anchor).list_findings()
     if torn:

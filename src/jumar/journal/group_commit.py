@@ -46,7 +46,7 @@ class GroupCommit:
         self._next: _Batch | None = None
 
     async def sync(self, fd: int) -> None:
-        """Sync the open file *fd*: what was written to it before is on the disk then.
+        """Sync the open file *fd*: earlier writes to it are on the disk then.
 
         Raises:
             OSError: if the disk refuses.

@@ -120,7 +120,7 @@ class LedgerAccount:
         return self._purse.reserve(self._run, seq, worst)
 
     def settle(self, seq: int, cost: Cost) -> None:
-        """Replace what was set aside by what the call cost. Settling twice changes nothing; money is never lost.
+        """Replace the reservation by the cost of the call. Settling twice changes nothing; no money is lost.
 
         Raises:
             Infra: if the ledger cannot be written; what was set aside stays so until `recover`.
@@ -149,7 +149,7 @@ class LedgerAccount:
 
 
 def compute_bills(entries: Iterable[ev.Entry]) -> dict[int, Cost]:
-    """Return the bills of a journal: seq of each `model_request` -> its cost, for an open one what was reserved."""
+    """Return the bills of a journal: seq of each `model_request` -> its cost, or its reservation while open."""
     billed: dict[int, Cost] = {}
     asked = -1
     for entry in entries:

@@ -128,7 +128,7 @@ class LedgerRows:
             db.execute("UPDATE runs SET folder = ? WHERE run = ?", (str(folder), run))
 
     def write_off(self, run: str, kept: Container[int]) -> None:
-        """Count as spent, at what was set aside, the calls of *run* that are in no journal any more: all but *kept*.
+        """Count the reservations of *run* as spent whose calls are in no journal any more: all but *kept*.
 
         Their numbers are free again, for a journal that does not know them; the money stays under another name.
         """
@@ -173,12 +173,12 @@ class LedgerRows:
         return ""
 
     def settle(self, run: str, costs: Mapping[int, Cost]) -> None:
-        """Replace what was set aside for calls, by seq, by what they cost; unknown calls are paid too."""
+        """Replace the reservations of calls, by seq, by their costs; unknown calls are paid too."""
         with self._lock_for_writing() as db:
             self._settle(db, run, costs)
 
     def settle_all(self, run: str, costs: Mapping[int, Cost]) -> None:
-        """Settle *costs*, and release what is set aside for any other call of *run*."""
+        """Settle *costs*, and release the reservations of all other calls of *run*."""
         with self._lock_for_writing() as db:
             self._settle(db, run, costs)
             db.execute("DELETE FROM calls WHERE run = ? AND NOT settled", (run,))

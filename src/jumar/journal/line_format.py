@@ -102,7 +102,7 @@ def _parse_count(digits: bytes) -> int:
 
 
 def _parse_loosely(line: bytes) -> JournalLine:
-    """Decode a line with any spacing and order of the keys, as strictly otherwise; or say what is wrong."""
+    """Decode a line with any spacing and order of the keys, as strictly otherwise; or report the fault."""
     try:
         facts = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

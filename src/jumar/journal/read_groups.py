@@ -58,7 +58,7 @@ _Decoded = tuple[list[Entry], list[int]]
 
 
 def read_groups(file: IO[bytes], torn: Callable[[TornLine], None]) -> Iterator[Groups]:
-    """Yield the complete groups of a journal, many at a time. *torn* is told of an unfinished end.
+    """Yield the complete groups of a journal, many at a time. *torn* gets an unfinished end.
 
     Raises:
         BadInput: naming the first line that is damaged, or does not follow from the one before.

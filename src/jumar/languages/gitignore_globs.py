@@ -13,17 +13,17 @@ from jumar.errors import BadInput
 
 
 def compile_patterns(lines: Iterable[str]) -> Matches:
-    """Return a function that tells whether *lines* match a path, with gitignore semantics.
+    """Return a predicate: whether *lines* match a path, with gitignore semantics.
 
     Raises:
         BadInput: if a line is no valid pattern.
     """
-    compiled = _compiled(tuple(lines))
+    compiled = _compile(tuple(lines))
     return lambda path: bool(compiled.match_file(path))
 
 
 @lru_cache(maxsize=32)
-def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
+def _compile(lines: tuple[str, ...]) -> GitIgnoreSpec:
     """Return the patterns of *lines*.
 
     The same ones are asked for many times in one start, and compiling takes a while.

@@ -82,7 +82,7 @@ def parse_outline(name: str, text: str) -> tuple[Outline, int]:
 
     root = Parser(load_language(name)).parse(text.encode("utf-8", "replace")).root_node
     top = [node for node in root.named_children if node.type not in ("comment", "line_comment", "block_comment")]
-    groups = _groups(top)
+    groups = _group_names(top)
     seen = _Seen(root)
     outline = Outline(
         groups=groups,
@@ -91,13 +91,13 @@ def parse_outline(name: str, text: str) -> tuple[Outline, int]:
         used=seen.used,
         members=seen.members,
         sources=seen.sources,
-        tests=frozenset(_tests(name, top)),
+        tests=frozenset(_list_tests(name, top)),
         comments=tuple(seen.comments),
         substance=any(not _is_prose(node) for node in top),
         prose=next((node.start_point[0] + 1 for node in top if _is_prose(node)), 0),
-        patch=any(_signed(node) for node in top),
+        patch=any(_is_signed(node) for node in top),
     )
-    return outline, _wrong(root) or _stray(name, top)
+    return outline, _find_error_line(root) or _find_stray_line(name, top)
 
 
 class _Seen:
@@ -112,7 +112,7 @@ class _Seen:
         while True:
             node = cursor.node
             assert node is not None  # noqa: S101  a cursor that moved stands on a node
-            self._note(node, path, found)
+            self._add_name(node, path, found)
             path.append(node.type)
             if cursor.goto_first_child():
                 continue
@@ -123,13 +123,13 @@ class _Seen:
                     return
                 path.pop()
 
-    def _note(self, node: Node, path: list[str], found: dict[str, set[str]]) -> None:
+    def _add_name(self, node: Node, path: list[str], found: dict[str, set[str]]) -> None:
         kind, parent = node.type, path[-1] if path else ""
         if "comment" in kind and parent not in ("line_comment", "block_comment") and kind.endswith("comment"):
-            if self._instead(node):
-                self.comments.append((node.start_point[0] + 1, _text(node)))
+            if self._replaces_code(node):
+                self.comments.append((node.start_point[0] + 1, _get_text(node)))
         elif kind in NAMES:
-            name = _text(node)
+            name = _get_text(node)
             if kind in {"property_identifier", "field_identifier"}:
                 found["members"].add(name)
             elif parent in CALLERS:
@@ -141,10 +141,10 @@ class _Seen:
         elif kind in ("string_fragment", "interpreted_string_literal_content"):
             near = path[-4:]
             if "import_statement" in near or "import_spec" in near or "arguments" in near or "export_statement" in near:
-                found["sources"].add(_text(node))
+                found["sources"].add(_get_text(node))
 
-    def _instead(self, comment: Node) -> bool:
-        """Comments of several lines are kept whatever is beside them: what holds fences has to lie in one."""
+    def _replaces_code(self, comment: Node) -> bool:
+        """Check whether a comment may replace code; one of several lines always may, as fences lie in one."""
         row, column = comment.start_point
         start, end = comment.start_byte, comment.end_byte
         before, after = self._text[max(start - column, start - NEAR) : start], self._text[end : end + NEAR]
@@ -152,16 +152,16 @@ class _Seen:
         return comment.end_point[0] > row or can_be_comment(*beside)
 
 
-def _text(node: Node) -> str:
+def _get_text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _named(node: Node) -> str:
+def _get_name(node: Node) -> str:
     name = node.child_by_field_name("name")
-    return _text(name) if name else ""
+    return _get_text(name) if name else ""
 
 
-def _unwrapped(node: Node) -> Iterator[Node]:
+def _unwrap(node: Node) -> Iterator[Node]:
     """Yield the definitions in a statement at the top."""
     stack = [node]
     while stack:
@@ -172,68 +172,68 @@ def _unwrapped(node: Node) -> Iterator[Node]:
             yield node
 
 
-def _groups(top: list[Node]) -> dict[str, frozenset[str]]:
+def _group_names(top: list[Node]) -> dict[str, frozenset[str]]:
     groups: dict[str, set[str]] = {"": set()}
-    for node in (inner for outer in top for inner in _unwrapped(outer)):
-        name = _named(node)
+    for node in (inner for outer in top for inner in _unwrap(outer)):
+        name = _get_name(node)
         if node.type == "method_declaration":
-            groups.setdefault(_receiver(node), set()).add(name)
+            groups.setdefault(_get_receiver(node), set()).add(name)
         elif node.type == "impl_item":
             of = node.child_by_field_name("type")
-            groups.setdefault(_text(of).partition("<")[0] if of else "", set()).update(_methods(node))
+            groups.setdefault(_get_text(of).partition("<")[0] if of else "", set()).update(_list_methods(node))
         elif node.type in DEFINITIONS and name and name[0] not in "{[":
             groups[""].add(name)
             if node.type in ("class_declaration", "abstract_class_declaration"):
-                groups.setdefault(name, set()).update(_methods(node))
+                groups.setdefault(name, set()).update(_list_methods(node))
         elif node.type == "assignment_expression" and (left := node.child_by_field_name("left")):
-            groups[""].add(_text(left))
+            groups[""].add(_get_text(left))
     return {group: frozenset(names) for group, names in groups.items()}
 
 
-def _methods(node: Node) -> Iterator[str]:
+def _list_methods(node: Node) -> Iterator[str]:
     body = node.child_by_field_name("body")
     for child in body.named_children if body else []:
         if child.type in ("method_definition", "function_item", "const_item"):
-            yield _named(child)
+            yield _get_name(child)
 
 
-def _receiver(node: Node) -> str:
+def _get_receiver(node: Node) -> str:
     receiver = node.child_by_field_name("receiver")
-    return _text(receiver).strip("()").split()[-1].lstrip("*").partition("[")[0] if receiver else ""
+    return _get_text(receiver).strip("()").split()[-1].lstrip("*").partition("[")[0] if receiver else ""
 
 
-def _tests(name: str, top: list[Node]) -> Iterator[str]:
-    """Calls of `describe`, `test` and `it`; `func TestX`; `#[test]` outside of a module."""
+def _list_tests(name: str, top: list[Node]) -> Iterator[str]:
+    """Yield the tests: calls of `describe`, `test` and `it`; `func TestX`; `#[test]` outside of a module."""
     for at, node in enumerate(top):
-        if name == "go" and node.type == "function_declaration" and _named(node).startswith("Test"):
-            yield _named(node)
-        elif name == "rust" and node.type == "attribute_item" and _text(node) == "#[test]":
-            yield _named(top[at + 1]) if at + 1 < len(top) else "test"
+        if name == "go" and node.type == "function_declaration" and _get_name(node).startswith("Test"):
+            yield _get_name(node)
+        elif name == "rust" and node.type == "attribute_item" and _get_text(node) == "#[test]":
+            yield _get_name(top[at + 1]) if at + 1 < len(top) else "test"
         elif node.type == "expression_statement" and node.named_children:
             called = node.named_children[0].child_by_field_name("function")
-            if called and _text(called).partition(".")[0] in ("describe", "test", "it", "suite"):
-                yield _text(called)
+            if called and _get_text(called).partition(".")[0] in ("describe", "test", "it", "suite"):
+                yield _get_text(called)
 
 
-def _inner(node: Node) -> Node | None:
+def _get_inner(node: Node) -> Node | None:
     return node.named_children[0] if node.type == "expression_statement" and node.named_children else None
 
 
 def _is_prose(node: Node) -> bool:
-    inner = _inner(node)
-    return node.type in PROSE or (inner is not None and inner.type in WORDS and not _directive(inner))
+    inner = _get_inner(node)
+    return node.type in PROSE or (inner is not None and inner.type in WORDS and not _is_directive(inner))
 
 
-def _directive(node: Node) -> bool:
-    return node.type == "string" and _text(node).strip("'\"").startswith("use ")
+def _is_directive(node: Node) -> bool:
+    return node.type == "string" and _get_text(node).strip("'\"").startswith("use ")
 
 
-def _signed(node: Node) -> bool:
-    inner = _inner(node)
-    return inner is not None and inner.type == "unary_expression" and _text(inner)[:1] in ("+", "-")
+def _is_signed(node: Node) -> bool:
+    inner = _get_inner(node)
+    return inner is not None and inner.type == "unary_expression" and _get_text(inner)[:1] in ("+", "-")
 
 
-def _wrong(root: Node) -> int:
+def _find_error_line(root: Node) -> int:
     """Return the line of the first error, or 0."""
     if not root.has_error:
         return 0
@@ -246,8 +246,8 @@ def _wrong(root: Node) -> int:
     return node.start_point[0] + 1
 
 
-def _stray(name: str, top: list[Node]) -> int:
-    """Return the line of the first statement that the grammar takes and the language does not, or 0.
+def _find_stray_line(name: str, top: list[Node]) -> int:
+    """Return the line of the first statement that the grammar accepts and the language does not, or 0.
 
     A Go file begins with its package clause, a Rust file holds items alone.
     """
@@ -258,7 +258,7 @@ def _stray(name: str, top: list[Node]) -> int:
         return 0 if right and not wrong else (wrong or top)[0].start_point[0] + 1 if top else 1
     if name == "rust":
         for node in top:
-            inner = _inner(node)
+            inner = _get_inner(node)
             macro = inner is not None and inner.type == "macro_invocation"
             if not (macro or node.type.endswith(("_item", "_declaration", "_definition")) or "macro" in node.type):
                 return node.start_point[0] + 1

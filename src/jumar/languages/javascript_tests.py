@@ -36,19 +36,19 @@ def find_sites(path: str, source: bytes) -> tuple[Site, ...]:
 
     root = Parser(grammars.load_language(language)).parse(source).root_node
     found: dict[str, Site] = {}
-    for names, node in _tests(root):
+    for names, node in _list_tests(root):
         test_id = f"{path}::{SEPARATOR.join(names)}"
         found.setdefault(test_id, Site(test_id, node.start_point[0] + 1, node.end_point[0] + 1))
     return tuple(found.values())
 
 
-def _tests(root: Node) -> Iterator[tuple[tuple[str, ...], Node]]:
+def _list_tests(root: Node) -> Iterator[tuple[tuple[str, ...], Node]]:
     """Yield the names of each test below *root*, those of its suites first, and its call; in the order of the file."""
     todo: list[tuple[tuple[str, ...], Node]] = [((), root)]
     while todo:
         names, node = todo.pop()
-        word = _word(node)
-        title = _title(node) if word else None
+        word = _get_word(node)
+        title = _get_title(node) if word else None
         if word in TESTS and title is not None:
             yield (*names, title), node
             continue
@@ -57,16 +57,16 @@ def _tests(root: Node) -> Iterator[tuple[tuple[str, ...], Node]]:
         todo += [(names, child) for child in reversed(node.named_children)]
 
 
-def _word(node: Node) -> str:
-    """Return the word of ours that *node* calls, with nothing but modifiers in between; empty if it calls none."""
+def _get_word(node: Node) -> str:
+    """Return the test word that *node* calls, with nothing but modifiers in between; empty if it calls none."""
     callee = node.child_by_field_name("function") if node.type == "call_expression" else None
     while callee is not None:
         if callee.type == "identifier":
-            word = _text(callee)
+            word = _get_text(callee)
             return word if word in SUITES | TESTS else ""
         if callee.type == "member_expression":
             member = callee.child_by_field_name("property")
-            if member is None or _text(member) not in MODIFIERS:
+            if member is None or _get_text(member) not in MODIFIERS:
                 return ""
             callee = callee.child_by_field_name("object")
         else:
@@ -74,33 +74,33 @@ def _word(node: Node) -> str:
     return ""
 
 
-def _title(node: Node) -> str | None:
+def _get_title(node: Node) -> str | None:
     """Return the text of a call's first argument; None if it is a table (`each`) or a condition (`skipIf`)."""
     callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     last = callee.child_by_field_name("property") if callee is not None and callee.type == "member_expression" else None
-    if last is not None and _text(last) in ("each", "for", "skipIf", "runIf"):
+    if last is not None and _get_text(last) in ("each", "for", "skipIf", "runIf"):
         return None
     if arguments is None or arguments.type != "arguments":
         return None
     first = next((child for child in arguments.named_children if child.type != "comment"), None)
-    return None if first is None else _said(first)
+    return None if first is None else _get_literal(first)
 
 
-def _said(node: Node) -> str:
-    """Return the text of an expression, as far as it is written down."""
+def _get_literal(node: Node) -> str:
+    """Return the text of an expression, as far as it is literal."""
     if node.type == "string":
-        return "".join(_unescaped(child) for child in node.named_children)
+        return "".join(_unescape(child) for child in node.named_children)
     if node.type == "template_string":
-        return "".join(_unescaped(child) for child in node.named_children)
+        return "".join(_unescape(child) for child in node.named_children)
     if node.type == "binary_expression" and any(child.type == "+" for child in node.children):
-        return "".join(_said(child) for child in node.named_children)
+        return "".join(_get_literal(child) for child in node.named_children)
     if node.type == "parenthesized_expression" and node.named_children:
-        return _said(node.named_children[0])
-    return "${" + _text(node) + "}"
+        return _get_literal(node.named_children[0])
+    return "${" + _get_text(node) + "}"
 
 
-def _unescaped(node: Node) -> str:
-    text = _text(node)
+def _unescape(node: Node) -> str:
+    text = _get_text(node)
     if node.type != "escape_sequence":
         return text
     rest = text[1:]
@@ -110,5 +110,5 @@ def _unescaped(node: Node) -> str:
     return ESCAPES.get(rest, rest)
 
 
-def _text(node: Node) -> str:
+def _get_text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Outline of a file in any language: its definitions and uses, enough to tell a whole file from a part of one."""
+"""Outline of a file in any language: its definitions and uses, to distinguish a whole file from a part."""
 
 from __future__ import annotations
 
@@ -50,32 +50,35 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 def build_python_outline(tree: ast.Module, text: str) -> Outline:
     """Return the outline of a Python file."""
-    top = list(_flat(tree.body))
+    top = list(_flatten(tree.body))
     classes = [node for node in top if isinstance(node, ast.ClassDef)]
     nodes = list(ast.walk(tree))
-    imported = frozenset(name for node in top for name in _imported(node))
-    groups = {"": frozenset(name for node in top for name in _defined(node))}
-    groups |= {node.name: frozenset(name for child in _flat(node.body) for name in _defined(child)) for node in classes}
+    imported = frozenset(name for node in top for name in _list_imported(node))
+    groups = {"": frozenset(name for node in top for name in _list_defined(node))}
+    groups |= {
+        node.name: frozenset(name for child in _flatten(node.body) for name in _list_defined(child)) for node in classes
+    }
     names = [node for node in nodes if isinstance(node, ast.Name)]
     return Outline(
         groups=groups,
         bound=groups[""] | imported,
-        local=frozenset(name for node in nodes for name in _binds(node)),
+        local=frozenset(name for node in nodes for name in _list_bound(node)),
         used=frozenset(node.id for node in names if isinstance(node.ctx, ast.Load)),
         members=frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)),
-        sources=frozenset(source for node in nodes for source in _sources(node)),
-        tests=frozenset(_tests(top)),
-        stubs=frozenset(_stubs("", top)) | frozenset(s for c in classes for s in _stubs(f"{c.name}.", _flat(c.body))),
-        gaps=tuple(sorted(line for node in nodes for line in _gaps(node))),
-        comments=tuple(_comments(text)),
-        substance=any(_does(node) for node in tree.body),
+        sources=frozenset(source for node in nodes for source in _list_sources(node)),
+        tests=frozenset(_list_tests(top)),
+        stubs=frozenset(_list_stubs("", top))
+        | frozenset(s for c in classes for s in _list_stubs(f"{c.name}.", _flatten(c.body))),
+        gaps=tuple(sorted(line for node in nodes for line in _find_gaps(node))),
+        comments=tuple(_list_comments(text)),
+        substance=any(_has_effect(node) for node in tree.body),
         prose=next((node.lineno for node in tree.body if _is_prose(node, groups[""] | imported)), 0),
-        patch=any(isinstance(node, ast.Expr) and _signed(node.value) for node in tree.body),
+        patch=any(isinstance(node, ast.Expr) and _is_signed(node.value) for node in tree.body),
         open=any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in nodes),
     )
 
 
-def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+def _flatten(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the statements of one scope, those under if, try and with included."""
     stack = list(body)[::-1]
     while stack:
@@ -87,8 +90,8 @@ def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             stack += [child for handler in getattr(node, "handlers", []) for child in handler.body]
 
 
-def _defined(node: ast.stmt) -> Iterator[str]:
-    """Yield the names a statement gives a meaning in its scope, imports aside."""
+def _list_defined(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement defines in its scope, imports aside."""
     if isinstance(node, Definition):
         yield node.name
     elif isinstance(node, ast.Assign):
@@ -99,20 +102,20 @@ def _defined(node: ast.stmt) -> Iterator[str]:
         yield str(getattr(getattr(node, "name", None), "id", ""))
 
 
-def _imported(node: ast.AST) -> Iterator[str]:
+def _list_imported(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
 
 
-def _sources(node: ast.AST) -> Iterator[str]:
+def _list_sources(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
         yield "." * node.level + (node.module or "")
 
 
-def _binds(node: ast.AST) -> Iterator[str]:
-    """Yield the names *node* binds in whatever scope it is."""
+def _list_bound(node: ast.AST) -> Iterator[str]:
+    """Yield the names that *node* binds in any scope."""
     if isinstance(node, Definition):
         yield node.name
     elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -125,17 +128,17 @@ def _binds(node: ast.AST) -> Iterator[str]:
         yield node.rest
     elif node.__class__.__name__ in ("TypeVar", "ParamSpec", "TypeVarTuple"):  # newer than 3.11
         yield str(getattr(node, "name", ""))
-    yield from _imported(node)
+    yield from _list_imported(node)
 
 
-def _tests(top: list[ast.stmt]) -> Iterator[str]:
+def _list_tests(top: list[ast.stmt]) -> Iterator[str]:
     for node in top:
         if (isinstance(node, Function) and node.name.startswith("test_")) or (
             isinstance(node, ast.ClassDef) and any(ast.unparse(x).endswith("TestCase") for x in node.bases)
         ):
             yield node.name
         elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            yield from (f"{node.name}.{name}" for child in node.body for name in _tests([child]))
+            yield from (f"{node.name}.{name}" for child in node.body for name in _list_tests([child]))
 
 
 def _is_ellipsis(node: ast.AST) -> bool:
@@ -146,13 +149,13 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _stubs(prefix: str, body: Iterable[ast.stmt]) -> Iterator[str]:
+def _list_stubs(prefix: str, body: Iterable[ast.stmt]) -> Iterator[str]:
     for node in body:
         if isinstance(node, Function) and all(_is_ellipsis(child) or _is_text(child) for child in node.body):
             yield prefix + node.name
 
 
-def _gaps(node: ast.AST) -> Iterator[int]:
+def _find_gaps(node: ast.AST) -> Iterator[int]:
     """Yield the lines of `...` beside other statements, or at the top of the file."""
     for field in ("body", "orelse", "finalbody"):
         body = getattr(node, field, None)
@@ -174,8 +177,8 @@ def can_be_comment(before: str, after: str) -> bool:
     return not before or before.endswith(("pass", "..."))
 
 
-def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the comments of a text that parses; nothing is read twice where there is no `#`."""
+def _list_comments(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the comments of a text that parses; a text without `#` is not read twice."""
     if "#" not in text:
         return
     lines = [*text.split("\n"), ""]
@@ -190,11 +193,11 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
         return
 
 
-def _signed(node: ast.expr) -> bool:
+def _is_signed(node: ast.expr) -> bool:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub)
 
 
-def _does(node: ast.stmt) -> bool:
+def _has_effect(node: ast.stmt) -> bool:
     """Return whether a statement could be the reason that a file exists."""
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Call | ast.Await) or _is_text(node)
@@ -204,7 +207,7 @@ def _does(node: ast.stmt) -> bool:
 
 
 def _is_prose(node: ast.stmt, known: frozenset[str]) -> bool:
-    """`Done`, `not yet`, `Note: fixed`, `pass`: statements that a sentence can be."""
+    """Check for statements that a sentence can be: `Done`, `not yet`, `Note: fixed`, `pass`."""
     if isinstance(node, ast.AnnAssign):
         root = next((n.id for n in ast.walk(node.annotation) if isinstance(n, ast.Name)), "str")
         return root not in known and not hasattr(builtins, root)

@@ -86,21 +86,21 @@ def detect_runner(root: Path) -> str:
 
 
 def recognise_runner(root: Path) -> str:
-    """Return the runner that the files at *root* tell; empty: none of them tells one."""
+    """Return the runner that the files at *root* indicate; empty: they indicate none."""
     if _is_python(root):
         return PYTHON.runner
     for name, runner in (("go.mod", "go"), ("Cargo.toml", "cargo")):
         if (root / name).is_file():
             return runner
-    return _scripted(root)
+    return _recognise_script(root)
 
 
 def _is_python(root: Path) -> bool:
-    """Return whether *root* is first of all a Python project: many of those have a `package.json` beside."""
+    """Return whether *root* is first of all a Python project: many of those have a `package.json` too."""
     return any((root / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"))
 
 
-def _scripted(root: Path) -> str:
+def _recognise_script(root: Path) -> str:
     """Return the runner that the `package.json` of *root* wants: among its dependencies, else in its script `test`."""
     try:
         package = json.loads((root / "package.json").read_bytes())

@@ -9,7 +9,7 @@ from jumar.errors import BadInput
 
 
 def check_utf8(data: bytes) -> str:
-    """Return the reason why *data* is no UTF-8 text, after the name of its file; empty: it is."""
+    """Return why *data* is not UTF-8 text, after the name of its file; empty: it is."""
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -33,7 +33,7 @@ def decode_source(source: bytes, path: str) -> str:
 
 
 def _refuse_encoding(source: bytes, path: str) -> str:
-    """`detect_encoding` hides where a byte does not decode: find it, or name the cookie."""
+    """Find the byte that does not decode, which `detect_encoding` hides, or name the cookie."""
     try:
         source.decode()
     except UnicodeDecodeError as error:

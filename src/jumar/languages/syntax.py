@@ -66,9 +66,9 @@ def parse_file(path: str, text: str) -> tuple[Outline | None, str]:
     if kind is None:
         return None, ""
     if kind == "python":
-        found, why = _python(path, text)
+        found, why = _parse_python(path, text)
     elif kind in ("json", "toml"):
-        found, why = _data(kind, text)
+        found, why = _parse_data(kind, text)
     else:
         found, line = grammars.parse_outline(kind, text)
         why = f"line {line} is no {TITLES[kind]}" if line else ""
@@ -79,8 +79,8 @@ def parse_file(path: str, text: str) -> tuple[Outline | None, str]:
     return found, f"the text of {path} is not {TITLES[kind]}: {why}" if why else ""
 
 
-def _python(path: str, text: str) -> tuple[Outline | None, str]:
-    """Compiled, not only parsed: a `return` outside of a function is the trace of a part of a file."""
+def _parse_python(path: str, text: str) -> tuple[Outline | None, str]:
+    """Compile a Python file, not only parse it: a `return` outside of a function shows a part of a file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -96,7 +96,7 @@ def _python(path: str, text: str) -> tuple[Outline | None, str]:
         return None, str(error)
 
 
-def _data(kind: str, text: str) -> tuple[Outline | None, str]:
+def _parse_data(kind: str, text: str) -> tuple[Outline | None, str]:
     try:
         value = json.loads(text) if kind == "json" else tomllib.loads(text)
     except RecursionError:

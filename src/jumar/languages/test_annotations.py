@@ -70,15 +70,15 @@ class Aliases(msgspec.Struct, frozen=True):
     slugs: Mapping[str, str] = {}
     """Native id -> slug."""
 
-    def native(self, test_id: str) -> str:
-        """Return the runner's name of *test_id*; empty if it is a slug that no test bears."""
+    def get_native(self, test_id: str) -> str:
+        """Return the runner's name of *test_id*; empty if it is a slug of no test."""
         if not is_slug(test_id):
             return test_id
         slug, bracket, parameters = test_id.partition("[")
         native = self.natives.get(slug, "")
         return native and native + bracket + parameters
 
-    def known(self, native: str) -> str:
+    def get_known(self, native: str) -> str:
         """Return the name of the test *native* in a run: its slug if it has one."""
         name, bracket, parameters = native.partition("[")
         if native in self.slugs or name not in self.slugs:
@@ -92,7 +92,7 @@ def read_annotations(path: str, source: bytes, sites: Sequence[Site]) -> Mapping
     Raises:
         BadInput: if an annotation is malformed, or does not stand above exactly one of the tests at *sites*.
     """
-    return {mark.native: mark.slug for mark in _marks(path, source, sites)}
+    return {mark.native: mark.slug for mark in _list_marks(path, source, sites)}
 
 
 def collect_aliases(files: Mapping[str, bytes], runner: TestSites) -> Aliases:
@@ -104,7 +104,7 @@ def collect_aliases(files: Mapping[str, bytes], runner: TestSites) -> Aliases:
     natives: dict[str, str] = {}
     places: dict[str, str] = {}
     for path, source in files.items():
-        for mark in _marks(path, source, runner.sites(path, source)) if HINT in source else ():
+        for mark in _list_marks(path, source, runner.sites(path, source)) if HINT in source else ():
             place = f"{path}:{mark.line}"
             if mark.slug in natives:
                 raise BadInput(
@@ -127,7 +127,7 @@ def find_known_sites(path: str, source: bytes, runner: TestSites) -> tuple[Site,
 
 
 def find_test_files(ids: Sequence[str], files: Mapping[str, bytes], runner: TestSites) -> tuple[str, ...]:
-    """Return the files in which the tests *ids* stand, each once.
+    """Return the files that hold the tests *ids*, each once.
 
     Told by native ids themselves, for slugs found in *files*.
 
@@ -135,15 +135,15 @@ def find_test_files(ids: Sequence[str], files: Mapping[str, bytes], runner: Test
         BadInput: if a slug is asked for and an annotation in *files* is not right.
     """
     names = collect_aliases(files, runner) if any(map(is_slug, ids)) else Aliases()
-    return tuple(dict.fromkeys(names.native(i).partition("::")[0] for i in ids if names.native(i)))
+    return tuple(dict.fromkeys(names.get_native(i).partition("::")[0] for i in ids if names.get_native(i)))
 
 
-def _marks(path: str, source: bytes, sites: Sequence[Site]) -> list[AnnotationMark]:
+def _list_marks(path: str, source: bytes, sites: Sequence[Site]) -> list[AnnotationMark]:
     # A file that cannot be parsed, or whose tests only the runner can find, has none that could be annotated.
     if HINT not in source or not sites:
         return []
     found: dict[str, AnnotationMark] = {}
-    for line, text, alone in _comments(path, source):
+    for line, text, alone in _list_comments(path, source):
         body = MARKS.sub("", text)
         if not MEANT.match(body):
             continue
@@ -152,13 +152,13 @@ def _marks(path: str, source: bytes, sites: Sequence[Site]) -> list[AnnotationMa
             raise BadInput(f"{path}:{line}: {body!r} is no test id; {FORM}")
         if not alone:
             raise BadInput(f"{path}:{line}: test-id={match[1]} stands beside code; give it a line of its own")
-        mark = AnnotationMark(_below(path, line, match[1], sites), match[1], line)
+        mark = AnnotationMark(_find_below(path, line, match[1], sites), match[1], line)
         if (other := found.setdefault(mark.native, mark)) is not mark:
             raise BadInput(f"{mark.native} has two test-ids, at {path}:{other.line} and at {path}:{line}; keep one")
     return list(found.values())
 
 
-def _below(path: str, line: int, slug: str, sites: Sequence[Site]) -> str:
+def _find_below(path: str, line: int, slug: str, sites: Sequence[Site]) -> str:
     """Return the native id of the one test that begins next after *line*."""
     near = [site for site in sites if line < site.start <= line + ABOVE]
     first = {site.id for site in near if site.start == min(s.start for s in near)}
@@ -169,7 +169,7 @@ def _below(path: str, line: int, slug: str, sites: Sequence[Site]) -> str:
     raise BadInput(f"{path}:{line}: test-id={slug} stands above a test that is run as {' and '.join(sorted(first))}")
 
 
-def _comments(path: str, source: bytes) -> Iterator[tuple[int, str, bool]]:
+def _list_comments(path: str, source: bytes) -> Iterator[tuple[int, str, bool]]:
     """Yield each line of each comment in *source*: its number, its text, and whether nothing else stands on it."""
     kind = find_language(path)
     if kind == "python":
@@ -178,10 +178,10 @@ def _comments(path: str, source: bytes) -> Iterator[tuple[int, str, bool]]:
                 if token.type == tokenize.COMMENT:
                     yield token.start[0], token.string, not token.line[: token.start[1]].strip()
     elif kind in LANGUAGES:
-        yield from _parsed(kind, source)
+        yield from _list_parsed_comments(kind, source)
 
 
-def _parsed(grammar: str, source: bytes) -> Iterator[tuple[int, str, bool]]:
+def _list_parsed_comments(grammar: str, source: bytes) -> Iterator[tuple[int, str, bool]]:
     from tree_sitter import Parser  # noqa: PLC0415  a run in Python alone does not load the grammars
 
     from jumar.languages import grammars  # noqa: PLC0415  as above

@@ -57,17 +57,17 @@ def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) ->
     refuse_links(runs)
     mcp_server.check_installed()
     without = chosen.pop("no_token")
-    token, allowed = _token(port, chosen.pop("token"), without=without), _roots(roots)
+    token, allowed = _choose_token(port, chosen.pop("token"), without=without), _resolve_roots(roots)
     if chosen["allow_refactor"] and chosen["gate"] not in (None, Gate.STRICT):
         raise BadInput("--allow-refactor lets a model leave the strict gate, and the gate is another; leave one out")
     at = None if port is None else http_server.open_socket(port)
-    token = "" if at is None else _announced(at, token, without=without)
+    token = "" if at is None else _announce(at, token, without=without)
     attendant = SignalWatcher(quiet=True, patient=True)  # what a host asked for is written at once
     attendant.run(lambda: _serve(allowed, runs, chosen, at, token))
     return EXIT_CODES[StopReason.INTERRUPTED] if attendant.interrupted else 0
 
 
-def _roots(roots: tuple[Path, ...]) -> tuple[Path, ...]:
+def _resolve_roots(roots: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the folders below which tasks may be opened, resolved."""
     if not roots and Path.cwd() == Path.cwd().parent:  # where some hosts start their servers
         raise BadInput("the current folder is the whole file system; name the folders in which tasks may be opened")
@@ -77,7 +77,7 @@ def _roots(roots: tuple[Path, ...]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(root.resolve() for root in roots or (Path(),)))
 
 
-def _token(port: int | None, token: str | None, *, without: bool) -> str:
+def _choose_token(port: int | None, token: str | None, *, without: bool) -> str:
     """Return the token that the person chose; empty: none."""
     typed = click.get_current_context().get_parameter_source("token") is ParameterSource.COMMANDLINE
     if port is None and (typed or without):
@@ -104,7 +104,7 @@ async def _serve(
     )
     async with anyio.create_task_group() as seats:
         desk = SessionPool(seats, doors, runs)
-        server = mcp_server.build_server(ToolDispatcher(desk, roots, _settling(chosen), trust), alone=at is None)
+        server = mcp_server.build_server(ToolDispatcher(desk, roots, _build_settle(chosen), trust), alone=at is None)
         if at is None:
             if sys.stdin.isatty():
                 click.echo(
@@ -116,8 +116,8 @@ async def _serve(
         seats.cancel_scope.cancel()
 
 
-def _announced(at: socket.socket, token: str, *, without: bool) -> str:
-    """Say where and for whom it serves; the token, a new one where none was chosen. One that was is not repeated."""
+def _announce(at: socket.socket, token: str, *, without: bool) -> str:
+    """Announce where and for whom it serves, with the token if it is a new one; return the token."""
     click.echo(f"jumar: serving http://{http_server.HOST}:{at.getsockname()[1]}/mcp", err=True)
     if without or token:
         click.echo(f"jumar: {'no token is asked for' if without else 'the token is the one you gave'}", err=True)
@@ -127,7 +127,7 @@ def _announced(at: socket.socket, token: str, *, without: bool) -> str:
     return made
 
 
-def _settling(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
+def _build_settle(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
     """Return the function that resolves a task from the choices of the person and the host; the stricter one wins."""
 
     def settle(path: Path, asked: calls.OpenTask) -> Task:

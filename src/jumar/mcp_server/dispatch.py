@@ -27,7 +27,7 @@ Settle = Callable[[Path, calls.OpenTask], Task]
 
 
 class ToolDispatcher:
-    """The tools, for every client of one server."""
+    """The tools of one server, for all its clients."""
 
     def __init__(self, desk: SessionPool, roots: tuple[Path, ...], settle: Settle, trust: Trust) -> None:
         self._desk, self._roots, self._settle, self._trust = desk, roots, settle, trust
@@ -40,7 +40,7 @@ class ToolDispatcher:
             if isinstance(asked, calls.OpenTask):
                 return await self._open(client, asked)
             if isinstance(asked, calls.StatusArguments):
-                return self._status(client, asked)
+                return self._report_status(client, asked)
             if isinstance(asked, calls.FinishArguments):
                 return await self._finish(client, asked)
             return await self._act(client, name, asked)
@@ -52,15 +52,15 @@ class ToolDispatcher:
         task = await to_thread.run_sync(self._settle, resolve_inside(self._roots, asked.path), asked)
         session = await self._desk.open(client, task)
         shown = str(session.state.best_results.get("output", ""))
-        return replace(self._stood(session.folder.name), shown=shown)
+        return replace(self._build_stood(session.folder.name), shown=shown)
 
-    def _status(self, client: str, asked: calls.StatusArguments) -> answers.Stood:
+    def _report_status(self, client: str, asked: calls.StatusArguments) -> answers.Stood:
         if not asked.run and not self._desk.get_run_of(client):
             return answers.Stood(ok=True, roots=tuple(map(str, self._roots)))
-        return self._stood(self._named(client, asked.run))
+        return self._build_stood(self._find_run(client, asked.run))
 
-    def _named(self, client: str, run: str) -> str:
-        """Return the name of the run that is meant, if it is one of those that may be worked on from here.
+    def _find_run(self, client: str, run: str) -> str:
+        """Return the name of the run that is meant, if it may be worked on from here.
 
         Raises:
             BadInput: if it is none, or not a host's, or of a folder that was not given.
@@ -69,11 +69,11 @@ class ToolDispatcher:
         begun = self._desk.get_state(name).run
         if begun.agent != HOST:
             raise BadInput(f"run {name} is one of agent {begun.agent}'s; a person goes on with it by `jumar resume`")
-        if not _below(self._roots, Path(begun.settings.origin).resolve()):
+        if not _is_below(self._roots, Path(begun.settings.origin).resolve()):
             raise BadInput(f"run {name} is of {begun.settings.origin}, outside of what may be worked on here")
         return name
 
-    def _stood(self, name: str) -> answers.Stood:
+    def _build_stood(self, name: str) -> answers.Stood:
         state, folder = self._desk.get_state(name), self._desk.get_folder(name).absolute()
         return answers.Stood(
             ok=True,
@@ -88,7 +88,7 @@ class ToolDispatcher:
         )
 
     async def _finish(self, client: str, asked: calls.FinishArguments) -> answers.Finished:
-        name = self._named(client, asked.run)
+        name = self._find_run(client, asked.run)
         if self._desk.get_state(name).phase is not Phase.ENDED:
             call = ToolCall("final", {"message": asked.message})
             _, told = await self._desk.act(client, name, call)
@@ -98,7 +98,7 @@ class ToolDispatcher:
         stop, applied, refused = state.end.stop if state.end else "", tuple[str, ...](), ""
         if asked.apply:
             try:
-                applied = await self._applied(folder, stop)
+                applied = await self._apply(folder, stop)
             except BadInput as error:
                 refused = str(error)
         patch = folder / "best.patch"
@@ -112,28 +112,28 @@ class ToolDispatcher:
             patch=str(patch) if patch.is_file() and patch.stat().st_size else "",
         )
 
-    async def _applied(self, folder: Path, stop: str) -> tuple[str, ...]:
+    async def _apply(self, folder: Path, stop: str) -> tuple[str, ...]:
         if stop == StopReason.GUARDRAIL:
             raise BadInput("a run that hit a guardrail is not applied by its own agent; a person may apply best.patch")
         return await to_thread.run_sync(apply_best, self._trust.run(folder))
 
     async def _act(self, client: str, name: str, asked: Any) -> answers.ToolResponse:
         arguments = msgspec.to_builtins(asked)
-        run = self._named(client, arguments.pop("run"))
+        run = self._find_run(client, arguments.pop("run"))
         session, told = await self._desk.act(client, run, ToolCall(name, arguments))
         gives = calls.OFFERS[name].gives
         common: dict[str, Any] = {"run": session.folder.name, "stop": told.stop or ""}
         if not told.admitted:
-            return gives(ok=False, reason=told.reason, **common, **_beside(gives, told))
+            return gives(ok=False, reason=told.reason, **common, **_build_fields(gives, told))
         if issubclass(gives, answers.Tested):
             common["tests"] = answers.build_standing(session.state)
         if issubclass(gives, answers.Acted):
-            return gives(ok=True, **common, **_beside(gives, told))
-        return _read(gives, told, common)
+            return gives(ok=True, **common, **_build_fields(gives, told))
+        return _build_read(gives, told, common)
 
 
 def resolve_inside(roots: tuple[Path, ...], path: str) -> Path:
-    """Return *path*, resolved, which must lie in one of *roots*; relative ones are looked for in each.
+    """Return *path*, resolved, which must lie in one of *roots*; relative ones are tried in each.
 
     Raises:
         BadInput: if it is not there, or leads out of all of them.
@@ -142,7 +142,7 @@ def resolve_inside(roots: tuple[Path, ...], path: str) -> Path:
         found = [there for root in roots if (there := (root / path).resolve()).exists()]
     except (OSError, ValueError, RuntimeError):  # too long, a NUL, links in a ring
         found = []
-    allowed = [there for there in found if _below(roots, there)]
+    allowed = [there for there in found if _is_below(roots, there)]
     if allowed:
         return allowed[0]
     where = ", ".join(map(str, roots))
@@ -151,18 +151,18 @@ def resolve_inside(roots: tuple[Path, ...], path: str) -> Path:
     raise BadInput(f"there is no {path!r}; name a folder in {where}")
 
 
-def _below(roots: tuple[Path, ...], path: Path) -> bool:
+def _is_below(roots: tuple[Path, ...], path: Path) -> bool:
     return any(path.is_relative_to(root) for root in roots)
 
 
-def _beside(gives: type[answers.ToolResponse], told: ActionOutcome) -> dict[str, Any]:
+def _build_fields(gives: type[answers.ToolResponse], told: ActionOutcome) -> dict[str, Any]:
     """Return the fields of an action's response beside whether it was admitted."""
     if not issubclass(gives, answers.Acted):
         return {}
     return {"shown": told.text if told.admitted else "", "reverted": told.reverted, "why": told.why}
 
 
-def _read(gives: type[answers.ToolResponse], told: ActionOutcome, common: dict[str, Any]) -> answers.ToolResponse:
+def _build_read(gives: type[answers.ToolResponse], told: ActionOutcome, common: dict[str, Any]) -> answers.ToolResponse:
     """Return the response of a reading tool."""
     content = dict(told.observations[-1][1]) if told.observations else {}
     ok, reason = bool(content.pop("ok", True)), str(content.pop("error", ""))

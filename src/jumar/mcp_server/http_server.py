@@ -1,4 +1,4 @@
-"""MCP over HTTP, on loopback alone: whoever has not the token, or comes by another name, is not heard."""
+"""MCP over HTTP, on loopback alone. Refuses clients without the token or with another host name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def open_socket(port: int) -> socket.socket:
-    """Return a socket on loopback at *port*; 0 is any that is free.
+    """Return a socket on loopback at *port*; 0 is any free one.
 
     Raises:
         BadInput: if the port cannot be had.
@@ -45,7 +45,7 @@ def open_socket(port: int) -> socket.socket:
 
 
 async def serve(server: Server[Any], at: socket.socket, token: str, left: Callable[[str], Awaitable[None]]) -> None:
-    """Serve HTTP clients until it is cancelled. *left* is told of each session that its client ended.
+    """Serve HTTP clients until it is cancelled. *left* gets each session that its client ended.
 
     An empty *token* lets everybody in who can reach the port.
     """
@@ -87,7 +87,7 @@ async def serve(server: Server[Any], at: socket.socket, token: str, left: Callab
 
 
 def guard_app(app: App, token: str, left: Callable[[str], Awaitable[None]]) -> App:
-    """Return *app* behind a door that asks for *token* and hears who leaves."""
+    """Return *app* with a check for *token*; *left* gets each session that its client ended."""
 
     async def entered(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -95,7 +95,7 @@ def guard_app(app: App, token: str, left: Callable[[str], Awaitable[None]]) -> A
             return
         headers = dict(scope["headers"])
         if token and not hmac.compare_digest(headers.get(b"authorization", b""), f"Bearer {token}".encode()):
-            await _refused(send)
+            await _refuse(send)
             return
         await app(scope, receive, send)
         if scope["method"] == "DELETE":
@@ -104,7 +104,7 @@ def guard_app(app: App, token: str, left: Callable[[str], Awaitable[None]]) -> A
     return entered
 
 
-async def _refused(send: Send) -> None:
+async def _refuse(send: Send) -> None:
     body = b"jumar mcp printed a token when it started: send it as `Authorization: Bearer TOKEN`\n"
     headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain; charset=utf-8")]
     await send({"type": "http.response.start", "status": 401, "headers": headers})

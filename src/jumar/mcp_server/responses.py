@@ -41,13 +41,13 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Tested(Acted, frozen=True, kw_only=True, omit_defaults=True):
-    """Response to a test run, and to what ends a turn."""
+    """Response to a test run, or to an action that ends a turn."""
 
     tests: Standing | UnsetType = UNSET
 
 
 class ClaimOpen(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A red test that an edit of a file shall turn green."""
+    """A red test that an edit of a file is claimed to turn green."""
 
     test_id: str
     edit_target: str
@@ -55,7 +55,7 @@ class ClaimOpen(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StepStands(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A step of the plan, and where it stands."""
+    """A step of the plan and its status."""
 
     title: str
     state: Annotated[str, Meta(description="green, red, unwritten (no such test yet) or untested (it names none).")]
@@ -124,7 +124,7 @@ def list_claims(state: RunState) -> tuple[ClaimOpen, ...]:
 
 
 def list_steps(state: RunState) -> tuple[StepStands, ...]:
-    """Return the plan of the run, and where each step stands."""
+    """Return the plan of the run, and the status of each step."""
     return tuple(
         StepStands(s.title, get_step_status(s, state.gate_state.newest), s.test_id) for s in state.gate_state.plan
     )
@@ -144,21 +144,23 @@ BARE = ("shown", "text")
 
 
 def format_text(answer: ToolResponse) -> str:
-    """*answer* for a model that is shown texts only."""
+    """Return *answer* as text, for a model that is shown texts only."""
     fields = encode_fields(answer)
     left_out = {"ok", "reason", *(name for kind, names in UNSAID.items() if isinstance(answer, kind) for name in names)}
     if not answer.ok:
         left_out -= {"reverted", "why"}
     said = [] if answer.ok else [f"refused: {answer.reason}"]
-    said += [_line("" if name in BARE else name, value) for name, value in fields.items() if name not in left_out]
+    said += [
+        _format_line("" if name in BARE else name, value) for name, value in fields.items() if name not in left_out
+    ]
     return "\n".join(said) or "done"
 
 
-def _line(name: str, value: object) -> str:
-    """Return one field in a line, or a block where it is long; without a *name* it stands for itself."""
+def _format_line(name: str, value: object) -> str:
+    """Return one field in a line, or in a block if it is long; without a *name* only its value."""
     if isinstance(value, Mapping):
-        return f"{name}: " + "  ".join(_line(n, v) for n, v in value.items())
+        return f"{name}: " + "  ".join(_format_line(n, v) for n, v in value.items())
     if isinstance(value, list):
-        rows = [v if isinstance(v, str) else "  ".join(_line(n, w) for n, w in v.items()) for v in value]
+        rows = [v if isinstance(v, str) else "  ".join(_format_line(n, w) for n, w in v.items()) for v in value]
         return f"{name}: {rows[0]}" if len(rows) == 1 else f"{name}:\n" + "\n".join(f"  {row}" for row in rows)
     return f"{name}: {value}" if name else str(value)

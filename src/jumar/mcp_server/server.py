@@ -49,7 +49,7 @@ def check_installed() -> None:
 
 
 def build_server(gatehouse: ToolDispatcher, *, alone: bool) -> Server[Any]:
-    """Return the server; *alone*: one client speaks to this process, and every call is its."""
+    """Return the server; *alone*: one client speaks to this process, and every call is its own."""
     import mcp_types as types  # noqa: PLC0415  an extra, and 0.5 s to import
     from mcp.server.lowlevel import Server  # noqa: PLC0415  as above
 
@@ -60,7 +60,7 @@ def build_server(gatehouse: ToolDispatcher, *, alone: bool) -> Server[Any]:
         if params.name not in calls.OFFERS:
             reason = f"there is no tool {params.name[:60]!r}; there are {', '.join(calls.OFFERS)}"
             return build_result(answers.ToolResponse(ok=False, reason=reason))
-        client = ONE if alone else _client(ctx)
+        client = ONE if alone else _get_client(ctx)
         return build_result(await gatehouse.call(client, params.name, params.arguments or {}))
 
     return Server(
@@ -74,7 +74,7 @@ def build_server(gatehouse: ToolDispatcher, *, alone: bool) -> Server[Any]:
 
 
 def describe_tool(name: str) -> types.Tool:
-    """Return the tool *name*, as a host is told of it."""
+    """Return the tool *name*, as it is described to a host."""
     import mcp_types as types  # noqa: PLC0415  as above
 
     offer = calls.OFFERS[name]
@@ -95,7 +95,7 @@ def describe_tool(name: str) -> types.Tool:
 
 
 def build_result(answer: answers.ToolResponse) -> types.CallToolResult:
-    """*answer* as structured content, and as a text for hosts that show texts only."""
+    """Return *answer* as structured content, and as a text for hosts that show texts only."""
     import mcp_types as types  # noqa: PLC0415  as above
 
     return types.CallToolResult(
@@ -105,7 +105,7 @@ def build_result(answer: answers.ToolResponse) -> types.CallToolResult:
     )
 
 
-def _client(ctx: ServerRequestContext) -> str:
+def _get_client(ctx: ServerRequestContext) -> str:
     """Return the session of an HTTP client; empty: its version of the protocol has none."""
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: PLC0415  as above
 

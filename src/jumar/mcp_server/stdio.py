@@ -22,14 +22,14 @@ CHUNK = 1 << 16
 
 async def serve(server: Server[Any]) -> None:
     """Serve the one client on standard input until it closes its end."""
-    with _claimed() as (wire_in, wire_out):
-        async with _streams(wire_in, wire_out) as (incoming, outgoing):
+    with _claim_streams() as (wire_in, wire_out):
+        async with _open_streams(wire_in, wire_out) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 @contextmanager
-def _claimed() -> Iterator[tuple[int, int]]:
-    """Standard input and output as descriptors of our own.
+def _claim_streams() -> Iterator[tuple[int, int]]:
+    """Yield standard input and output as private descriptors.
 
     Meanwhile a stray read finds nothing, and a stray print goes to standard error: it would tear the protocol.
     """
@@ -51,7 +51,7 @@ Pair = tuple["MemoryObjectReceiveStream[SessionMessage | Exception]", "MemoryObj
 
 
 @asynccontextmanager
-async def _streams(wire_in: int, wire_out: int) -> AsyncIterator[Pair]:
+async def _open_streams(wire_in: int, wire_out: int) -> AsyncIterator[Pair]:
     """Open the streams that the SDK reads and writes.
 
     Its own transport blocks a thread in `read`, which no signal ends.
@@ -72,12 +72,12 @@ class _Writer:
     def __init__(self, fd: int) -> None:
         self._fd, self._lock = fd, anyio.Lock()
 
-    async def line(self, text: str) -> None:
-        """Write *text* and a line feed; a client that is gone reads nothing."""
+    async def write_line(self, text: str) -> None:
+        """Write *text* and a line feed; if the client is gone, do nothing."""
         data = memoryview(text.encode() + b"\n")
         async with self._lock:
             while data:
-                await _ready(anyio.wait_writable(self._fd))
+                await _wait_ready(anyio.wait_writable(self._fd))
                 try:
                     data = data[os.write(self._fd, data[:PIPE_BUF]) :]
                 except BrokenPipeError:
@@ -85,18 +85,18 @@ class _Writer:
 
 
 async def _read(fd: int, into: MemoryObjectSendStream[SessionMessage | Exception], writer: _Writer) -> None:
-    """Hand on each line that is a message; whoever sent another one is told so."""
+    """Pass on each line that is a message; answer any other one with an error."""
     from mcp.shared.message import SessionMessage  # noqa: PLC0415  an extra
     from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415  as above
     from pydantic import ValidationError  # noqa: PLC0415  comes with that
 
     async with into:
-        async for line in _lines(fd):
+        async for line in _read_lines(fd):
             try:
                 # Bytes: what is no UTF-8 is refused, not replaced, for it may be the text of a file.
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError as error:
-                await writer.line(_unreadable(str(error.errors()[0]["msg"])))
+                await writer.write_line(_explain_unreadable(str(error.errors()[0]["msg"])))
             else:
                 await into.send(SessionMessage(message))
 
@@ -104,13 +104,13 @@ async def _read(fd: int, into: MemoryObjectSendStream[SessionMessage | Exception
 async def _write(out_of: MemoryObjectReceiveStream[SessionMessage], writer: _Writer) -> None:
     async with out_of:
         async for sent in out_of:
-            await writer.line(sent.message.model_dump_json(by_alias=True, exclude_unset=True))
+            await writer.write_line(sent.message.model_dump_json(by_alias=True, exclude_unset=True))
 
 
-async def _lines(fd: int) -> AsyncIterator[bytes]:
+async def _read_lines(fd: int) -> AsyncIterator[bytes]:
     parts: list[bytes] = []
     while True:
-        await _ready(anyio.wait_readable(fd))
+        await _wait_ready(anyio.wait_readable(fd))
         if not (data := os.read(fd, CHUNK)):
             break
         *whole, rest = data.split(b"\n")
@@ -124,14 +124,14 @@ async def _lines(fd: int) -> AsyncIterator[bytes]:
         yield last
 
 
-async def _ready(waiting: Awaitable[None]) -> None:
+async def _wait_ready(waiting: Awaitable[None]) -> None:
     try:
         await waiting
     except PermissionError:  # a file, or the null device: it cannot be waited for, and is always ready
         await anyio.lowlevel.checkpoint()
 
 
-def _unreadable(why: str) -> str:
+def _explain_unreadable(why: str) -> str:
     from mcp_types import PARSE_ERROR  # noqa: PLC0415  an extra
 
     error = {"code": PARSE_ERROR, "message": f"this line is no message of JSON-RPC in UTF-8: {why}"}

@@ -121,7 +121,7 @@ class SearchArguments(ToolArguments, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class McpTool(msgspec.Struct, frozen=True):
-    """One tool. The last three are what it does to its world, as MCP's annotations name it."""
+    """One tool. The last three fields are its side effects, as MCP's annotations name them."""
 
     title: str
     about: str
@@ -216,7 +216,7 @@ OFFERS: dict[str, McpTool] = {
 def build_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON schema of *struct*, in one piece: some hosts resolve no references."""
     (root,), parts = msgspec.json.schema_components((struct,), ref_template="{name}")
-    whole: dict[str, Any] = _inlined(root, parts)
+    whole: dict[str, Any] = _inline(root, parts)
     del whole["description"]  # a docstring of ours; the tool has its own words
     return whole
 
@@ -235,11 +235,11 @@ def check_arguments(name: str, given: object) -> Any:
         raise BadInput(f"{name} was called wrongly: {error}; its arguments are {known}") from None
 
 
-def _inlined(node: Any, parts: dict[str, Any]) -> Any:
+def _inline(node: Any, parts: dict[str, Any]) -> Any:
     if isinstance(node, list):
-        return [_inlined(inner, parts) for inner in node]
+        return [_inline(inner, parts) for inner in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        return _inlined(parts[node["$ref"]], parts)
-    return {key: _inlined(inner, parts) for key, inner in node.items() if (key, type(inner)) != ("title", str)}
+        return _inline(parts[node["$ref"]], parts)
+    return {key: _inline(inner, parts) for key, inner in node.items() if (key, type(inner)) != ("title", str)}

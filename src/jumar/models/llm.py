@@ -42,7 +42,7 @@ CUT = "length"
 
 
 class LlmModel:
-    """The model of *route*, asked with *key* and billed by *tariff*. *secrets* are struck out beside the key.
+    """Model of *route*, asked with *key* and billed by *tariff*. *secrets* are redacted beside the key.
 
     Raises:
         BadInput: if the provider is unknown or the clients are not installed.
@@ -57,9 +57,9 @@ class LlmModel:
         self._secrets = tuple(s for s in {key: 0, **dict.fromkeys(secrets, 0)} if s != PLACEHOLDER)
 
     def worst(self, ask: Ask) -> Cost:
-        """Return an upper bound of the call's cost: see `Transcript.most_tokens`; all output tokens, nothing cached."""
+        """Return an upper bound of the call's cost: see `Transcript.bound_tokens`; all output, nothing cached."""
         prompt, output = (
-            self._transcript.most_tokens(ask.messages, ask.tools, ask.measured),
+            self._transcript.bound_tokens(ask.messages, ask.tools, ask.measured),
             self._route.max_output_tokens,
         )
         return Cost(self._tariff.worst(prompt, output), prompt + output)
@@ -69,8 +69,8 @@ class LlmModel:
         from pydantic_ai.direct import model_request  # noqa: PLC0415  0.5 s, and not part of the core install
         from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415  as above
 
-        line = self._line(ask)
-        said, terms = self._transcript.history(ask.messages), self._terms(ask)
+        line = self._build_endpoint(ask)
+        said, terms = self._transcript.convert(ask.messages), self._build_parameters(ask)
         parameters = ModelRequestParameters(function_tools=convert_tools(ask.tools))
         try:
             with anyio.move_on_after(line.seconds):
@@ -78,12 +78,12 @@ class LlmModel:
                     response = await model_request(
                         client, said, model_settings=terms, model_request_parameters=parameters, instrument=False
                     )
-                return self._answered(response)
+                return self._build_answer(response)
         except Exception as raised:  # noqa: BLE001  the clients raise whatever an answer that is none makes them raise
-            return self._failed(classify_fault(raised))
-        return self._failed(CallFault("timeout", f"no answer within {line.seconds:g} seconds", billed=True))
+            return self._build_failure(classify_fault(raised))
+        return self._build_failure(CallFault("timeout", f"no answer within {line.seconds:g} seconds", billed=True))
 
-    def _line(self, ask: Ask) -> ModelEndpoint:
+    def _build_endpoint(self, ask: Ask) -> ModelEndpoint:
         return ModelEndpoint(
             provider=self._provider,
             model=self._route.model.partition(":")[2],
@@ -94,8 +94,8 @@ class LlmModel:
             else max(SHORTEST_SECONDS, min(LONGEST_SECONDS, ask.seconds)),
         )
 
-    def _terms(self, ask: Ask) -> Any:
-        """Return the request parameters beside the prompt. A seed is sent where the provider takes one."""
+    def _build_parameters(self, ask: Ask) -> Any:
+        """Return the request parameters beside the prompt. A seed is sent if the provider takes one."""
         terms: dict[str, object] = {"max_tokens": self._route.max_output_tokens}
         if self._route.temperature is not None:
             # The client leaves it out for models that take none, with a warning that nobody would see.
@@ -117,23 +117,23 @@ class LlmModel:
 
     @cached_property
     def _context(self) -> ssl.SSLContext:
-        """Certificates, read once: that takes longer than all else of a call that is ours. Plain http needs none."""
+        """Certificates, read once: that takes longer than the rest of jumar's part of a call. Plain http needs none."""
         import httpx2  # noqa: PLC0415  not part of the core install
 
         if (self._route.base_url or self._provider.base_url).startswith("http://"):
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return httpx2.create_ssl_context()
 
-    def _answered(self, response: ModelResponse) -> Answer:
+    def _build_answer(self, response: ModelResponse) -> Answer:
         usage = response.usage
         hits = max(usage.cache_read_tokens, usage.details.get("prompt_cache_hit_tokens", 0))
-        total, output = _sane(usage.input_tokens), _sane(usage.output_tokens)
+        total, output = _limit_tokens(usage.input_tokens), _limit_tokens(usage.output_tokens)
         cached = max(0, min(hits, total))
         reply = replace(build_reply(response, self._secrets), cut=response.finish_reason == CUT)
         refused = response.finish_reason == REFUSED
         said = bool(reply.content or reply.tool_calls or reply.opaque)
         if not (said or total or output or response.finish_reason):
-            return self._failed(
+            return self._build_failure(
                 CallFault("malformed", "the answer is no completion: there is nothing in it", billed=True)
             )
         why = (response.provider_details or {}).get("refusal") or "the answer was withheld"
@@ -143,21 +143,21 @@ class LlmModel:
             cached_tokens=cached,
             output_tokens=output,
             usd=max(
-                self._tariff.cost(total, cached, output, max(0, usage.cache_write_tokens)), self._charged(response)
+                self._tariff.cost(total, cached, output, max(0, usage.cache_write_tokens)), self._get_charge(response)
             ),
             error="refusal" if refused else "",
             detail=clean_to_one_line(str(why), self._secrets) if refused else "",
             assumed=total == 0 or (output == 0 and said),
         )
 
-    def _charged(self, response: ModelResponse) -> float:
+    def _get_charge(self, response: ModelResponse) -> float:
         """Return the cost that OpenRouter reports, which depends on its routing; 0 where a person set the price."""
         told = (response.provider_details or {}).get("cost")
         if self._provider.name != "openrouter" or self._route.price is not None or not isinstance(told, int | float):
             return 0.0
         return float(told) if 0 <= told <= MOST_USD else 0.0
 
-    def _failed(self, fault: CallFault) -> Answer:
+    def _build_failure(self, fault: CallFault) -> Answer:
         return Answer(
             reply=Reply(),
             error=fault.error,
@@ -167,6 +167,6 @@ class LlmModel:
         )
 
 
-def _sane(tokens: int) -> int:
-    """Return *tokens* as reported; none where no call can take so many or so few: then nothing was reported."""
+def _limit_tokens(tokens: int) -> int:
+    """Return *tokens* as reported, or none for an impossible number: then nothing was reported."""
     return tokens if 0 <= tokens <= MOST_TOKENS else 0

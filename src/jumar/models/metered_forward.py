@@ -62,7 +62,7 @@ class ForwardedReply(msgspec.Struct, frozen=True):
 
 
 class ForwardedModel:
-    """The model of *route*, asked with *key* and billed by *tariff*. *secrets* are struck out beside the key.
+    """Model of *route*, asked with *key* and billed by *tariff*. *secrets* are redacted beside the key.
 
     It answers one request at a time: the one in `pending`. What the agent is to be answered lies in `given` then.
 
@@ -85,7 +85,9 @@ class ForwardedModel:
                 f"{self._provider.name} another; name its compatible server with --model openai:NAME --base-url URL"
             )
 
-    def asked(self, form: RequestFormat, body: bytes, headers: Mapping[str, str]) -> ForwardedRequest | ForwardRefusal:
+    def build_request(
+        self, form: RequestFormat, body: bytes, headers: Mapping[str, str]
+    ) -> ForwardedRequest | ForwardRefusal:
         """Return the request to send for an agent's request, or the refusal. *headers* have lower-case names."""
         if form.wire != self._provider.wire:
             other = "POST /v1/messages" if self._provider.wire == "anthropic" else "POST /v1/chat/completions"
@@ -106,7 +108,7 @@ class ForwardedModel:
 
         A token covers at least one byte. Of a conversation that goes on, only what is new has to be estimated.
         """
-        request = self._pending()
+        request = self._get_pending()
         prompt = request.overhead + sum(most for _, most, _ in request.turns)
         for head, known, tokens in self._measured:
             count, size = len(known), sum(size for _, _, size in request.turns[: len(known)])
@@ -116,28 +118,28 @@ class ForwardedModel:
         return Cost(self._tariff.worst(prompt, request.max_output), prompt + request.max_output)
 
     async def complete(self, ask: Ask) -> Answer:
-        """Return the answer to the pending request, from one request of ours. Being cancelled closes the connection."""
+        """Return the answer to the pending request, from one request to the provider."""
         import httpx2  # noqa: PLC0415  not part of the core install
 
-        request, self.given = self._pending(), None
+        request, self.given = self._get_pending(), None
         seconds = LONGEST_SECONDS if ask.seconds is None else max(SHORTEST_SECONDS, min(LONGEST_SECONDS, ask.seconds))
         try:
             with anyio.move_on_after(seconds):
-                return self._judged(request, await self._exchanged(request, seconds))
+                return self._judge(request, await self._exchange(request, seconds))
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.InvalidURL) as raised:
-            return self._failed(CallFault("connection", str(raised) or type(raised).__name__))
+            return self._build_failure(CallFault("connection", str(raised) or type(raised).__name__))
         except httpx2.TimeoutException as raised:
-            return self._failed(CallFault("timeout", str(raised) or "no answer in time", billed=True))
+            return self._build_failure(CallFault("timeout", str(raised) or "no answer in time", billed=True))
         except (httpx2.TransportError, httpx2.DecodingError) as raised:
-            return self._failed(CallFault("connection", str(raised) or type(raised).__name__, billed=True))
-        return self._failed(CallFault("timeout", f"no answer within {seconds:g} seconds", billed=True))
+            return self._build_failure(CallFault("connection", str(raised) or type(raised).__name__, billed=True))
+        return self._build_failure(CallFault("timeout", f"no answer within {seconds:g} seconds", billed=True))
 
-    def _pending(self) -> ForwardedRequest:
+    def _get_pending(self) -> ForwardedRequest:
         if self.pending is None:
             raise Infra("there is no request of an agent to answer")
         return self.pending
 
-    async def _exchanged(self, request: ForwardedRequest, seconds: float) -> ForwardedReply:
+    async def _exchange(self, request: ForwardedRequest, seconds: float) -> ForwardedReply:
         import httpx2  # noqa: PLC0415  as above
 
         base_url = (self._route.base_url or self._provider.base_url).rstrip("/")
@@ -167,25 +169,25 @@ class ForwardedModel:
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return httpx2.create_ssl_context()
 
-    def _judged(self, request: ForwardedRequest, given: ForwardedReply) -> Answer:
-        self.given = msgspec.structs.replace(given, body=self._struck(given.body))
+    def _judge(self, request: ForwardedRequest, given: ForwardedReply) -> Answer:
+        self.given = msgspec.structs.replace(given, body=self._redact(given.body))
         if given.status != 200:  # noqa: PLR2004  HTTP's OK
-            return self._failed(_refused(given))
+            return self._build_failure(_classify_status(given))
         streamed = request.stream and "event-stream" in given.headers.get("content-type", "")
         answer = decode_answer(request.form, given.body, stream=streamed)
         if answer is None or not answer.whole:
             why = "the answer is no completion" if answer is None else "the answer broke off"
-            return self._failed(CallFault("malformed" if answer is None else "connection", why, billed=True))
+            return self._build_failure(CallFault("malformed" if answer is None else "connection", why, billed=True))
         if answer.failed:
-            return self._failed(CallFault("server", answer.failed, billed=True))
+            return self._build_failure(CallFault("server", answer.failed, billed=True))
         if streamed and request.form is CHAT and not request.usage_wanted:
             self.given = msgspec.structs.replace(self.given, body=strip_usage(self.given.body))
         if answer.input_tokens:
             turns = tuple(digest for digest, _, _ in request.turns)
             self._measured.appendleft((request.head, turns, answer.input_tokens))
-        return self._answered(answer)
+        return self._build_answer(answer)
 
-    def _answered(self, answer: DecodedReply) -> Answer:
+    def _build_answer(self, answer: DecodedReply) -> Answer:
         tokens = (answer.input_tokens, answer.cached_tokens, answer.output_tokens, answer.written_tokens)
         spoke = bool(answer.content or answer.calls)
         return Answer(
@@ -193,19 +195,19 @@ class ForwardedModel:
             input_tokens=answer.input_tokens,
             cached_tokens=answer.cached_tokens,
             output_tokens=answer.output_tokens,
-            usd=max(self._tariff.cost(*tokens), self._charged(answer.charged)),
+            usd=max(self._tariff.cost(*tokens), self._get_charge(answer.charged)),
             error="refusal" if answer.refused else "",
             detail=clean_to_one_line(answer.refused, self._secrets),
             assumed=answer.input_tokens == 0 or (answer.output_tokens == 0 and spoke),
         )
 
-    def _charged(self, told: object) -> float:
+    def _get_charge(self, told: object) -> float:
         """Return the cost that OpenRouter reports, which depends on its routing; 0 where a person set the price."""
         if self._provider.name != "openrouter" or self._route.price is not None or not isinstance(told, int | float):
             return 0.0
         return float(told) if 0 <= told <= MOST_USD else 0.0
 
-    def _failed(self, fault: CallFault) -> Answer:
+    def _build_failure(self, fault: CallFault) -> Answer:
         detail = clean_to_one_line(fault.detail, self._secrets)
         if self.given is None or self.given.status == 200:  # noqa: PLR2004  HTTP's OK
             status = ERROR_STATUS.get(fault.error, 502)
@@ -215,7 +217,7 @@ class ForwardedModel:
             reply=Reply(), error=fault.error, detail=detail, retry_after=fault.retry_after, assumed=fault.billed
         )
 
-    def _struck(self, body: bytes) -> bytes:
+    def _redact(self, body: bytes) -> bytes:
         """Return *body* without keys: a provider may quote one."""
         for secret in self._secrets:
             if len(secret) >= SHORTEST:
@@ -223,7 +225,7 @@ class ForwardedModel:
         return body
 
 
-def _refused(given: ForwardedReply) -> CallFault:
+def _classify_status(given: ForwardedReply) -> CallFault:
     """Return the fault that an answer with another status than 200 stands for. It costs nothing."""
     try:
         error = json.loads(given.body).get("error")
@@ -240,10 +242,10 @@ def _refused(given: ForwardedReply) -> CallFault:
         error_name = "rejected"
     elif "content_filter" in kinds:
         error_name = "refusal"
-    return CallFault(error_name, f"HTTP {given.status}: {words}", _seconds(given.headers))
+    return CallFault(error_name, f"HTTP {given.status}: {words}", _read_retry_after(given.headers))
 
 
-def _seconds(headers: Mapping[str, str]) -> float | None:
+def _read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that the provider asked to wait; None if it did not say."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:

@@ -39,7 +39,7 @@ class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class RecordedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every other line: the reserved cost of a call, before it is made, and the same once more with its answer.
+    """Any other line: the reserved cost of a call, before it is made, and again with its answer.
 
     A run that its caps end has asked what the next call would cost, and not made it: a replay must hear the same.
     """
@@ -57,7 +57,7 @@ class RecordedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class CallNumbers(msgspec.Struct, frozen=True):
-    """Numbers of an answer, or of the worst case of one, that are added up."""
+    """Numbers of an answer, or of its worst case, that are added up."""
 
     usd: Usd = 0.0
     input_tokens: Tokens = 0
@@ -67,7 +67,7 @@ class CallNumbers(msgspec.Struct, frozen=True):
 
 
 class Recorder:
-    """Appends to the recording at *path*, with *secrets* struck out.
+    """Appends to the recording at *path*, with *secrets* redacted.
 
     Make it with `start_recording`, which writes the header, or `resume_recording`.
     """
@@ -76,12 +76,12 @@ class Recorder:
         self._path, self._secrets = path, secrets
         self._asked: RecordedCall | None = None
 
-    def around(self, by_tier: Callable[[str], Model]) -> Callable[[str], Model]:
-        """Return the models of *by_tier*, each of whose answers is recorded before anybody sees it."""
+    def record_models(self, by_tier: Callable[[str], Model]) -> Callable[[str], Model]:
+        """Return the models of *by_tier*, wrapped so that each answer is recorded before it is used."""
         return lambda tier: RecordingModel(by_tier(tier), self)
 
-    def ask(self, take: RecordedCall) -> None:
-        """Append *take*, which has no answer yet, unless that was the last thing asked.
+    def record_ask(self, take: RecordedCall) -> None:
+        """Append *take*, which has no answer yet, unless it is the newest line already.
 
         Raises:
             Infra: as `write`.
@@ -113,24 +113,24 @@ class RecordingModel:
         self._digests = Digests()
 
     def worst(self, ask: Ask) -> Cost:
-        """Return the model's own, once it is on record that it was asked for."""
+        """Return the model's own worst cost, after recording the request."""
         worst = self._model.worst(ask)
-        self._recorder.ask(self._take(ask, worst))
+        self._recorder.record_ask(self._record(ask, worst))
         return worst
 
     async def complete(self, ask: Ask) -> Answer:
-        """Return the model's own answer, once it is on record."""
+        """Return the model's own answer, after recording it."""
         answer = await self._model.complete(ask)
-        self._recorder.write(self._take(ask, self._model.worst(ask), answer))
+        self._recorder.write(self._record(ask, self._model.worst(ask), answer))
         return answer
 
-    def _take(self, ask: Ask, worst: Cost, answer: Answer | None = None) -> RecordedCall:
+    def _record(self, ask: Ask, worst: Cost, answer: Answer | None = None) -> RecordedCall:
         return RecordedCall(
             position=ask.position,
             tier=ask.request.tier,
             stage=ask.request.stage,
             model=self.name,
-            digest=self._digests.of(ask),
+            digest=self._digests.compute(ask),
             worst=worst,
             answer=answer,
         )
@@ -146,26 +146,26 @@ class Digests:
         self._newest: tuple[Message, ...] = ()
         self._begun, self._read = sha256(b"[["), 0
 
-    def of(self, ask: Ask) -> str:
+    def compute(self, ask: Ask) -> str:
         """Return the digest under which *ask* is recorded."""
         if not is_continuation(self._newest, ask.messages):
             self._begun, self._read = sha256(b"[["), 0
         self._newest = ask.messages
         for message in ask.messages[self._read :]:
-            self._begun.update((b"," if self._read else b"") + _masked(message))
+            self._begun.update((b"," if self._read else b"") + _mask(message))
             self._read += 1
         whole = self._begun.copy()
-        whole.update(b"]," + _masked(ask.tools) + b"]")
+        whole.update(b"]," + _mask(ask.tools) + b"]")
         return whole.hexdigest()
 
 
-def _masked(value: object) -> bytes:
+def _mask(value: object) -> bytes:
     return ADDRESS.sub(b"0x", msgspec.json.encode(value))
 
 
 def compute_digest(ask: Ask) -> str:
     """Return the sha256 of the messages and tools of *ask*; see `Digests`."""
-    return Digests().of(ask)
+    return Digests().compute(ask)
 
 
 def start_recording(path: Path, model: str, routes: Mapping[str, Route], secrets: tuple[str, ...] = ()) -> Recorder:
@@ -186,7 +186,7 @@ def start_recording(path: Path, model: str, routes: Mapping[str, Route], secrets
 
 
 def resume_recording(path: Path, secrets: tuple[str, ...] = ()) -> Recorder:
-    """Return the recording at *path*, to be gone on with. A last line that a crash tore is cut off.
+    """Return the recording at *path*, to be continued. A last line that a crash tore is cut off.
 
     Raises:
         BadInput: if it is no recording, or cannot be written.
@@ -217,11 +217,11 @@ def read_lines(data: bytes, name: str) -> tuple[RecordingHeader, tuple[RecordedC
     if header.format != FORMAT or header.version != VERSION:
         what = f"{header.format} {header.version}"
         raise BadInput(f"{name} is {what!r}, and this version reads {FORMAT} {VERSION}; record it again")
-    return header, tuple(_taken(text, f"line {number} of {name} is no recorded call") for number, text in lines)
+    return header, tuple(_parse_call(text, f"line {number} of {name} is no recorded call") for number, text in lines)
 
 
-def _taken(text: str, where: str) -> RecordedCall:
-    """Return the call in the line *text*, whose numbers can be added up; *where* names the line."""
+def _parse_call(text: str, where: str) -> RecordedCall:
+    """Return the call in the line *text*, with numbers that can be added up; *where* names the line."""
     take = decode_line(text, RecordedCall, where)
     try:
         for numbers in (take.worst, take.answer):

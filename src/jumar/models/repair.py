@@ -31,7 +31,7 @@ PYTEST = "pytest"
 
 
 class RepairModel:
-    """Proposes the next candidate for the best tree, or says that it found none."""
+    """Proposes the next candidate for the best tree, or reports that it found none."""
 
     name = "repair"
 
@@ -41,7 +41,7 @@ class RepairModel:
     def __init__(
         self, store: TreeStore, suite: Suite, runner: Runner, fence: ScreeningConfinement, bounds: Bounds
     ) -> None:
-        """*fence*: where candidates are screened, and in what; *bounds*: what one answer may use."""
+        """Build the model: *fence* is where and in what candidates are screened, *bounds* limit one answer."""
         self._store, self._suite, self._runner, self._fence = store, suite, runner, fence
         self._bounds = bounds
         self._tree = ""
@@ -55,32 +55,32 @@ class RepairModel:
         """Return the next proposal as a `write_files` call, or `final`."""
         if self._suite.runner != PYTEST:
             why = f"Repair changes Python that pytest tests, and these tests are run by {self._suite.runner}"
-            return _last_word("final", why, ask.position)
+            return _build_end("final", why, ask.position)
         sources = split_sources(ask.files)
-        if broken := sources.culprits(ask.output):
-            return _last_word("final", f"{'; '.join(broken)}. Repair changes only files that parse", ask.position)
+        if broken := sources.list_culprits(ask.output):
+            return _build_end("final", f"{'; '.join(broken)}. Repair changes only files that parse", ask.position)
         if self._search is None or self._tree != ask.tree:
-            strategy = TrialSchedule(_suspected(ask, sources.texts), ask.red, ask.seed)
+            strategy = TrialSchedule(_build_suspects(ask, sources.texts), ask.red, ask.seed)
             self._tree, self._search = ask.tree, MutationSearch(strategy)
         search, before = self._search, self._search.tried
         search.heard = lambda tried: self.tell(ProgressPart.CANDIDATES, tried, 0)
 
         def refused(found: Candidate) -> bool:
-            return compute_fingerprint(found.path, sources.written(found.path, found.text)) in ask.refused
+            return compute_fingerprint(found.path, sources.get_written(found.path, found.text)) in ask.refused
 
-        found = await _unwrapped(search.run(*self._place(ask, sources), refused))
+        found = await _unwrap(search.run(*self._build_place(ask, sources), refused))
         now = search.tried - before
         counters: dict[str, object] = {"tried": now, "survivors": search.survivors}
         if found is None:
-            name, text = _ending(ask.tried + now, sources, finished=search.finished)
-            return _last_word(name, text, ask.position, counters)
+            name, text = _describe_ending(ask.tried + now, sources, finished=search.finished)
+            return _build_end(name, text, ask.position, counters)
         text = f"{found.what} ({ask.tried + now} candidates tried). {CAVEAT}"
-        files = {found.path: sources.written(found.path, found.text)}
+        files = {found.path: sources.get_written(found.path, found.text)}
         call = ToolCall("write_files", {"files": files}, f"repair_{ask.position}")
         return Answer(reply=Reply(text, (call,), counters))
 
-    def _place(self, ask: Ask, sources: Sources) -> tuple[ScreeningTree, Bounds]:
-        """Return the ground on which the candidates for *ask* are screened, and the limits of the search."""
+    def _build_place(self, ask: Ask, sources: Sources) -> tuple[ScreeningTree, Bounds]:
+        """Return the tree on which the candidates for *ask* are screened, and the limits of the search."""
         bounds = self._bounds
         if ask.seconds is not None:
             bounds = Bounds(max(min(bounds.seconds, ask.seconds - SPARE_SECONDS), 0.0), bounds.attempts, bounds.workers)
@@ -91,13 +91,13 @@ class RepairModel:
         return ground, bounds
 
 
-def _last_word(name: str, text: str, position: int, counters: dict[str, object] | None = None) -> Answer:
+def _build_end(name: str, text: str, position: int, counters: dict[str, object] | None = None) -> Answer:
     """Return the answer that ends the search by the tool *name*, with *text* for the person."""
     return Answer(reply=Reply(text, (ToolCall(name, {"message": text}, f"repair_{position}"),), counters or {}))
 
 
-def _ending(tried: int, sources: Sources, *, finished: bool) -> tuple[str, str]:
-    """Return the tool and the sentence with which a search that found nothing ends; *tried* counts the whole run."""
+def _describe_ending(tried: int, sources: Sources, *, finished: bool) -> tuple[str, str]:
+    """Return the tool and the sentence that end a search without a find; *tried* counts the whole run."""
     left = f". Not searched: {sources.unsearched}" if sources.unsearched else ""
     if finished and sources.unsearched:
         rest = f"Of the rest, {tried} small changes were tried, and none makes the red tests pass"
@@ -112,14 +112,14 @@ def compute_fingerprint(path: str, text: str) -> str:
     return Action("write_files", {path: text}).digest
 
 
-def _suspected(ask: Ask, files: Mapping[str, str]) -> SuspectTree:
+def _build_suspects(ask: Ask, files: Mapping[str, str]) -> SuspectTree:
     suspects: dict[str, dict[int, float]] = defaultdict(dict)
     for path, line, score in ask.localisation.suspects if ask.localisation else ():
         suspects[path][line] = score
     return SuspectTree(files, suspects)
 
 
-async def _unwrapped(work: Awaitable[Candidate | None]) -> Candidate | None:
+async def _unwrap(work: Awaitable[Candidate | None]) -> Candidate | None:
     """Return the result of *work*; raise a broken machine as a plain `Infra`, not as a group of errors."""
     try:
         return await work

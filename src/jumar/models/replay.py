@@ -1,4 +1,4 @@
-"""A model that replays a recording, as long as the requests are those of the recording."""
+"""A model that replays a recording, as long as the requests match those of the recording."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place = tuple[int, str, str]
 
 
 class ReplayModel:
-    """Answers with the take at the run's position. *name* is that of the model that was recorded."""
+    """Answers with the take at the run's position. *name* is that of the recorded model."""
 
     def __init__(self, takes: Mapping[Place, RecordedCall], name: str) -> None:
         self.name = name
@@ -27,27 +27,27 @@ class ReplayModel:
         self._made = {position: take for (position, _, _), take in takes.items() if take.answer}
 
     def worst(self, ask: Ask) -> Cost:
-        """Return the cost recorded for the call, whether or not it was made then."""
-        take = self._takes.get(_place(ask.position, ask.request))
+        """Return the cost recorded for the call, whether or not the call was made then."""
+        take = self._takes.get(_locate(ask.position, ask.request))
         return Cost() if take is None else take.worst
 
     async def complete(self, ask: Ask) -> Answer:
-        """Return the recorded answer; a mismatch where the conversation went another way.
+        """Return the recorded answer, or a mismatch if the conversation is another one.
 
         `final` when there is no more.
         """
         if ask.position > max(self._made, default=-1):
             return Answer(reply=build_exhausted_reply("recording", ask.position))
-        take, number = self._takes.get(_place(ask.position, ask.request)), ask.position + 1
+        take, number = self._takes.get(_locate(ask.position, ask.request)), ask.position + 1
         made = self._made.get(ask.position)
         if take is None and made is not None:
             asked, then = (f"{r.tier} for {r.stage}" for r in (ask.request, made))
-            return _mismatch(f"call {number} asks {asked}, and the recording asked {then}")
+            return _build_mismatch(f"call {number} asks {asked}, and the recording asked {then}")
         if take is None or take.answer is None:
             why = "was cut off or too dear when this was recorded, so there is no answer to it"
-            return _mismatch(f"call {number} ({ask.request.stage}) {why}")
-        if take.digest != self._digests.of(ask):
-            return _mismatch(f"the conversation differs from the recording at call {number} ({take.stage})")
+            return _build_mismatch(f"call {number} ({ask.request.stage}) {why}")
+        if take.digest != self._digests.compute(ask):
+            return _build_mismatch(f"the conversation differs from the recording at call {number} ({take.stage})")
         return take.answer
 
 
@@ -61,9 +61,9 @@ class Recording:
         """Tier -> route of the recorded run."""
         # An answer comes after its question. A call that was on record when the machine died is asked for and made
         # again: the later one was used.
-        self._takes = {_place(take.position, take): take for take in takes}
+        self._takes = {_locate(take.position, take): take for take in takes}
 
-    def of(self, tier: str) -> Model:
+    def get_model(self, tier: str) -> Model:
         """Return the model that answers the calls of *tier*."""
         return ReplayModel(self._takes, self.routes[tier].model if tier in self.routes else self.model)
 
@@ -78,7 +78,7 @@ def read_cassette(path: Path) -> bytes:
 
 
 def parse_cassette(data: bytes, name: str) -> Recording:
-    """Return the recording in *data*; *name* is what a person calls it.
+    """Return the recording in *data*; *name* is the person's name for it.
 
     Raises:
         BadInput: naming the line that is no header or no recorded call.
@@ -87,9 +87,9 @@ def parse_cassette(data: bytes, name: str) -> Recording:
     return Recording(header.model, header.routes, takes)
 
 
-def _place(position: int, of: Request | RecordedCall) -> Place:
+def _locate(position: int, of: Request | RecordedCall) -> Place:
     return position, of.tier, of.stage
 
 
-def _mismatch(detail: str) -> Answer:
+def _build_mismatch(detail: str) -> Answer:
     return Answer(reply=Reply(), error="mismatch", detail=detail)

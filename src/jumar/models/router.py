@@ -16,7 +16,7 @@ ByTier = Callable[[str], Model]
 
 
 def build_routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
-    """Return the models of *settings*, with the keys in *environ*; each is built when it is first asked for, once.
+    """Return the models of *settings*, with the keys in *environ*; each is built once, when first used.
 
     Returns:
         A function from tier to model. It raises BadInput on a tier that has no route, and where the provider, the key
@@ -39,7 +39,7 @@ def build_routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
 
 
 def check_route(route: Route) -> PriceList:
-    """Return the prices of calls to *route*, if it can be used at all.
+    """Return the prices of calls to *route*, if the route can be used.
 
     Raises:
         BadInput: on an unknown provider or price, a base URL or temperature that is none, or room for no output.
@@ -54,6 +54,6 @@ def check_route(route: Route) -> PriceList:
 
 
 def collect_keys(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return all keys that calls of the run may send: what one provider quotes may be another's."""
+    """Return all keys that calls of the run may send: one provider may quote the key of another."""
     variables = {v for route in settings.routes.values() for v in find_provider(route.model).keys}
     return tuple(sorted(environ[v].strip() for v in variables if environ.get(v, "").strip()))

@@ -41,14 +41,14 @@ class ScriptModel:
 
     def worst(self, ask: Ask) -> Cost:
         """Return the cost of the next line."""
-        line = self.line(ask.position)
+        line = self.get_line(ask.position)
         if line is None:
             return Cost()
         return Cost(line.usd, line.usage.input_tokens + line.usage.output_tokens)
 
     async def complete(self, ask: Ask) -> Answer:
         """Return the line at the run's position; when the script is used up, `final`."""
-        line = self.line(ask.position)
+        line = self.get_line(ask.position)
         if line is None:
             return Answer(reply=build_exhausted_reply("script", ask.position))
         calls = tuple(
@@ -64,7 +64,7 @@ class ScriptModel:
             error=line.error,
         )
 
-    def line(self, position: int) -> ScriptLine | None:
+    def get_line(self, position: int) -> ScriptLine | None:
         """Return the reply to the call at *position*; None when the script is used up.
 
         A provider that failed last stays down: its further failures cost nothing.

@@ -61,14 +61,14 @@ def build_completion(folder: Path, state: RunState, target: Target, max_prompt_c
         Infra: if they cannot be read.
     """
     place = RunPlace(folder, Store(find_objects_folder(folder)), {})
-    built = _converse(place, state) if target is Target.TRAJECTORY else _write(place, state, target)
+    built = _build_conversation(place, state) if target is Target.TRAJECTORY else _write(place, state, target)
     if built is not None and sum(len(message.content) for message in built.prompt) > max_prompt_chars:
         raise TooLong
     return built
 
 
-def _converse(place: RunPlace, state: RunState) -> Completion | None:
-    """Return the conversation of the driver, if all of it led to the tree that was judged."""
+def _build_conversation(place: RunPlace, state: RunState) -> Completion | None:
+    """Return the conversation of the driver, if all of it contributed to the judged tree."""
     assert state.best is not None  # noqa: S101  who has no best tree was left out before
     if state.run.agent != DRIVER or state.evidence is None or state.best.tree != state.tree:
         return None
@@ -85,21 +85,21 @@ def _write(place: RunPlace, state: RunState, target: Target) -> Completion | Non
     assert state.best is not None  # noqa: S101  as above
     store, base, best = place.store, state.run.tree, state.best.tree
     text = (
-        _patch(store, base, best)
+        _build_patch(store, base, best)
         if target is Target.PATCH
-        else _files(store, store.manifest(base), store.manifest(best))
+        else _format_files(store, store.manifest(base), store.manifest(best))
     )
     if not text:
         return None
-    prompt = Message("user", "\n\n".join([_task(state), *_sources(place, state), ASKED[target]]))
+    prompt = Message("user", "\n\n".join([_format_task(state), *_list_sources(place, state), ASKED[target]]))
     return Completion((prompt,), (Message("assistant", text),))
 
 
-def _task(state: RunState) -> str:
+def _format_task(state: RunState) -> str:
     return state.run.settings.instruction or "Make the failing tests pass."
 
 
-def _sources(place: RunPlace, state: RunState) -> Iterator[str]:
+def _list_sources(place: RunPlace, state: RunState) -> Iterator[str]:
     """Yield the files of the first tree that may be edited, and the tests, which may not."""
     store, run = place.store, state.run
     manifest = store.manifest(run.tree)
@@ -107,13 +107,16 @@ def _sources(place: RunPlace, state: RunState) -> Iterator[str]:
     tests = find_files_of_tests(run.expected, place, run.tree, load_runner(run.settings.suite.runner))
     for title, paths in (("", editable), (" (read-only test)", sorted(p for p in tests if p in manifest))):
         for path in paths:
-            if manifest[path].kind is EntryKind.FILE and (text := _text(store.get(manifest[path].sha256))) is not None:
+            if (
+                manifest[path].kind is EntryKind.FILE
+                and (text := _decode_text(store.get(manifest[path].sha256))) is not None
+            ):
                 yield f"{path}{title}\n```\n{text}\n```"
 
 
-def _patch(store: Store, base: str, best: str) -> str:
-    """Return the patch without git's hashes of contents: nobody who writes a patch can know them."""
-    patch = _text(make_best_patch(store, base, best)) or ""
+def _build_patch(store: Store, base: str, best: str) -> str:
+    """Return the patch without git's hashes of contents, which the writer of a patch cannot know."""
+    patch = _decode_text(make_best_patch(store, base, best)) or ""
     return (
         ""
         if "GIT binary patch" in patch
@@ -121,22 +124,22 @@ def _patch(store: Store, base: str, best: str) -> str:
     )
 
 
-def _files(store: Store, base: Manifest, best: Manifest) -> str:
-    return "\n\n".join(_changed(store, base, best))
+def _format_files(store: Store, base: Manifest, best: Manifest) -> str:
+    return "\n\n".join(_list_changed(store, base, best))
 
 
-def _changed(store: Store, base: Manifest, best: Manifest) -> Iterator[str]:
+def _list_changed(store: Store, base: Manifest, best: Manifest) -> Iterator[str]:
     for path in sorted(base.keys() | best.keys()):
         old, new = base.get(path), best.get(path)
         if old == new:
             continue
         if new is None:
             yield f"{path}: deleted"
-        elif new.kind is EntryKind.FILE and (text := _text(store.get(new.sha256))) is not None:
+        elif new.kind is EntryKind.FILE and (text := _decode_text(store.get(new.sha256))) is not None:
             yield f"{path}\n```\n{text}\n```"
 
 
-def _text(data: bytes) -> str | None:
+def _decode_text(data: bytes) -> str | None:
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -38,7 +38,7 @@ class Format(StrEnum):
 
 
 class Examples(msgspec.Struct, frozen=True):
-    """Examples, and what became of every rollout."""
+    """Examples, and the use of every rollout."""
 
     rows: tuple[Row, ...]
     rollouts: int
@@ -50,7 +50,7 @@ class Examples(msgspec.Struct, frozen=True):
 
 
 def build_examples(runs: Iterable[Path], kind: Format, wanted: Selection, rules: PairRules) -> Examples:
-    """Return the examples of the runs that *runs* are or hold, in the format *kind*.
+    """Return the examples of the runs at or below *runs*, in the format *kind*.
 
     Raises:
         BadInput: if one of them holds no run.
@@ -61,16 +61,16 @@ def build_examples(runs: Iterable[Path], kind: Format, wanted: Selection, rules:
     excluded = Counter(str(found) for _, found in read if isinstance(found, Reason))
     if kind is Format.DPO:
         paired = choose_pairs(good, rules)
-        rows = [_pair_row(pair.chosen, pair.rejected) for pair in paired.pairs]
+        rows = [_build_pair_row(pair.chosen, pair.rejected) for pair in paired.pairs]
         left = paired.left
-        labelled = [_label(r, chosen=c) for p in paired.pairs for r, c in ((p.chosen, True), (p.rejected, False))]
+        labelled = [_build_label(r, chosen=c) for p in paired.pairs for r, c in ((p.chosen, True), (p.rejected, False))]
     else:
         kept, left = drop_duplicates(good)
         if kind is Format.SFT:
             left |= {r.folder: Reason.FAILED for r in kept if not r.passed}
             kept = [r for r in kept if r.passed]
-        rows = [_single_row(r, kind) for r in kept]
-        labelled = [_label(r, chosen=r.passed) for r in kept]
+        rows = [_build_single_row(r, kind) for r in kept]
+        labelled = [_build_label(r, chosen=r.passed) for r in kept]
     excluded.update(str(reason) for reason in left.values())
     return Examples(
         rows=tuple(rows),
@@ -81,13 +81,13 @@ def build_examples(runs: Iterable[Path], kind: Format, wanted: Selection, rules:
     )
 
 
-def _label(rollout: Rollout, *, chosen: bool) -> LabelledText:
+def _build_label(rollout: Rollout, *, chosen: bool) -> LabelledText:
     return LabelledText(rollout.task, chosen, rollout.completion.completion)
 
 
-def _pair_row(chosen: Rollout, rejected: Rollout) -> Row:
+def _build_pair_row(chosen: Rollout, rejected: Rollout) -> Row:
     return {
-        **_prompt(chosen.completion),
+        **_build_prompt(chosen.completion),
         "chosen": [encode_message(m) for m in chosen.completion.completion],
         "rejected": [encode_message(m) for m in rejected.completion.completion],
         "task": chosen.task,
@@ -100,9 +100,9 @@ def _pair_row(chosen: Rollout, rejected: Rollout) -> Row:
     }
 
 
-def _single_row(rollout: Rollout, kind: Format) -> Row:
+def _build_single_row(rollout: Rollout, kind: Format) -> Row:
     return {
-        **_prompt(rollout.completion),
+        **_build_prompt(rollout.completion),
         "completion": [encode_message(m) for m in rollout.completion.completion],
         **({"label": rollout.passed} if kind is Format.KTO else {}),
         "task": rollout.task,
@@ -112,7 +112,7 @@ def _single_row(rollout: Rollout, kind: Format) -> Row:
     }
 
 
-def _prompt(completion: Completion) -> Row:
+def _build_prompt(completion: Completion) -> Row:
     tools = {"tools": encode_tools(completion.tools)} if completion.tools else {}
     return {"prompt": [encode_message(m) for m in completion.prompt], **tools}
 

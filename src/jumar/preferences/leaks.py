@@ -1,4 +1,4 @@
-"""Finds what would let a reader tell the label of a completion without judging its code."""
+"""Finds words that show the label of a completion to a reader who does not judge its code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FEWEST_TASKS = 4
 
 
 def find_leak(completion: Iterable[Message], expected: Iterable[str]) -> str:
-    """Return the first words of *completion* that tell how tests came out; empty: there are none.
+    """Return the first words of *completion* that reveal test results; empty: there are none.
 
     *expected* are the ids of the tests: one beside an outcome is a result.
     """
@@ -39,30 +39,30 @@ def find_leak(completion: Iterable[Message], expected: Iterable[str]) -> str:
         re.compile(rf"\b{OUTCOMES}\b[^\n]{{0,80}}(?:{tests})|(?:{tests})[^\n]{{0,80}}\b{OUTCOMES}\b") if tests else None
     )
     patterns = (*MARKERS, beside) if beside else MARKERS
-    found = (pattern.search(text) for text in _texts(completion) for pattern in patterns)
+    found = (pattern.search(text) for text in _list_texts(completion) for pattern in patterns)
     return next((str(each.group()) for each in found if each is not None), "")
 
 
-def _texts(messages: Iterable[Message]) -> Iterator[str]:
+def _list_texts(messages: Iterable[Message]) -> Iterator[str]:
     for message in messages:
         yield message.content
         for call in message.tool_calls:
-            yield from _strings(call.arguments)
+            yield from _list_strings(call.arguments)
 
 
-def _strings(value: object) -> Iterator[str]:
+def _list_strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for each in value.values():
-            yield from _strings(each)
+            yield from _list_strings(each)
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _strings(each)
+            yield from _list_strings(each)
 
 
 class LabelledText(msgspec.Struct, frozen=True):
-    """A completion as the statistic sees it."""
+    """A completion as the statistic uses it."""
 
     task: str
     chosen: bool
@@ -70,7 +70,7 @@ class LabelledText(msgspec.Struct, frozen=True):
 
 
 def find_telltale_words(examples: Sequence[LabelledText]) -> tuple[str, ...]:
-    """Return words that stand in the completions of one label alone, in all of them, in several tasks.
+    """Return words that all completions of one label have, and none of the other, in several tasks.
 
     A trainer would learn the word in the place of the work. What every task asks for stands on both sides.
     """
@@ -78,7 +78,7 @@ def find_telltale_words(examples: Sequence[LabelledText]) -> tuple[str, ...]:
     if not all(sides.values()) or len({e.task for e in examples}) < FEWEST_TASKS:
         return ()
     counted = {
-        side: Counter(word for e in found for word in set(WORD.findall("\n".join(_texts(e.completion)))))
+        side: Counter(word for e in found for word in set(WORD.findall("\n".join(_list_texts(e.completion)))))
         for side, found in sides.items()
     }
     return tuple(

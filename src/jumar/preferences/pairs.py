@@ -40,13 +40,13 @@ class Pair(msgspec.Struct, frozen=True):
 
     @property
     def stretch(self) -> float:
-        """Length of the longer completion over that of the shorter one: length alone would tell which is which."""
+        """Length of the longer completion over that of the shorter one: length alone could show the label."""
         lengths = sorted((self.chosen.completion.length, self.rejected.completion.length))
         return lengths[1] / max(1, lengths[0])
 
 
 class Paired(msgspec.Struct, frozen=True):
-    """Pairs, and the rollouts that are in none."""
+    """Pairs, and the rollouts that are in no pair."""
 
     pairs: tuple[Pair, ...]
     left: Mapping[str, Reason]

@@ -1,4 +1,4 @@
-"""Reads what a finished rollout says about its agent: its prompt, its completion, and whether that passed.
+"""Reads the outcome of a finished rollout: its prompt, its completion, and whether that passed.
 
 Ends that say nothing about the agent (faults, caps, interruptions), and outcomes that nobody can rely on (void, flaky,
 weak evidence) are left out, each for a reason that is counted.
@@ -118,7 +118,7 @@ def read_rollout(folder: Path, wanted: Selection) -> Rollout | Reason:
         if state.start is None:
             return Reason.UNFINISHED
         tests = [entry.event for entry in entries if isinstance(entry.event, ev.Tests)]
-        return find_reason(state, tests, wanted) or _complete(folder, state, wanted)
+        return find_reason(state, tests, wanted) or _build_rollout(folder, state, wanted)
     except (BadInput, Infra, OSError):
         return Reason.DAMAGED
 
@@ -133,10 +133,10 @@ def find_reason(state: RunState, tests: Iterable[ev.Tests], wanted: Selection) -
         return reason
     if state.best is None or not state.expected or not judged or state.run.test_policy is TestPolicy.NEVER:
         return Reason.UNSCORED
-    return _doubt(state, judged[-1], wanted)
+    return _find_doubt(state, judged[-1], wanted)
 
 
-def _doubt(state: RunState, last: ev.Tests, wanted: Selection) -> Reason | None:
+def _find_doubt(state: RunState, last: ev.Tests, wanted: Selection) -> Reason | None:
     """Return why the evidence of a scored run is too weak; *last* is its last verification."""
     evidence = state.evidence or last
     if evidence.void is not None:
@@ -151,7 +151,7 @@ def _doubt(state: RunState, last: ev.Tests, wanted: Selection) -> Reason | None:
     return Reason.VOID if all_passed and not green else None  # it was not accepted, so nobody knows
 
 
-def _complete(folder: Path, state: RunState, wanted: Selection) -> Rollout | Reason:
+def _build_rollout(folder: Path, state: RunState, wanted: Selection) -> Rollout | Reason:
     if wanted.target is Target.TRAJECTORY and state.run.test_policy is TestPolicy.ON_WRITE:
         return Reason.RESULTS_SHOWN
     try:

@@ -37,7 +37,7 @@ SAID = 300
 
 
 class Child:
-    """A confined process. `ended`, `detail` and `anomalies` are final once `receive` has returned None."""
+    """A confined process. `ended`, `detail` and `anomalies` are final after `receive` has returned None."""
 
     def __init__(self, invocation: Invocation, confinement: Confinement, started: StartedProcess) -> None:
         self.ended = Ended.EXIT
@@ -60,22 +60,22 @@ class Child:
 
     @property
     def anomalies(self) -> tuple[str, ...]:
-        """Return what the channel should not have carried, and what should not have happened to the supervisor."""
+        """Records that the channel should not have carried, and faults of the supervisor."""
         return (*self._faults, *self._reader.anomalies)
 
     @property
     def family(self) -> tuple[str, int]:
-        """Return what identifies the process tree: the mark in its environment, and the process that all are below."""
+        """Mark of the process tree in its environment, and the process that all others are below."""
         return self._pipes.nonce, self._reaper.pid
 
     async def receive(self) -> Record | None:
-        """Return the next authenticated record, or None when the process and all it started are gone."""
+        """Return the next authenticated record, or None when the process and its descendants are gone."""
         while not self._records and not self._over:
             await self._wait()
         return self._records.popleft() if self._records else None
 
     async def send(self, request: object) -> None:
-        """Give *request* to the process as one JSON line. One that is gone hears nothing; `receive` will tell."""
+        """Give *request* to the process as one JSON line. If it is gone, `receive` will report that."""
         line = memoryview(json.dumps(request).encode() + b"\n")
         with suppress(BrokenPipeError):
             while line:
@@ -85,7 +85,7 @@ class Child:
                     await anyio.wait_writable(self._pipes.requests)
 
     async def close(self) -> None:
-        """Kill the process and all it started, if that has not happened yet; about a second at most."""
+        """Kill the process and its descendants, if that has not happened yet; this takes at most about a second."""
         self._pipes.cut()
         self._deadline = min(self._deadline, time.monotonic() + GRACE_SECONDS)
         self._last = min(self._last, time.monotonic() + WORKING_SECONDS)
@@ -96,10 +96,10 @@ class Child:
         self._pipes.close()
 
     def end(self) -> None:
-        """Kill the process and all it started, and wait for that; for callers without an event loop."""
+        """Kill the process and its descendants, and wait for that; for callers without an event loop."""
         self._pipes.cut()
         if process_tree.is_stopped(self._reaper.pid):
-            self._overpower(self._reaper.pid)
+            self._kill_tree(self._reaper.pid)
         self._reaper.wait()
         self._pipes.close()
 
@@ -110,7 +110,7 @@ class Child:
             if time.monotonic() < self._last and not process_tree.is_stopped(self._reaper.pid):
                 self._deadline = min(self._last, time.monotonic() + GRACE_SECONDS)
                 return
-            await to_thread.run_sync(self._overpower, self._reaper.pid)
+            await to_thread.run_sync(self._kill_tree, self._reaper.pid)
             self._conclude({"how": "stopped"})
             return
         ready = {key.fd for key, _ in self._pipes.selector.select(0)}
@@ -123,7 +123,7 @@ class Child:
                 await self._settle()
 
     def _read(self) -> bool:
-        """Take what lies in the record pipe; whether there was something."""
+        """Read the record pipe; return whether it held anything."""
         try:
             data = os.read(self._pipes.records, 1 << 16)
         except BlockingIOError:
@@ -135,7 +135,7 @@ class Child:
         self._heard(records)
         for record in records:
             if record[0] == "imported":
-                self._learn(record)
+                self._pass_on_modules(record)
                 continue
             self._greeted = self._greeted or record[0] == "hello"
             if record[0] == "end":
@@ -143,21 +143,21 @@ class Child:
             self._records.append(record)
         return bool(data)
 
-    def _learn(self, record: Record) -> None:
-        """Pass the modules on that the process names; a name is all that is believed of them."""
+    def _pass_on_modules(self, record: Record) -> None:
+        """Pass on the modules that the process names; only their names are trusted."""
         names = record[1] if len(record) > 1 and isinstance(record[1], list) else []
         if self._confinement.warm and self._confinement.role is Role.UNTOUCHED:
             self._confinement.warm.learn(self._invocation, self._confinement, [n for n in names if type(n) is str])
 
     async def _settle(self) -> None:
-        """The reaper has reported, or is gone without a word: then whoever killed it must not survive it."""
+        """Handle the supervisor's report, or its sudden end: then its killer must not survive it."""
         if not self._status:
-            await to_thread.run_sync(self._overpower, None)
+            await to_thread.run_sync(self._kill_tree, None)
         while self._read():
             pass
         self._conclude(json.loads(self._status or b'{"how": "killed"}'))
 
-    def _overpower(self, root: int | None) -> None:
+    def _kill_tree(self, root: int | None) -> None:
         process_tree.destroy(self._pipes.nonce, root)
         self._reaper.kill()
         process_tree.destroy(self._pipes.nonce, None)
@@ -165,7 +165,7 @@ class Child:
 
     def _conclude(self, status: Mapping[str, object]) -> None:
         self._over = True
-        self.ended, self.detail = self._verdict(status)
+        self.ended, self.detail = self._decide_end(status)
         if self.ended is Ended.NORMAL:
             self._reader.close()
         if status["how"] in ("killed", "stopped"):
@@ -175,12 +175,12 @@ class Child:
         if not self._greeted:
             if self.ended is not Ended.UNSTARTED:
                 why = f"{self._argv[0]} did not get to the tests: {self.detail}"
-                self.ended, self.detail = Ended.UNSTARTED, why + self._said()
+                self.ended, self.detail = Ended.UNSTARTED, why + self._get_setup_message()
             self.is_failed_fork = self._forked and status["how"] in ("exit", "unstarted")
         if self.is_failed_fork and self._confinement.warm:
             self._confinement.warm.give_up(f"a forked process ended before the tests: {self.detail}")
 
-    def _said(self) -> str:
+    def _get_setup_message(self) -> str:
         """Return the message of a sandbox that could not be set up."""
         if not self._signalled or self._output is None:
             return ""
@@ -188,7 +188,7 @@ class Child:
             lines = read_output(self._output).strip().splitlines()
         return f" ({lines[-1][:SAID]})" if lines else ""
 
-    def _verdict(self, status: Mapping[str, object]) -> tuple[Ended, str]:  # noqa: PLR0911  # one line per end
+    def _decide_end(self, status: Mapping[str, object]) -> tuple[Ended, str]:  # noqa: PLR0911  # one line per end
         match status:
             case {"how": "unstarted", "error": error}:
                 return Ended.UNSTARTED, f"cannot start {self._argv[0]}: {error}"
@@ -201,7 +201,7 @@ class Child:
             case {"how": "exit", "code": code} if code == self._goodbye:
                 return Ended.NORMAL, ""
             case {"how": "exit", "code": int(code)} if code < 0 or 0 < self._signalled < code:
-                return Ended.CRASH, f"killed by {_signal(-code if code < 0 else code - self._signalled)}"
+                return Ended.CRASH, f"killed by {_name_signal(-code if code < 0 else code - self._signalled)}"
             case {"how": "exit", "code": code} if self._goodbye is None:
                 return Ended.EXIT, f"left with status {code} and without a goodbye"
             case {"how": "exit", "code": code}:
@@ -211,15 +211,15 @@ class Child:
         raise TypeError(f"not a status: {status}")
 
 
-def _signal(number: int) -> str:
-    """Return the name of a signal; those for real time have none."""
+def _name_signal(number: int) -> str:
+    """Return the name of a signal; real-time signals have none."""
     with suppress(ValueError):
         return signal.Signals(number).name
     return f"signal {number}"
 
 
 async def read_records(invocation: Invocation, confinement: Confinement) -> tuple[list[Record], Child]:
-    """Run *invocation* to its end, as `run_confined` does; its records, and how it ended."""
+    """Run *invocation* to its end, as `run_confined` does; return its records and the process."""
     async with run_confined(invocation, confinement) as child:
         records: list[Record] = []
         while (record := await child.receive()) is not None:
@@ -231,7 +231,7 @@ async def read_records(invocation: Invocation, confinement: Confinement) -> tupl
 
 @asynccontextmanager
 async def run_confined(invocation: Invocation, confinement: Confinement) -> AsyncIterator[Child]:
-    """Run *invocation* as *confinement* says; leaving kills it and all that it started.
+    """Run *invocation* as *confinement* says; leaving the block kills it and its descendants.
 
     Its config reaches the process through `verify.channel.join`. A private home and temporary directory lie beside the
     room for as long.

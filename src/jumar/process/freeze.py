@@ -42,12 +42,15 @@ class FrozenTree(msgspec.Struct, frozen=True):
         """Return whether no remaining process has moved since, and none is new."""
         begun = time.monotonic()
         # Somebody else may kill one, the system for its memory most of all: it is awake while it dies.
-        while not (same := _steps(self.root).items() <= self.steps.items()) and time.monotonic() < begun + WAIT_SECONDS:
+        while (
+            not (same := _count_steps(self.root).items() <= self.steps.items())
+            and time.monotonic() < begun + WAIT_SECONDS
+        ):
             os.sched_yield()
         return same
 
     def end(self) -> None:
-        """Let the stopped processes go on."""
+        """Let the stopped processes continue."""
         for target in self.stopped:
             process_tree.send_signal(target, signal.SIGCONT)
 
@@ -64,7 +67,7 @@ def freeze_processes(kin: tuple[str, int]) -> FrozenTree:
     again = begun + AGAIN_SECONDS
     # A signal is on its way for a moment: until it has arrived, a process may still write.
     while any(
-        _moves(pid, patient=time.monotonic() < begun + WAIT_SECONDS) for pid in process_tree.find_descendants(root)
+        _can_run(pid, patient=time.monotonic() < begun + WAIT_SECONDS) for pid in process_tree.find_descendants(root)
     ):
         if (now := time.monotonic()) > begun + STOP_SECONDS:
             raise Infra("the processes of the agent cannot be stopped: no tree of its workspace can be judged")
@@ -72,25 +75,25 @@ def freeze_processes(kin: tuple[str, int]) -> FrozenTree:
             stopped |= process_tree.freeze(nonce, root, begun + STOP_SECONDS)
             again = time.monotonic() + AGAIN_SECONDS
         os.sched_yield()
-    if not set(_states(root)) - DEAD:
+    if not set(_list_states(root)) - DEAD:
         raise Infra("the agent killed what supervises it: nobody knows what it left running")
-    return FrozenTree(root, frozenset(stopped), _steps(root))
+    return FrozenTree(root, frozenset(stopped), _count_steps(root))
 
 
-def _moves(pid: int, *, patient: bool) -> bool:
+def _can_run(pid: int, *, patient: bool) -> bool:
     """Return whether any thread of *pid* can run."""
-    states = set(_states(pid))
+    states = set(_list_states(pid))
     return bool(states & MOVING if patient else (states & MOVING) - {WAITING})
 
 
-def _states(pid: int) -> Iterator[str]:
+def _list_states(pid: int) -> Iterator[str]:
     """Yield the state of each thread of *pid*; none of a process that is gone."""
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             yield (task / "stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]
 
 
-def _steps(root: int) -> Steps:
+def _count_steps(root: int) -> Steps:
     """Return the state and switch counts of all threads below *root*, except the dead."""
     steps: dict[tuple[int, int], tuple[str, ...]] = {}
     for pid in process_tree.find_descendants(root):

@@ -1,4 +1,4 @@
-"""Starts a confined process: below a supervisor, in a sandbox, with our descriptors and no others."""
+"""Starts a confined process: below a supervisor, in a sandbox, with jumar's descriptors and no others."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 class Supervisor(Protocol):
-    """Handle of a process that supervises another one: one that was started, or one that was forked."""
+    """Handle of a process that supervises another one; it was started or forked."""
 
     @property
     def pid(self) -> int:
-        """Return its number."""
+        """Number of the process."""
         ...
 
     def wait(self) -> object:
-        """Wait until it is gone."""
+        """Wait until the process is gone."""
         ...
 
     def kill(self) -> None:
-        """Kill it; one that is gone already is no fault."""
+        """Kill the process; a process that is gone already is no fault."""
         ...
 
 
@@ -73,11 +73,11 @@ class Fork(Protocol):
 
     @property
     def nonce(self) -> str:
-        """Return the mark of what it starts."""
+        """Mark of the processes that it starts."""
         ...
 
     def fork(self, launch: Launch) -> Supervisor | None:
-        """Let it carry out *launch*; None: that cannot be, and one is started."""
+        """Let it carry out *launch*; None: it cannot, and a new process is started."""
         ...
 
 
@@ -93,13 +93,13 @@ class WarmStart(Protocol):
     """Forks supervisors from a process that has imported what tests need; see `jumar.process.warm`."""
 
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
-        """Wait for a process that *invocation* can be forked from, where one is about to be ready."""
+        """Wait for a process that *invocation* can be forked from, if one is about to be ready."""
 
     def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> Fork | None:
-        """Return what forks *invocation*, in the sandbox that *wrapped* describes; None: it is started anew."""
+        """Return a fork for *invocation*, in the sandbox that *wrapped* describes; None: start it anew."""
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
-        """Hear which installed modules a process of *invocation* imported."""
+        """Record which installed modules a process of *invocation* imported."""
 
     def give_up(self, reason: str) -> None:
         """Fork nothing any more, for *reason*."""
@@ -134,12 +134,12 @@ class Confinement:
 
     @property
     def private(self) -> Path:
-        """Return the folder of its home and its temporary files. It is removed with the process."""
+        """Folder of the process's home and temporary files. It is removed with the process."""
         return self.room.with_name(self.room.name + ".private")
 
 
 class Pipes:
-    """The descriptors of one confined process: ours until `close`, the supervisor's as inherited numbers."""
+    """The descriptors of one confined process: jumar's until `close`, the supervisor's as inherited numbers."""
 
     def __init__(self, nonce: str = "") -> None:
         self.key, self.nonce = os.urandom(32), nonce or os.urandom(16).hex()
@@ -153,13 +153,13 @@ class Pipes:
         for fd in (self.records, self.status):
             self.selector.register(fd, selectors.EVENT_READ)
 
-    def handed_over(self) -> None:
-        """Close the ends that are the supervisor's now."""
+    def close_handed_over(self) -> None:
+        """Close the ends that belong to the supervisor now."""
         for fd in (self.records_w, self.status_w, self.requests_r, self.lifeline_r):
             os.close(fd)
 
     def cut(self) -> None:
-        """Close the pipe whose end tells the reaper to kill everything."""
+        """Close the pipe whose end makes the supervisor kill everything."""
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1
@@ -173,7 +173,7 @@ class Pipes:
 
 
 def scrub(invocation: Invocation, confinement: Confinement) -> dict[str, str]:
-    """Return the environment of a confined process: nothing of the person's but what decides how text and time look."""
+    """Return the environment of a confined process: of the person's only locale and time zone."""
     environ, private = confinement.environ, confinement.private
     kept = {k: v for k, v in environ.items() if k in ("LANG", "TZ") or k.startswith("LC_")}
     interpreter = Path(invocation.argv[0]).parent
@@ -216,7 +216,7 @@ def start_confined(invocation: Invocation, confinement: Confinement) -> StartedP
 def _launch(
     invocation: Invocation, confinement: Confinement, wrapped: Wrapped, fork: Fork | None
 ) -> StartedProcess | None:
-    """Start a supervisor, or have it forked; None: that could not be."""
+    """Start a supervisor, or have it forked; None: that failed."""
     env, pipes = scrub(invocation, confinement), Pipes(fork.nonce if fork else "")
     for name in ("HOME", "TMPDIR"):
         Path(env[name]).mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -230,7 +230,7 @@ def _launch(
         files = [stack.enter_context(hold(content)).fileno() for content in wrapped.files]
         keep = [pipes.records_w, pipes.requests_r, *confinement.fds, *files]
         order = {
-            "argv": [_numbered(word, files) for word in wrapped.argv],
+            "argv": [_replace_by_number(word, files) for word in wrapped.argv],
             "env": {**env, "JUMAR_ROOM": pipes.nonce},
             "cwd": str(wrapped.start or confinement.room),
             "keep": keep,
@@ -245,8 +245,8 @@ def _launch(
         orders = stack.enter_context(hold(marshal.dumps(order, MARSHAL)))
         passed = (*keep, given.fileno(), sink.fileno())
         launch = Launch(orders.fileno(), pipes.status_w, pipes.lifeline_r, passed)
-        process = fork.fork(launch) if fork else _supervisor(launch, sink)
-    pipes.handed_over()
+        process = fork.fork(launch) if fork else _start_supervisor(launch, sink)
+    pipes.close_handed_over()
     if process is None:
         pipes.close()
         return None
@@ -256,17 +256,17 @@ def _launch(
 def wrap_invocation(invocation: Invocation, confinement: Confinement) -> Wrapped:
     """Return the argv in its sandbox, in which it sees the scripts that it may begin with."""
     reach = msgspec.structs.replace(confinement.reach, readable=(*confinement.reach.readable, Path(start.FOLDER)))
-    argv = (_found(invocation.argv[0], scrub(invocation, confinement)["PATH"]), *invocation.argv[1:])
+    argv = (_find_program(invocation.argv[0], scrub(invocation, confinement)["PATH"]), *invocation.argv[1:])
     if not os.access(argv[0], os.X_OK):  # so the system says what is wrong with it, and not a sandbox
         return Wrapped(argv=argv, start=Path("/"))
     return confinement.sandbox.wrap(argv, confinement.room, confinement.private, reach)
 
 
-def _found(program: str, path: str) -> str:
+def _find_program(program: str, path: str) -> str:
     return shutil.which(program, path=path) or program
 
 
-def _supervisor(launch: Launch, sink: IO[bytes]) -> Supervisor:
+def _start_supervisor(launch: Launch, sink: IO[bytes]) -> Supervisor:
     return subprocess.Popen(  # noqa: S603  # our interpreter, our script, numbers
         [sys.executable, "-I", "-S", *start.build_command(supervise), str(launch.order), str(launch.status)],
         stdin=launch.lifeline,
@@ -278,7 +278,7 @@ def _supervisor(launch: Launch, sink: IO[bytes]) -> Supervisor:
     )
 
 
-def _numbered(word: str, files: list[int]) -> str:
+def _replace_by_number(word: str, files: list[int]) -> str:
     """Return *word*, or the number of the descriptor that it stands for."""
     kind, _, place = word.partition("=")
     return str(files[int(place)]) if kind == "@file" and place.isdigit() else word

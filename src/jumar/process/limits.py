@@ -32,8 +32,8 @@ class ResourceLimits:
 
 
 def compute_default_ceiling() -> ResourceLimits:
-    """Return half of the memory of this machine, or of the container around us; at most `MEMORY_BYTES`."""
-    here = min(_memory(), default=2 * MEMORY_BYTES)
+    """Return half of the memory of this machine, or of its container; at most `MEMORY_BYTES`."""
+    here = min(_list_memory_bounds(), default=2 * MEMORY_BYTES)
     return ResourceLimits(
         memory_bytes=min(MEMORY_BYTES, here // 2),
         processes=max(PROCESSES, PROCESSES_EACH * (os.cpu_count() or 1)),
@@ -42,12 +42,12 @@ def compute_default_ceiling() -> ResourceLimits:
 
 @cache
 def _find_group_folders() -> list[str]:
-    """Return the control groups that this process is in, looked for once: their bounds are read each time."""
+    """Return the control groups of this process, found once: their bounds are read each time."""
     return cgroup.find_group_folders()
 
 
-def _memory() -> Iterator[int]:
-    """Yield every bound on our memory: the machine's, and those of the control groups that we are in."""
+def _list_memory_bounds() -> Iterator[int]:
+    """Yield every bound on the memory: the machine's, and those of the control groups of this process."""
     with suppress(OSError, ValueError):
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Runs a model's command confined in a copy of a tree, or not at all. Only text comes out."""
+"""Runs a model's command confined in a copy of a tree, or not at all. It returns only text."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class CommandTrees(TreeStore, Protocol):
     """Store of trees, which also keeps the tree of a folder."""
 
     def capture(self, folder: Path) -> str:
-        """Keep the tree of *folder*; its hash."""
+        """Store the tree of *folder*; return its hash."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ConfinedCommands:
-    """Runs commands for a model (see `ports.Commands`); made by `build_confined_commands`, which has tried it."""
+    """Runs commands for a model (see `ports.Commands`); built by `build_confined_commands`, which tests it."""
 
     sandbox: Sandbox
     store: CommandTrees
@@ -73,35 +73,35 @@ class ConfinedCommands:
         Raises:
             Infra: if the sandbox cannot be set up, although it could before.
         """
-        if why := _unfit(command):
+        if why := _explain_unfit(command):
             return Ran(exit=REFUSED, output=f"jumar: {why}\n")
         async with lay_out(self.store, tree, self.folder / "rooms") as room:
-            return await self._in(room, (command,), seconds)
+            return await self._run_in(room, (command,), seconds)
 
     async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:
-        """Run *command* like `run`, and return the tree that it left; the caller decides what is kept of it.
+        """Run *command* like `run`, and return the tree that it left; the caller decides what to keep.
 
         Raises:
             Infra: as `run`.
             BadInput: if the command left what no tree can hold.
         """
-        if why := _unfit(command):
+        if why := _explain_unfit(command):
             return Ran(exit=REFUSED, output=f"jumar: {why}\n"), tree
         async with lay_out(self.store, tree, self.folder / "rooms") as room:
-            ran = await self._in(room, (command,), seconds, kept=True)
+            ran = await self._run_in(room, (command,), seconds, kept=True)
             return ran, await to_thread.run_sync(self.store.capture, room)
 
-    async def probed(self) -> str:
+    async def check(self) -> str:
         """Return why commands cannot run here, in one sentence; empty if they can."""
         async with lay_out(_Empty(), "", self.folder / "rooms") as room:
             try:
-                ran = await self._in(room, (_PROBE, str(self.folder), str(self.python)), PROBE_SECONDS)
+                ran = await self._run_in(room, (_PROBE, str(self.folder), str(self.python)), PROBE_SECONDS)
             except Infra as fault:
                 return str(fault)
         said = ran.output.strip().splitlines()
         return "" if ran.exit == 0 else said[-1] if said else "commands hang in the sandbox"
 
-    async def _in(self, room: Path, words: tuple[str, ...], seconds: float, *, kept: bool = False) -> Ran:
+    async def _run_in(self, room: Path, words: tuple[str, ...], seconds: float, *, kept: bool = False) -> Ran:
         started, code = anyio.current_time(), None
         invocation = msgspec.structs.replace(
             build_shell_invocation(*words), env={"PATH": f"{self.python.parent}:{PATH}"}
@@ -155,7 +155,7 @@ async def build_confined_commands(
     if isinstance(box, bwrap.Bubblewrap):
         box = dataclasses.replace(box, place=bwrap.WORKSPACE)
     commands = ConfinedCommands(box, store, folder, python, environ)
-    if reason := await commands.probed():
+    if reason := await commands.check():
         allow = "keep runs elsewhere, name another interpreter, or do without commands of the model"
         raise BadInput(f"commands of a model cannot be confined here ({reason}): {allow}")
     return commands
@@ -181,7 +181,7 @@ class _Empty:
         return ""
 
 
-def _unfit(command: str) -> str:
+def _explain_unfit(command: str) -> str:
     """Return why *command* cannot be handed to a shell, or empty."""
     try:
         size = len(command.encode("utf-8"))

@@ -22,12 +22,12 @@ _CONTROL = re.compile(
 
 
 def strip_terminal_codes(text: str) -> str:
-    """Return *text* without what only a terminal understands; a carriage return ends a line."""
+    """Return *text* without terminal control codes; a carriage return ends a line."""
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def read_output(path: Path) -> str:
-    """Return the content of the file at *path*, its middle left out where it is long."""
+    """Return the content of the file at *path*, its middle left out if it is long."""
     half = OUTPUT_BYTES // 2
     with path.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)

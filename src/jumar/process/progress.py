@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 
 class Work(StrEnum):
-    """Kind of slow work that begins, in the words that a person is shown."""
+    """Kind of slow work, as a person is shown it."""
 
     STARTING = "starting"
     COPYING = "copying the files"
@@ -35,7 +35,7 @@ Tell = Callable[[Work | ProgressPart, int, int], None]
 
 
 def ignore_progress(_what: Work | ProgressPart, _done: int = 0, _total: int = 0) -> None:
-    """Tell nobody."""
+    """Report the progress to nobody."""
 
 
 @runtime_checkable
@@ -56,8 +56,8 @@ class Counter:
     def __init__(self, tell: Tell) -> None:
         self._tell, self._done, self._total = tell, 0, 0
 
-    def hear(self, records: Sequence[Sequence[Any]]) -> None:
-        """Count *records* as they come."""
+    def count(self, records: Sequence[Sequence[Any]]) -> None:
+        """Count *records* as they arrive."""
         for record in records:
             match record:
                 case ["collected", [*ids], *_]:

@@ -49,7 +49,7 @@ def parse_collection(records: Iterable[Record], ended: Ended, detail: str) -> Co
             case ["collected", list(some)]:
                 ids.extend(map(str, some))
             case ["broken", str(path), str(why), str(blame), str(absent)]:
-                broken[path] = Broken(why, _blame(blame), absent)
+                broken[path] = Broken(why, _parse_blame(blame), absent)
             case ["unusable" | "usage", str(why)]:
                 anomaly = why
             case ["stopped", str(why)]:
@@ -58,7 +58,7 @@ def parse_collection(records: Iterable[Record], ended: Ended, detail: str) -> Co
 
 
 def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial: bool = False) -> Report:
-    """Return the results in the records of a verification. What was collected and then not reported is a result too.
+    """Return the results in the records of a verification. A test that was collected and not reported counts.
 
     A *serial* runner says what it starts, runs one test at a time, and says when it is done.
     """
@@ -76,9 +76,9 @@ def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial
                 pass
             case ["result", str(test_id), str(outcome), int(ms), str(excerpt), str(blame), str(absent)]:
                 odd += [f"{test_id} was reported twice"] if test_id in results else []
-                results[test_id] = TestResult(test_id, Outcome(outcome), ms, excerpt, _blame(blame), absent)
+                results[test_id] = TestResult(test_id, Outcome(outcome), ms, excerpt, _parse_blame(blame), absent)
             case ["broken", str(path), str(why), str(blame), str(absent)]:
-                broken[path] = Broken(why, _blame(blame), absent)
+                broken[path] = Broken(why, _parse_blame(blame), absent)
             case ["unusable" | "usage", str(why)]:
                 ended, detail = Ended.UNSTARTED, make_one_line(why, LINE)
             case ["tampered", str(what)]:
@@ -86,13 +86,13 @@ def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial
             case ["stopped", str(why)] if ended is Ended.NORMAL:
                 ended, detail = Ended.EXIT, f"the session was stopped: {make_one_line(why, LINE)}"
     for test_id in found:
-        results.setdefault(test_id, _silent(test_id, ended, detail, lost=test_id == running))
+        results.setdefault(test_id, _build_silent(test_id, ended, detail, lost=test_id == running))
     report = Report(ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(odd), detail=detail)
     return _add_circumstances(report, records)
 
 
 def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
-    """Yield faults that no honest run of a runner has, a sentence each: records out of place, too many or too few."""
+    """Yield faults that no honest run has, a sentence each: records out of order, too many or too few."""
     kinds = [str(record[0]) for record in records]
     for kind, place in (("hello", 0), ("end", len(kinds) - 1)):
         if kind in kinds and (kinds.count(kind) > 1 or kinds[place] != kind):
@@ -113,7 +113,7 @@ def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
 
 
 def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
-    """Add to *report* what bears on the grade: how two processes were apart, what the code under test looked at."""
+    """Add to *report* what bears on the grade: the separation of processes, what the code looked at."""
     asked, unconfined, looked = report.asked_tests, list(report.unconfined), report.looked
     noted: dict[str, list[str]] = {"lent": list(report.lent), "matched": list(report.matched)}
     shadows: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 
 
-def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:
+def _build_silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:
     """Return the result of a test that was collected and never reported; *lost* if the process ended in it."""
     if ended is Ended.NORMAL:
         return TestResult(test_id, Outcome.MISSING, 0, "collected and not run")
@@ -149,5 +149,5 @@ def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResul
     return TestResult(test_id, Outcome.ERROR, 0, f"not run, the run ended before: {detail}", Blame.CODE)
 
 
-def _blame(said: str) -> Blame | None:
+def _parse_blame(said: str) -> Blame | None:
     return Blame(said) if said in frozenset(Blame) else None

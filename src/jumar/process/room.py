@@ -1,4 +1,4 @@
-"""Rooms: a tree laid out afresh for one process and removed afterwards, whatever that process left in it."""
+"""Rooms: a tree laid out afresh for one process and removed afterwards, with all that the process left."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LaidFiles(NamedTuple):
 @asynccontextmanager
 async def lay_out(store: TreeStore, tree: str, rooms: Path) -> AsyncIterator[Path]:
     """Yield a fresh directory below *rooms* with the files of *tree*, removed on leaving."""
-    room = _absolute(rooms) / secrets.token_hex(4)
+    room = _make_absolute(rooms) / secrets.token_hex(4)
     try:
         await to_thread.run_sync(store.materialise, tree, room)
         yield room
@@ -43,12 +43,12 @@ async def lay_out(store: TreeStore, tree: str, rooms: Path) -> AsyncIterator[Pat
             await to_thread.run_sync(discard, room)
 
 
-def _absolute(path: Path) -> Path:
+def _make_absolute(path: Path) -> Path:
     return path.absolute()
 
 
 def discard(directory: Path) -> None:
-    """Remove *directory*, including what a process below made unreadable; what cannot be removed stays."""
+    """Remove *directory*, with files that a process made unreadable; files that cannot be removed stay."""
     shutil.rmtree(directory, ignore_errors=True)
     if directory.exists():
         for parent, folders, _ in os.walk(directory):
@@ -59,7 +59,7 @@ def discard(directory: Path) -> None:
 
 
 def make_links(room: Path, links: Mapping[str, Path]) -> None:
-    """Make *links* in *room*: path there -> what it leads to. What lies there already stays."""
+    """Make *links* in *room*: path there -> target. Existing paths stay."""
     for path, target in links.items():
         place = room / path
         real = room.joinpath(*Path(path).parent.parts).resolve() == room.resolve().joinpath(*Path(path).parent.parts)
@@ -69,7 +69,7 @@ def make_links(room: Path, links: Mapping[str, Path]) -> None:
 
 
 def replace_files(room: Path, files: Mapping[str, bytes]) -> None:
-    """Put *files* in the place of those of *room*."""
+    """Write *files* over those of *room*."""
     for path, content in files.items():
         place = room / path
         place.unlink(missing_ok=True)

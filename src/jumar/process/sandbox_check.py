@@ -1,4 +1,4 @@
-"""Checks that a sandbox confines: tries what a process can reach in it, in the place where runs really lie."""
+"""Checks that a sandbox confines: tries what a process can reach in it, in the folder of real runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ echo "$inside"
 
 
 async def find_bubblewrap(folder: Path, environ: Mapping[str, str]) -> Bubblewrap:
-    """Return the first bubblewrap of this machine that confines, with an overlay where it can make one.
+    """Return the first bubblewrap of this machine that confines, with an overlay if it can make one.
 
     Args:
         folder: where rooms will lie, an absolute path: not every file system can lie below an overlay.
@@ -71,14 +71,14 @@ async def check_sandbox(sandbox: Sandbox, folder: Path) -> str:
         with explain_disk_faults(f"cannot write to {folder}"), tempfile.NamedTemporaryFile(dir=folder) as output:
             confinement = Confinement(room=room, output=Path(output.name), seconds=PROBE_SECONDS, sandbox=sandbox)
             async with run_confined(
-                build_shell_invocation(_PROBE, output.name, decoy.word, *_namespaces()), confinement
+                build_shell_invocation(_PROBE, output.name, decoy.word, *_list_namespaces()), confinement
             ) as child:
                 while await child.receive() is not None:
                     pass
             lines = read_output(Path(output.name)).strip().splitlines()
             if child.ended is not Ended.NORMAL or lines != [decoy.word]:
                 return lines[-1] if lines and child.ended is not Ended.TIMEOUT else child.detail
-            return "" if decoy.untouched(room) else "what is written in it comes out"
+            return "" if decoy.is_untouched(room) else "what is written in it comes out"
 
 
 class _Decoy:
@@ -92,11 +92,11 @@ class _Decoy:
         dest.mkdir(parents=True)
         (dest / "kept").write_text(self.word, "ascii")
 
-    def untouched(self, room: Path) -> bool:
+    def is_untouched(self, room: Path) -> bool:
         """Return whether *room* is as it was laid out."""
         return (room / "kept").read_text("ascii") == self.word and not (room / "written").exists()
 
 
-def _namespaces() -> tuple[str, ...]:
-    """Return the names of our own namespaces, such as `net:[4026531840]`."""
+def _list_namespaces() -> tuple[str, ...]:
+    """Return the names of this process's own namespaces, such as `net:[4026531840]`."""
     return tuple(str(Path("/proc/self/ns", name).readlink()) for name in ("user", "mnt", "pid", "net", "ipc", "uts"))

@@ -1,4 +1,4 @@
-"""Runs the prober in a sandbox, with a decoy beside it, and reports what was possible."""
+"""Runs the prober in a sandbox, with a decoy beside it, and reports the probes that succeeded."""
 
 from __future__ import annotations
 
@@ -50,38 +50,38 @@ async def probe_sandbox(
     with create_decoys(place) as traps:
         lure = OURS._replace(env={"JUMAR_DECOY": traps.token}).build_invocation(programs.DECOY, dict(traps.lure))
         outside = Confinement(room=traps.folder, seconds=SECONDS)
-        aims = {**traps.aims(read_environment()), "later": False, "only": []}
-        async with run_confined(lure, outside) as decoy, _sent((sandbox, way), traps, environ) as prober:
-            ready = await _heard(decoy, "ready")
-            answers = await _answers(prober, {**aims, **ready})
+        aims = {**traps.build_aims(read_environment()), "later": False, "only": []}
+        async with run_confined(lure, outside) as decoy, _start_prober((sandbox, way), traps, environ) as prober:
+            ready = await _read_decoy(decoy, "ready")
+            answers = await _read_answers(prober, {**aims, **ready})
             await decoy.send({})
-            seen = {**(await _heard(decoy, "seen")), **traps.harmed()}
-        found = _judged(answers, seen, prober, traps, catalogue.PROBES)
+            seen = {**(await _read_decoy(decoy, "seen")), **traps.find_harm()}
+        found = _judge(answers, seen, prober, traps, catalogue.PROBES)
         if not found.why:  # all of the first process is gone: what a later one can tell of it
-            async with _sent((sandbox, way), traps, environ, later=True) as reader:
-                read = await _answers(reader, {**aims, "later": True, "only": catalogue.LEFT})
-            found = _judged({**answers, **read}, seen, reader, traps, catalogue.PROBES)
+            async with _start_prober((sandbox, way), traps, environ, later=True) as reader:
+                read = await _read_answers(reader, {**aims, "later": True, "only": catalogue.LEFT})
+            found = _judge({**answers, **read}, seen, reader, traps, catalogue.PROBES)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
 async def reprobe_sandbox(
     sandbox: Sandbox, place: Path, environ: Mapping[str, str], way: ScriptStart = OURS
 ) -> ProbeFindings:
-    """Try those probes that are quick."""
+    """Try the quick probes again."""
     started = time.monotonic()
     with create_decoys(place) as traps:
-        async with _sent((sandbox, way), traps, environ) as prober:
-            aims = {**traps.aims(read_environment()), "later": False, "only": catalogue.QUICK}
-            answers = await _answers(prober, aims)
-        quick = {name: told for name, told in traps.harmed().items() if name in catalogue.QUICK}
-        found = _judged(answers, quick, prober, traps, catalogue.QUICK)
+        async with _start_prober((sandbox, way), traps, environ) as prober:
+            aims = {**traps.build_aims(read_environment()), "later": False, "only": catalogue.QUICK}
+            answers = await _read_answers(prober, aims)
+        quick = {name: told for name, told in traps.find_harm().items() if name in catalogue.QUICK}
+        found = _judge(answers, quick, prober, traps, catalogue.QUICK)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
-def _sent(
+def _start_prober(
     within: tuple[Sandbox, ScriptStart], traps: Decoys, environ: Mapping[str, str], *, later: bool = False
 ) -> AbstractAsyncContextManager[Child]:
-    """Return the prober, started in *sandbox*. Among the environment it is not to get is a key."""
+    """Start the prober in *sandbox*, and return it. Its environment contains a key that it must not get."""
     scripts = Path(start.FOLDER)
     sandbox, way = within
     confinement = Confinement(
@@ -96,8 +96,8 @@ def _sent(
     return run_confined(way.build_invocation(programs.PROBE, {}), way.confine(confinement))
 
 
-async def _answers(prober: Child, aims: Mapping[str, object]) -> dict[str, tuple[str, str]]:
-    """Probe -> how it went, and how that was seen."""
+async def _read_answers(prober: Child, aims: Mapping[str, object]) -> dict[str, tuple[str, str]]:
+    """Return how each probe went, and how that was seen."""
     await prober.send(aims)
     answers: dict[str, tuple[str, str]] = {}
     while (record := await prober.receive()) is not None:
@@ -107,7 +107,7 @@ async def _answers(prober: Child, aims: Mapping[str, object]) -> dict[str, tuple
     return answers
 
 
-async def _heard(decoy: Child, kind: str) -> Mapping[str, Any]:
+async def _read_decoy(decoy: Child, kind: str) -> Mapping[str, Any]:
     while (record := await decoy.receive()) is not None:
         match record:
             case [str(said), dict(facts)] if said == kind:
@@ -115,14 +115,14 @@ async def _heard(decoy: Child, kind: str) -> Mapping[str, Any]:
     raise Infra(f"the self-test of the sandbox cannot start its decoy: {decoy.detail}")
 
 
-def _judged(
+def _judge(
     answers: Mapping[str, tuple[str, str]],
     seen: Mapping[str, bool],
     prober: Child,
     traps: Decoys,
     expected: Collection[str],
 ) -> ProbeFindings:
-    """Return the prober's answers, corrected by what its victims know better. Untried probes count as possible."""
+    """Return the prober's answers, corrected by what its victims saw. Untried probes count as possible."""
     if prober.ended is not Ended.NORMAL or prober.anomalies:
         said = read_output(traps.output).strip().splitlines()
         return ProbeFindings(

@@ -34,7 +34,7 @@ class ScriptStart(NamedTuple):
 
     @classmethod
     def by(cls, python: str) -> ScriptStart:
-        """Return a start by the interpreter *python*; empty is ours."""
+        """Return a start by the interpreter *python*; empty is jumar's own."""
         return cls((python or sys.executable, "-I", "-S", "-B"))
 
     def build_invocation(self, program: str, config: Mapping[str, object]) -> Invocation:
@@ -66,7 +66,7 @@ async def run_script(
     records: list[Record] = []
     try:
         with explain_disk_faults(f"cannot make a room in {rooms}"):
-            await to_thread.run_sync(_made, room)
+            await to_thread.run_sync(_make_room, room)
         async with run_confined(invocation, script.started.confine(confinement(room))) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
@@ -77,5 +77,5 @@ async def run_script(
     return records, odd or ("" if child.ended is Ended.NORMAL else child.detail)
 
 
-def _made(room: Path) -> None:
+def _make_room(room: Path) -> None:
     room.mkdir(parents=True)

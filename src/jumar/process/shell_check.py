@@ -25,13 +25,13 @@ NO_ENV: Mapping[str, str] = MappingProxyType({})
 
 
 def format_command_line(invocation: Invocation) -> str:
-    """Return the command line of *invocation*, as for a shell: the person's own command where its config holds one."""
+    """Return the command line of *invocation* for a shell: the person's own if its config holds one."""
     own = invocation.config.get("argv")
     return shlex.join(map(str, own) if isinstance(own, list) else invocation.argv)
 
 
 def build_shell_invocation(command: str, *arguments: str) -> Invocation:
-    """Return the invocation that runs *command* with a shell, whose `$1` and so on are *arguments*."""
+    """Return the invocation that runs *command* with a shell, with *arguments* as `$1` and so on."""
     envoy = (sys.executable, "-I", "-S", "-B", *start.build_command(check_main))
     return Invocation(argv=envoy, config={"command": [command, "sh", *arguments]})
 

@@ -67,14 +67,14 @@ def find_binary(program: Path, names: Sequence[str]) -> Path | None:
 
 
 def ask(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = None) -> ShimAnswer:
-    """Return the output of *argv*, run in the person's *environ* (None: ours) with the versions that *origin* chose.
+    """Return the output of *argv*, run in the person's *environ* (None: jumar's) with the versions of *origin*.
 
     It is not run in *origin* itself: nothing there may decide which program is started outside of a sandbox.
     """
     env = None if environ is None else dict(environ)
     try:
         with tempfile.TemporaryDirectory(prefix="jumar-") as folder:
-            for name, text in _choices(origin):
+            for name, text in _list_choices(origin):
                 Path(folder, name).write_text(text, "utf-8")
             done = subprocess.run(  # noqa: S603  a program of the person's PATH, without a shell
                 list(argv), cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -102,7 +102,7 @@ def ask_folder(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | N
 
 
 def resolve_python(python: Path, origin: Path) -> Path:
-    """Return the interpreter that *python* starts where that is a shim, as pyenv's are; else *python*.
+    """Return the interpreter that *python* starts if that is a shim, as pyenv's are; else *python*.
 
     Raises:
         BadInput: if it starts none.
@@ -117,12 +117,12 @@ def resolve_python(python: Path, origin: Path) -> Path:
 
 
 def is_prepared(around: Surroundings, packages: Sequence[str]) -> bool:
-    """Return whether sandboxed processes find *packages* of the toolchain of *around* built, if it builds any."""
-    return not around.prepare or around.cache is None or _built(around, around.cache).issuperset(packages)
+    """Return whether sandboxed processes find *packages* of the toolchain of *around* compiled, if it compiles."""
+    return not around.prepare or around.cache is None or _list_built(around, around.cache).issuperset(packages)
 
 
 def prepare_cache(around: Surroundings, packages: Sequence[str]) -> None:
-    """Build *packages* into the cache of the toolchain of *around*, each at most once a day; who comes meanwhile waits.
+    """Build *packages* into the cache of the toolchain of *around*, at most once a day; later callers wait.
 
     Only the toolchain's own code is built, outside of any task, so the cache holds nothing of a candidate's. A cache
     that cannot be written is left alone: builds go on without it, at the price of building the same again each time.
@@ -134,7 +134,7 @@ def prepare_cache(around: Surroundings, packages: Sequence[str]) -> None:
         mark = os.open(around.cache / PREPARED, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         with os.fdopen(mark, "r+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            built = _built(around, around.cache)
+            built = _list_built(around, around.cache)
             if not (missing := [name for name in packages if name not in built]):
                 return
             since = os.fstat(mark).st_mtime if built else time.time()
@@ -149,7 +149,7 @@ def prepare_cache(around: Surroundings, packages: Sequence[str]) -> None:
             os.utime(mark, (since, since))  # their day began with the first of them
 
 
-def _built(around: Surroundings, cache: Path) -> set[str]:
+def _list_built(around: Surroundings, cache: Path) -> set[str]:
     """Return the packages of the toolchain of *around* that were built into *cache* within a day."""
     try:
         mark = cache / PREPARED
@@ -170,7 +170,7 @@ def explain_unusable(program: Path, question: str, why: str) -> str:
 
 
 def build_search_path(first: Sequence[Path], path: str, last: Path) -> str:
-    """Return a PATH that begins with the folders *first*, goes on with the person's *path* and ends with *last*."""
+    """Return a PATH of the folders *first*, the person's *path* and the folders *last*."""
     front = [str(folder) for folder in first if str(folder) not in SYSTEM]
     return os.pathsep.join(dict.fromkeys([*front, *filter(None, path.split(os.pathsep)), str(last)]))
 
@@ -193,7 +193,7 @@ def find_compilers(path: str) -> tuple[Path, ...]:
     )
 
 
-def _choices(origin: Path) -> Iterator[tuple[str, str]]:
+def _list_choices(origin: Path) -> Iterator[tuple[str, str]]:
     """Yield the names and texts of the nearest files that choose versions for *origin*."""
     for name in CHOICES:
         for folder in (origin.absolute(), *origin.absolute().parents):

@@ -102,7 +102,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class _Lot:
-    """Edits of one operator at one place, generated only as they are wanted."""
+    """Edits of one operator at one place, generated on demand."""
 
     path: str
     unit: Unit
@@ -113,58 +113,58 @@ class _Lot:
 
     @property
     def rank(self) -> float:
-        """The highest rank that is left in it."""
-        return self.bound * _thinned(self.asked)
+        """The highest rank that is left in the lot."""
+        return self.bound * _compute_share(self.asked)
 
 
 def generate_candidates(tree: SuspectTree, seed: int = 0, least: float = 0.0) -> Iterator[Candidate]:
     """Yield all candidates of *tree* ranked *least* or more, best first. The same arguments give the same order."""
     heap: list[tuple[float, bool, int, int, _Lot | tuple[str, Unit, TextEdit]]] = []
-    units = sorted(tree.units(), key=lambda entry: -max(entry[2].values()))
+    units = sorted(tree.list_units(), key=lambda entry: -max(entry[2].values()))
     scores = {(path, unit): lines for path, unit, lines in units}
-    known = {_shape(tree.files[path][unit.start : unit.end], unit) for path, unit, _ in units}
+    known = {_hash_shape(tree.files[path][unit.start : unit.end], unit) for path, unit, _ in units}
     count = 0
 
     def push(rank: float, item: _Lot | tuple[str, Unit, TextEdit]) -> None:
         nonlocal count
         if rank > least:
             count += 1
-            heappush(heap, (-rank, isinstance(item, _Lot), _tie(seed, count), count, item))
+            heappush(heap, (-rank, isinstance(item, _Lot), _break_tie(seed, count), count, item))
 
     while heap or units:
         # Nothing ranks above the suspicion of its unit: less suspicious ones are opened when their turn comes.
         while units and (not heap or -heap[0][0] <= max(units[0][2].values())):
             path, unit, lines = units.pop(0)
-            for lot in _lots(tree, path, unit, lines):
+            for lot in _list_lots(tree, path, unit, lines):
                 push(lot.rank, lot)
         if not heap:
             return
         negative, *_, item = heappop(heap)
         if isinstance(item, _Lot):
-            _ask(item, scores[item.path, item.unit], push)
+            _push_next(item, scores[item.path, item.unit], push)
             continue
         path, unit, edit = item
-        candidate = _candidate(tree.files[path], path, unit, edit, -negative)
-        shape = _shape(candidate.snippet[len(unit.shell) :], unit)
+        candidate = _build_candidate(tree.files[path], path, unit, edit, -negative)
+        shape = _hash_shape(candidate.snippet[len(unit.shell) :], unit)
         if shape and shape not in known:
             known.add(shape)
             yield candidate
 
 
-def _ask(
+def _push_next(
     lot: _Lot, scores: Mapping[int, float], push: Callable[[float, _Lot | tuple[str, Unit, TextEdit]], None]
 ) -> None:
-    """Push the next edits of *lot*, and what is left of it."""
+    """Push the next edits of *lot*, and the rest of it."""
     before = lot.asked
     for edit in islice(lot.edits, AT_ONCE):
-        rank = min(edit.prior * scores.get(edit.line, 0.0), lot.bound) * _thinned(lot.asked)
+        rank = min(edit.prior * scores.get(edit.line, 0.0), lot.bound) * _compute_share(lot.asked)
         lot.asked += 1
         push(rank, (lot.path, lot.unit, edit))
     if lot.asked == before + AT_ONCE:
         push(lot.rank, lot)
 
 
-def _thinned(asked: int) -> float:
+def _compute_share(asked: int) -> float:
     """Return the share that is left of a rank after *asked* others of its lot."""
     return float((asked + 1) ** THINNING)
 
@@ -179,18 +179,18 @@ def generate_pairs(tree: SuspectTree, first: Candidate, seed: int = 0, least: fl
             yield replace(second, first=first.what, swappable=first.swappable and second.swappable)
 
 
-def _tie(seed: int, index: int) -> int:
+def _break_tie(seed: int, index: int) -> int:
     """Return the order of an edit among those of its rank: as generated under seed 0, shuffled under others."""
     return int.from_bytes(sha256(f"{seed}:{index}".encode()).digest()[:8]) if seed else index
 
 
-def _candidate(source: str, path: str, unit: Unit, edit: TextEdit, rank: float) -> Candidate:
-    text = edit.applied(source)
+def _build_candidate(source: str, path: str, unit: Unit, edit: TextEdit, rank: float) -> Candidate:
+    text = edit.apply(source)
     snippet = unit.shell + text[unit.start : unit.end + len(text) - len(source)]
     return Candidate(path, unit, edit, snippet, text, rank, unit.function and edit.start >= unit.body)
 
 
-def _shape(body: str, unit: Unit) -> bytes:
+def _hash_shape(body: str, unit: Unit) -> bytes:
     """Return a hash of the unit's syntax tree, or nothing if it does not compile."""
     try:
         with warnings.catch_warnings():
@@ -204,7 +204,7 @@ def _shape(body: str, unit: Unit) -> bytes:
     return sha256(f"{unit.first}:{unit.name}:{ast.dump(tree)}".encode()).digest()
 
 
-def _lots(tree: SuspectTree, path: str, unit: Unit, scores: Mapping[int, float]) -> Iterator[_Lot]:
+def _list_lots(tree: SuspectTree, path: str, unit: Unit, scores: Mapping[int, float]) -> Iterator[_Lot]:
     """Yield the possible edits of all operators in *unit*, place by place."""
     source, found = tree.files[path], tree.outlines[path]
     snippet = unit.shell + source[unit.start : unit.end]
@@ -221,11 +221,11 @@ def _lots(tree: SuspectTree, path: str, unit: Unit, scores: Mapping[int, float])
     ]
     for line, edits, most in places:
         if score := scores.get(line + shift, 0.0):
-            yield _Lot(path, unit, _placed(site, unit, edits, shift), most * score)
+            yield _Lot(path, unit, _place(site, unit, edits, shift), most * score)
 
 
-def _placed(site: EditSite, unit: Unit, edits: Iterator[TextEdit], shift: int) -> Iterator[TextEdit]:
+def _place(site: EditSite, unit: Unit, edits: Iterator[TextEdit], shift: int) -> Iterator[TextEdit]:
     """Yield *edits* in offsets and lines of the file, without those that change nothing or the shell."""
     for edit in edits:
         if edit.start >= len(unit.shell) and site.snippet[edit.start : edit.end] != edit.text:
-            yield edit.fitted(site.snippet).shifted(unit.start - len(unit.shell), shift)
+            yield edit.fit(site.snippet).shift(unit.start - len(unit.shell), shift)

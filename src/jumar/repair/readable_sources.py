@@ -1,4 +1,4 @@
-"""Splits sources into those that can be searched and those that cannot, each of these with its reason."""
+"""Splits sources into those that can be searched and those that cannot, each with its reason."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Sources:
     marked: frozenset[str] = frozenset()
     """Files that begin with a byte order mark."""
 
-    def written(self, path: str, text: str) -> str:
-        """Return the searched *text* of *path* as it is written."""
+    def get_written(self, path: str, text: str) -> str:
+        """Return the searched *text* of *path* in the form that is written."""
         return MARK + text if path in self.marked else text
 
-    def culprits(self, output: str) -> tuple[str, ...]:
+    def list_culprits(self, output: str) -> tuple[str, ...]:
         """Return reasons of the files that do not parse; those that the *output* of the red tests names come first."""
         if not _FAULT.search(output):
             return ()
@@ -74,7 +74,7 @@ def split_sources(files: Mapping[str, bytes]) -> Sources:
 
 
 def find_syntax_error(text: str) -> str:
-    """Return the line at which *text* stops being Python, and the parser's word for it; empty if it parses."""
+    """Return the line at which *text* stops being Python, and the parser's message; empty if it parses."""
     try:
         ast.parse(text)
     except SyntaxError as error:

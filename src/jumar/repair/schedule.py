@@ -57,10 +57,10 @@ class _Half:
 
 
 class TrialSchedule:
-    """Chooses trials for one tree. Sightings must be noted in the order of the trials."""
+    """Chooses trials for one tree. Sightings must be recorded in the order of the trials."""
 
     def __init__(self, tree: SuspectTree, red: tuple[str, ...], seed: int = 0) -> None:
-        """*red*: the tests that shall turn green."""
+        """Schedule trials for *tree*; *red* are the tests that must turn green."""
         self._tree, self._red, self._seed = tree, frozenset(red), seed
         self._singles = generate_candidates(tree, seed)
         self._signs: tuple[str, ...] | None = None
@@ -76,20 +76,20 @@ class TrialSchedule:
         self.partials: list[tuple[int, int, Candidate]] = []
         """Candidates that turn some red tests green and lose none: minus the number, index, candidate."""
 
-    def trial(self, index: int) -> ScreeningTrial | None:
+    def find_trial(self, index: int) -> ScreeningTrial | None:
         """Return trial number *index*; None when nothing is left to try until more is noted."""
         if index == 0:
             return ScreeningTrial(0, None, LIMITS[2])
-        if trial := self._again(index):
+        if trial := self._find_retry(index):
             return trial
-        candidate = self._pair() if self._fresh > PAIRS_AFTER and self._fresh % 3 == 0 else None
-        candidate = candidate or next(self._singles, None) or self._pair()
+        candidate = self._find_pair() if self._fresh > PAIRS_AFTER and self._fresh % 3 == 0 else None
+        candidate = candidate or next(self._singles, None) or self._find_pair()
         if candidate is not None:
             self._fresh += 1
-            return self._trial(index, candidate, 0, 0)
-        return self._again(index, share=inf)
+            return self._build_trial(index, candidate, 0, 0)
+        return self._find_retry(index, share=inf)
 
-    def note(self, trial: ScreeningTrial, sighting: Sighting) -> None:
+    def record(self, trial: ScreeningTrial, sighting: Sighting) -> None:
         """Record the result of *trial* for the order of the next ones."""
         if trial.candidate is None:
             self._signs = sighting.signs
@@ -100,25 +100,25 @@ class TrialSchedule:
         if sighting.hung and level + 1 < len(LIMITS):
             retry = _Retry(level + 1, -len(sighting.turned), trial.index, trial.candidate)
             heappush(self._hopeful if sighting.turned else self._retries[level + 1], retry)
-        elif self.partial(sighting):
+        elif self.is_partial(sighting):
             heappush(self.partials, (-len(sighting.turned), trial.index, trial.candidate))
-        if self._promises(trial.candidate, sighting):
+        if self._is_promising(trial.candidate, sighting):
             pairs = generate_pairs(self._tree, trial.candidate, self._seed)
             self._halves.append(_Half((-len(sighting.turned), trial.index), pairs))
             self._halves.sort()
             del self._halves[SEEDS:]
 
-    def full(self, sighting: Sighting) -> bool:
+    def is_full(self, sighting: Sighting) -> bool:
         """Return whether the candidate is worth proposing at once."""
         return sighting.kept and sighting.turned == self._red
 
-    def partial(self, sighting: Sighting) -> bool:
+    def is_partial(self, sighting: Sighting) -> bool:
         """Return whether the candidate is progress without loss."""
         return sighting.kept and bool(sighting.turned)
 
     @property
     def patient(self) -> bool:
-        """Return whether to go on searching for more than the best partial candidate."""
+        """Return whether to continue to search for more than the best partial candidate."""
         first = min((index for _, index, _ in self.partials), default=None)
         return first is None or self._issued < 2 * first + PATIENCE
 
@@ -126,28 +126,28 @@ class TrialSchedule:
     def _floor(self) -> int:
         return -self.partials[0][0] if self.partials else 0
 
-    def _again(self, index: int, share: float = RETRY_SHARE) -> ScreeningTrial | None:
+    def _find_retry(self, index: int, share: float = RETRY_SHARE) -> ScreeningTrial | None:
         """Return a candidate that hung, under a longer limit, if its turn has come."""
         if self._hopeful and self._spent[HOPEFUL] <= self._spent[0] + CREDIT_SECONDS:
             retry = heappop(self._hopeful)
-            return self._trial(index, retry.candidate, retry.level, HOPEFUL)
+            return self._build_trial(index, retry.candidate, retry.level, HOPEFUL)
         for level, retries in self._retries.items():
             if retries and self._spent[level] + LIMITS[level] * self._scale <= share * self._spent[0]:
-                return self._trial(index, heappop(retries).candidate, level, level)
+                return self._build_trial(index, heappop(retries).candidate, level, level)
         if share == inf and self._hopeful:
             retry = heappop(self._hopeful)
-            return self._trial(index, retry.candidate, retry.level, HOPEFUL)
+            return self._build_trial(index, retry.candidate, retry.level, HOPEFUL)
         return None
 
-    def _trial(self, index: int, candidate: Candidate, level: int, purse: int) -> ScreeningTrial:
-        """Trial of *candidate*; the worst case is set aside from *purse* until it is noted."""
+    def _build_trial(self, index: int, candidate: Candidate, level: int, purse: int) -> ScreeningTrial:
+        """Build a trial of *candidate*; its worst case is reserved from *purse* until its result is recorded."""
         seconds = LIMITS[level] * self._scale
         self._levels[index] = (level, purse)
         self._spent[purse] += seconds
         self._issued += 1
         return ScreeningTrial(index, candidate, seconds, self._floor)
 
-    def _pair(self) -> Candidate | None:
+    def _find_pair(self) -> Candidate | None:
         """Return the next pair, taking turns among the first halves."""
         while self._halves:
             self._pair_turn = (self._pair_turn + 1) % len(self._halves)
@@ -157,9 +157,9 @@ class TrialSchedule:
             del self._halves[self._pair_turn]
         return None
 
-    def _promises(self, candidate: Candidate, sighting: Sighting) -> bool:
-        """Return whether *candidate* may be half of a pair: the red tests came further, or failed differently."""
-        if candidate.first or sighting.hung or self.full(sighting):
+    def _is_promising(self, candidate: Candidate, sighting: Sighting) -> bool:
+        """Return whether *candidate* may be half of a pair: the red tests got further, or failed differently."""
+        if candidate.first or sighting.hung or self.is_full(sighting):
             return False
         if sighting.turned:
             return True

@@ -40,8 +40,8 @@ class ScreeningConfinement:
     sandbox: Sandbox = field(default_factory=Unconfined)
     reach: Reach = field(default_factory=Reach)
 
-    def around(self, room: Path, seconds: float) -> Confinement:
-        """Return the confinement of one process in *room*: it sees our scripts, beside what it may reach."""
+    def confine(self, room: Path, seconds: float) -> Confinement:
+        """Return the confinement of one process in *room*: it sees jumar's scripts, beside the usual reach."""
         reach = msgspec.structs.replace(self.reach, readable=(*self.reach.readable, Path(start.FOLDER)))
         return Confinement(room=room, seconds=seconds, sandbox=self.sandbox, reach=reach)
 
@@ -114,7 +114,7 @@ class ScreeningWorker:
         """True if no change can be swapped in, because the tests do not import yet."""
 
     async def prepare(self) -> None:
-        """Start the warm process: the tests are collected while candidates are still being thought of."""
+        """Start the warm process, so that the tests are collected while candidates are generated."""
         self._warm = await self._start(cold=False)
         self._importing = self._warm is None
 
@@ -122,7 +122,7 @@ class ScreeningWorker:
         """Screen *trial* and return its sighting."""
         candidate = trial.candidate
         if not self._importing and (candidate is None or candidate.swappable):
-            lines = await self._swapped(trial)
+            lines = await self._screen_warm(trial)
             if lines is not None and not (sighting := parse_sighting(lines)).misfit:
                 return sighting
         if self._cold is None:
@@ -130,24 +130,26 @@ class ScreeningWorker:
             if self._cold is None:
                 raise Infra("the screening process did not start; run `jumar doctor`")
         files = {candidate.path: candidate.text} if candidate else {}
-        lines = await self._screened(self._cold, _job(trial, len(self._ground.green)) | {"files": files})
+        lines = await self._screen_in(self._cold, _build_job(trial, len(self._ground.green)) | {"files": files})
         if lines is None:
             self._cold = None
             return Sighting()
         return parse_sighting(lines)
 
-    async def _swapped(self, trial: ScreeningTrial) -> list[Any] | None:
+    async def _screen_warm(self, trial: ScreeningTrial) -> list[Any] | None:
         if self._warm is None:
             await self.prepare()
         if self._warm is None:
             return None
-        lines = await self._screened(self._warm, _job(trial, len(self._ground.green)) | _swap(trial.candidate))
+        lines = await self._screen_in(
+            self._warm, _build_job(trial, len(self._ground.green)) | _build_swap(trial.candidate)
+        )
         if lines is None:
             self._warm = None
         return lines
 
-    async def _screened(self, child: Child, job: Mapping[str, object]) -> list[Any] | None:
-        """Return the lines of *job*. Few candidates get to the green tests.
+    async def _screen_in(self, child: Child, job: Mapping[str, object]) -> list[Any] | None:
+        """Return the lines of *job*. Few candidates get as far as the green tests.
 
         Those are measured for the first that does.
         """
@@ -165,9 +167,9 @@ class ScreeningWorker:
         """Return a process that is ready for trials, or None if it cannot be made ready."""
         ground = self._ground
         room = await self._stack.enter_async_context(lay_out(ground.store, ground.tree, ground.fence.rooms))
-        invocation = _invocation(ground, room, cold=cold)
+        invocation = _build_invocation(ground, room, cold=cold)
         child = await self._stack.enter_async_context(
-            run_confined(invocation, ground.fence.around(room, ground.seconds))
+            run_confined(invocation, ground.fence.confine(room, ground.seconds))
         )
         while (record := await child.receive()) is not None:
             if record[0] == "ready":
@@ -191,8 +193,8 @@ async def open_worker(
         yield one
 
 
-def _invocation(ground: ScreeningTree, room: Path, *, cold: bool) -> Invocation:
-    """Return the runner's own invocation, with our script in the place of its."""
+def _build_invocation(ground: ScreeningTree, room: Path, *, cold: bool) -> Invocation:
+    """Return the runner's own invocation, with jumar's script in place of its program."""
     ids = [*ground.red, *ground.green]
     plain = ground.runner.verification(ground.suite, room, ids)
     argv = (*plain.argv[:-2], *start.build_command(screening_main))
@@ -216,12 +218,12 @@ def spread(red: Sequence[str]) -> tuple[list[str], int]:
     return [test_id for each in rounds for test_id in each if test_id is not None], len(functions)
 
 
-def _job(trial: ScreeningTrial, greens: int) -> dict[str, object]:
+def _build_job(trial: ScreeningTrial, greens: int) -> dict[str, object]:
     wall = WALL_FACTOR * trial.seconds + 2.0 + 0.1 * greens
     return {"number": trial.index, "seconds": trial.seconds, "wall": wall, "floor": trial.floor}
 
 
-def _swap(candidate: Candidate | None) -> dict[str, object]:
+def _build_swap(candidate: Candidate | None) -> dict[str, object]:
     if candidate is None:
         return {}
     unit = candidate.unit

@@ -53,7 +53,7 @@ class MutationSearch:
     """Search on one tree. It can be suspended, and resumed where it stopped."""
 
     def __init__(self, strategy: TrialSchedule, workers: Workers = open_worker) -> None:
-        """*workers* gives the processes that screen: one for each of `Bounds.workers`."""
+        """Search by *strategy*; *workers* gives the processes that screen: one for each of `Bounds.workers`."""
         self._strategy, self._workers = strategy, workers
         self.heard: Callable[[int], None] = lambda _tried: None
         """Is told how many trials are judged, each time there is one more."""
@@ -96,32 +96,32 @@ class MutationSearch:
                             jobs_in.send_nowait(trial)
                     # Thinking of the first candidates of a large file takes seconds, and leaves nobody else a turn.
                     await anyio.sleep(min(STARTING_SECONDS, bounds.seconds / 10))
-                    while found is None and anyio.current_time() < ends and self._goes_on(jobs_in, bounds):
-                        found = self._judge(refused, everything=self._last(bounds))
-                        self.finished = self._last(bounds) and not self._pending
-                        if found is None and not self.finished and self._out():
+                    while found is None and anyio.current_time() < ends and self._can_continue(jobs_in, bounds):
+                        found = self._judge(refused, everything=self._is_last(bounds))
+                        self.finished = self._is_last(bounds) and not self._pending
+                        if found is None and not self.finished and self._count_open():
                             index, sighting = await seen_out.receive()
                             self._seen[index] = sighting
                     group.cancel_scope.cancel()
             if found is None and not self.finished:
-                found = self._late(seen_out, refused)
-        return found or self._second_best(refused)
+                found = self._find_late(seen_out, refused)
+        return found or self._find_second_best(refused)
 
-    def _goes_on(self, jobs: MemoryObjectSendStream[ScreeningTrial], bounds: Bounds) -> bool:
-        """Hand out what is to be tried next, unless everything was tried or more is not worth the time."""
+    def _can_continue(self, jobs: MemoryObjectSendStream[ScreeningTrial], bounds: Bounds) -> bool:
+        """Issue the next trials, unless all were tried or more is not worth the time; return whether to continue."""
         if self.finished or not self._strategy.patient:
             return False
-        self._issue(jobs, bounds)
+        self._issue_trials(jobs, bounds)
         return True
 
-    def _last(self, bounds: Bounds) -> bool:
+    def _is_last(self, bounds: Bounds) -> bool:
         """Return whether no more trials will be handed out."""
         return self._exhausted or self._next >= bounds.attempts
 
-    def _issue(self, jobs: MemoryObjectSendStream[ScreeningTrial], bounds: Bounds) -> None:
-        """Hand out trials, each chosen in the knowledge of the same sightings on every machine."""
-        while self._next < bounds.attempts and self._heard_until(self._next):
-            trial = self._strategy.trial(self._next)
+    def _issue_trials(self, jobs: MemoryObjectSendStream[ScreeningTrial], bounds: Bounds) -> None:
+        """Issue trials, each chosen from the same sightings on every machine."""
+        while self._next < bounds.attempts and self._tell_until(self._next):
+            trial = self._strategy.find_trial(self._next)
             self._exhausted = trial is None
             if trial is None and not self._pending and not self._judged:
                 return
@@ -129,29 +129,29 @@ class MutationSearch:
                 # Only what is still out can bring up something new, so its turn is now.
                 if not self._judged:
                     return
-                self._hear()
+                self._tell_next()
                 continue
             self._trials[self._next] = trial
             heappush(self._pending, (self._next + LAG + int(trial.seconds / PACE_SECONDS), self._next))
             self._next += 1
             jobs.send_nowait(trial)
 
-    def _out(self) -> int:
-        """Return the number of trials handed out and not seen yet; at 0 there is nothing to wait for."""
+    def _count_open(self) -> int:
+        """Return the number of trials that are issued and not seen yet; at 0 there is nothing to wait for."""
         return len(self._pending) - (len(self._seen) - len(self._judged))
 
-    def _heard_until(self, index: int) -> bool:
-        """Tell the strategy what is judged; return whether it knows all that it has to know to choose trial *index*."""
+    def _tell_until(self, index: int) -> bool:
+        """Tell the strategy the results; return whether it knows all that it needs to choose trial *index*."""
         while self._judged and self._judged[0][0] <= index:
-            self._hear()
+            self._tell_next()
         return not self._pending or self._pending[0][0] > index
 
-    def _hear(self) -> None:
+    def _tell_next(self) -> None:
         _, index = heappop(self._judged)
-        self._strategy.note(self._trials.pop(index), self._seen.pop(index))
+        self._strategy.record(self._trials.pop(index), self._seen.pop(index))
 
     def _judge(self, refused: Callable[[Candidate], bool], *, everything: bool) -> Candidate | None:
-        """Return the first survivor, in the order in which the strategy hears of them."""
+        """Return the first survivor, in the order in which the strategy gets them."""
         soon = inf if everything else self._next + LAG
         while self._pending and self._pending[0][1] in self._seen and self._pending[0][0] <= soon:
             entry = heappop(self._pending)
@@ -159,16 +159,16 @@ class MutationSearch:
             self.tried += 1
             self.heard(self.tried)
             candidate, sighting = self._trials[entry[1]].candidate, self._seen[entry[1]]
-            if candidate is not None and self._strategy.full(sighting):
+            if candidate is not None and self._strategy.is_full(sighting):
                 self.survivors += 1
                 if not refused(candidate):
                     return candidate
         return None
 
-    def _late(
+    def _find_late(
         self, seen: MemoryObjectReceiveStream[tuple[int, Sighting]], refused: Callable[[Candidate], bool]
     ) -> Candidate | None:
-        """Return a survivor that nobody has heard of, or that waits for trials which are not over: the time has ended.
+        """Return a survivor that the strategy does not know yet, or that waits for open trials: the time has ended.
 
         A candidate under which all red tests pass will do where the time ended while the green ones were running.
         """
@@ -176,7 +176,7 @@ class MutationSearch:
             while True:
                 index, sighting = seen.receive_nowait()
                 self._seen[index] = sighting
-        full = [index for index, sighting in self._seen.items() if self._strategy.full(sighting)]
+        full = [index for index, sighting in self._seen.items() if self._strategy.is_full(sighting)]
         unrefuted = [index for index in self._turned if index in self._trials and index not in self._seen]
         for index in (*sorted(full), *sorted(unrefuted)):
             candidate = self._trials[index].candidate
@@ -184,10 +184,10 @@ class MutationSearch:
                 return candidate
         return None
 
-    def _second_best(self, refused: Callable[[Candidate], bool]) -> Candidate | None:
-        """Return the candidate that makes most progress, if none does it all."""
+    def _find_second_best(self, refused: Callable[[Candidate], bool]) -> Candidate | None:
+        """Return the candidate with most progress, if none turns all tests green."""
         while self._judged:
-            self._hear()
+            self._tell_next()
         partials = sorted(self._strategy.partials, key=lambda partial: partial[:2])
         return next((candidate for _, _, candidate in partials if not refused(candidate)), None)
 
@@ -197,7 +197,7 @@ async def _serve(
     jobs: MemoryObjectReceiveStream[ScreeningTrial],
     seen: MemoryObjectSendStream[tuple[int, Sighting]],
 ) -> None:
-    """Screen what comes until nothing more does."""
+    """Screen trials until there are no more."""
     async with one as mine:
         async for trial in jobs:
             sighting = await mine.screen(trial)

@@ -1,4 +1,4 @@
-"""The morning report: reads the journals of runs, adds them up, and shows them as one page and as lines of text.
+"""The report on runs: reads their journals, adds them up, and shows them as one page and as lines of text.
 
 It decides nothing: whatever it shows follows from the journals, and can be read again at any time.
 """

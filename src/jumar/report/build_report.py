@@ -70,7 +70,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_report(places: Sequence[Path]) -> Report:
-    """Return the report on the runs and campaigns that *places* are or hold, at any depth.
+    """Return the report on the runs and campaigns at or below *places*.
 
     A journal that cannot be read is named, and the others are shown.
 
@@ -107,7 +107,7 @@ def build_report(places: Sequence[Path]) -> Report:
 
 
 def _find_plans(places: Iterable[Path]) -> Iterator[tuple[Path, CampaignPlan]]:
-    """Yield the campaigns in *places*. Their plans are only read, so it does not matter who made them."""
+    """Yield the campaigns in *places*. Their plans are only read, so their author does not matter."""
     for place in places:
         for plan in sorted({place / PLAN, *place.glob(f"*/{PLAN}")}):
             if plan.is_file():
@@ -129,7 +129,7 @@ def _find_attention(runs: Iterable[RunReport]) -> Iterator[Attention]:
 
 
 def _list_concerns(run: RunReport) -> Iterator[str]:
-    """Yield why a person should look at *run*: decisions that are theirs, guardrails, faults, doubtful tests."""
+    """Yield the reasons why a person should look at *run*: decisions, guardrails, faults, doubtful tests."""
     if run.result.escalated is not None:
         yield f"escalated {run.result.escalated.test_id}: {run.result.escalated.reason}"
     yield from (f"guardrail {hit}" for hit in run.guardrails)

@@ -26,7 +26,7 @@ class Dot(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """Coordinates of a curve, and what it says in words."""
+    """Coordinates of a curve, and its description."""
 
     dots: tuple[Dot, ...]
     ratchet: str
@@ -47,13 +47,13 @@ def draw_curve(points: Sequence[Verification]) -> Curve | None:
         if number and point.best != shown[number - 1].best:
             line.append(f"{x:.1f},{_place(shown[number - 1].best, most):.1f}")
         line.append(f"{x:.1f},{_place(point.best, most):.1f}")
-    dots = tuple(_dot(x, point, most) for x, point in zip(places, shown, strict=True))
+    dots = tuple(_build_dot(x, point, most) for x, point in zip(places, shown, strict=True))
     results = ", ".join("void" if point.passed is None else str(point.passed) for point in shown)
     cut = f" (of {len(points)} verifications the first and the last {POINTS // 2})" if shown is not points else ""
     return Curve(dots, " ".join(line), f"Tests passed, one verification after the other{cut}: {results}; of {most}")
 
 
-def _dot(x: float, point: Verification, most: int) -> Dot:
+def _build_dot(x: float, point: Verification, most: int) -> Dot:
     known = " (known from another run)" if point.cached else ""
     if point.passed is None:
         return Dot(round(x, 1), _place(0, most), "void", f"{point.trigger}: void")

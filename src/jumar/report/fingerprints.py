@@ -1,4 +1,4 @@
-"""Fingerprints of test failures: the same for the same fault, whatever numbers, paths and addresses it came with."""
+"""Fingerprints of test failures: equal for the same fault, whatever numbers, paths and addresses differ."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FRAME = re.compile(r"^\S+:\d+: in .*$|^\s+.*$", re.MULTILINE)
 
 
 def find_message(excerpt: str) -> str:
-    """Return the lines of *excerpt*, a test's output, that say what went wrong; all of it where none can be told."""
+    """Return the lines of *excerpt*, a test's output, that state the failure; all of it if none do."""
     said = "\n".join(ERROR_LINE.findall(excerpt)) or FRAME.sub("", excerpt).strip() or excerpt.strip()
     return said.strip()
 

@@ -1,4 +1,4 @@
-"""Reads what a run changed, cut to what a page can hold."""
+"""Reads the changes of a run, cut to fit on a page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def read_change(folder: Path) -> Change | None:
-    """Return the change that the run in *folder* ended with, from its `best.patch`; None: there is none."""
+    """Return the final change of the run in *folder*, from its `best.patch`; None: there is none."""
     try:
         with (folder / "best.patch").open("rb") as file:
             data = file.read(BYTES + 1)
@@ -50,12 +50,13 @@ def read_change(folder: Path) -> Change | None:
     if not lines:
         return None
     parts = tuple(
-        ChangePart(kind, show_controls("\n".join(group)) + "\n") for kind, group in groupby(lines[:LINES], key=_kind)
+        ChangePart(kind, show_controls("\n".join(group)) + "\n")
+        for kind, group in groupby(lines[:LINES], key=_get_kind)
     )
     return Change(parts, len(lines) > LINES or len(data) > BYTES)
 
 
-def _kind(line: str) -> str:
+def _get_kind(line: str) -> str:
     if line.startswith(("diff --git ", "index ", "--- ", "+++ ", "new file", "deleted file")):
         return "file"
     return KINDS.get(line[:1], "same")

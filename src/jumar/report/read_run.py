@@ -1,4 +1,4 @@
-"""Reads what a report shows of one run from its journal."""
+"""Reads the facts that a report shows of one run from its journal."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _describe(run: ev.RunStart) -> Configuration:
 
 
 def _draw_curve(entries: Sequence[ev.Entry]) -> tuple[Verification, ...]:
-    """Return a point for each verification, with the best so far once the ratchet had decided on it."""
+    """Return a point for each verification, with the best so far after the ratchet's decision."""
     points: list[Verification] = []
     best = 0
     for entry in entries:
@@ -173,7 +173,7 @@ def _draw_curve(entries: Sequence[ev.Entry]) -> tuple[Verification, ...]:
 
 
 def _find_failing(entries: Sequence[ev.Entry], state: RunState) -> tuple[FailingTest, ...]:
-    """Return the expected tests that the best tree does not pass, with why, and with what they were before."""
+    """Return the expected tests that the best tree does not pass, with the reason and their state before."""
     if state.best is None:
         return ()
     before: dict[str, str] = {}

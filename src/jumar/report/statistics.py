@@ -60,7 +60,7 @@ def average_pass_at_k(tallies: Sequence[Tally], k: int) -> Estimate | None:
 
 
 def _count_effectively(shares: Sequence[float], most: int) -> float:
-    """Return the number of independent draws that say as much as *shares* do; *most* is an upper bound."""
+    """Return the number of independent draws with the variance of *shares*; *most* is an upper bound."""
     tasks, value = len(shares), fmean(shares)
     if tasks == 1:
         return most

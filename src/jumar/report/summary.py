@@ -14,7 +14,7 @@ ATTENTION = 10
 
 
 def format_summary(report: Report) -> Iterator[str]:
-    """Yield the report as lines: what was solved, what it cost, and what a person should look at."""
+    """Yield the report as lines: solved tasks, cost, and the runs that a person should look at."""
     totals = report.totals
     yield f"{report.solved} of {len(report.tasks)} tasks solved  {totals.green} of {totals.counted} runs green"
     if totals.runs != totals.counted:
@@ -51,7 +51,7 @@ def format_estimate(estimate: Estimate) -> str:
 
 
 def format_use(totals: Totals) -> str:
-    """Return what runs used, in one line."""
+    """Return the resources that runs used, in one line."""
     cached = f" ({totals.cached_share:.0%} of the prompts cached)" if totals.cached_share is not None else ""
     return (
         f"${totals.usd:.4f}  {totals.tokens:,} tokens{cached}  {totals.test_runs} test runs, "

@@ -1,4 +1,4 @@
-"""Adds up what runs did: by task, by configuration, by failure, and all together."""
+"""Adds up runs: by task, by configuration, by failure, and all together."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def add_up(runs: Sequence[RunReport]) -> Totals:
 
 
 def group_by_task(runs: Iterable[RunReport]) -> Iterator[TaskReport]:
-    """Yield the tasks of *runs*, in the order of their names. One that began from another tree is another task."""
+    """Yield the tasks of *runs*, in the order of their names. Another first tree makes another task."""
     by_task: dict[tuple[str, str], list[RunReport]] = {}
     for run in runs:
         by_task.setdefault((run.task, run.base), []).append(run)

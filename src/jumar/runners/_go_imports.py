@@ -1,4 +1,4 @@
-"""Finds what a tree needs of Go's standard library, by its text: no code of the tree is run for it."""
+"""Finds the packages of Go's standard library that a tree needs, by its text: none of its code is run."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def find_standard_imports(room: Path) -> tuple[str, ...]:
 
     Where a module from elsewhere is imported, whose own imports nobody reads here, that is the whole library.
     """
-    names = {name for path in sorted(room.rglob("*.go")) for _, name in _imports(_head(path))}
-    own = {found[1] for path in room.rglob("go.mod") if (found := MODULE.search(_head(path)))}
+    names = {name for path in sorted(room.rglob("*.go")) for _, name in _list_imports(_read_head(path))}
+    own = {found[1] for path in room.rglob("go.mod") if (found := MODULE.search(_read_head(path)))}
     outside = {name for name in names if "." in name.partition("/")[0].lstrip(".")}
     if any(not any(f"{name}/".startswith(f"{module}/") for module in own) for name in outside):
         return (EVERYTHING,)
@@ -37,7 +37,7 @@ def find_standard_imports(room: Path) -> tuple[str, ...]:
     return tuple(sorted({*ALWAYS, *with_c, *filter(STANDARD.fullmatch, names)}))
 
 
-def _head(path: Path) -> str:
+def _read_head(path: Path) -> str:
     """Return the first part of a file; of a link nothing, as it may lead anywhere."""
     if path.is_symlink() or not path.is_file():
         return ""
@@ -45,7 +45,7 @@ def _head(path: Path) -> str:
         return file.read(HEAD_BYTES).decode("utf-8", "replace")
 
 
-def _imports(text: str) -> Iterator[tuple[str, str]]:
+def _list_imports(text: str) -> Iterator[tuple[str, str]]:
     """Yield the names and the paths of the imports in *text*."""
     for block, single in IMPORTS.findall(text):
         yield from IMPORT.findall(block or single)

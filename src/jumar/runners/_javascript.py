@@ -40,14 +40,14 @@ class JavaScriptRunner:
     """The runner's own names for test files."""
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """Return links to the packages of *origin*, or to those that `JUMAR_NODE_MODULES` names where it has none."""
+        """Return links to the packages of *origin*, else to those that `JUMAR_NODE_MODULES` names."""
         path = environ.get("PATH", PATH)
         found = shutil.which("node", path=path)
         if found is None:
             return Surroundings(
                 missing=f"there is no node on PATH, which runs {self.name}: install Node.js 20 or newer"
             )
-        node, why = _node(Path(found), origin, environ)
+        node, why = _find_node(Path(found), origin, environ)
         if why:
             return Surroundings(missing=toolchain.explain_unusable(node, "node -p process.execPath", why))
         named = environ.get(NAMED, "")
@@ -59,10 +59,13 @@ class JavaScriptRunner:
                 missing=f"there is no {self.name} in the node_modules of {where}: run `npm install` there, or name a "
                 f"node_modules folder that has it in {NAMED}"
             )
-        links, seen = dict(_links(packages, PurePosixPath(PACKAGES), origin)), [*_seen(packages, origin)]
-        for folder in _workspaces(origin):
-            links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
-            seen += _seen(folder / PACKAGES, origin)
+        links, seen = (
+            dict(_list_links(packages, PurePosixPath(PACKAGES), origin)),
+            [*_list_shown_folders(packages, origin)],
+        )
+        for folder in _list_workspaces(origin):
+            links.update(_list_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
+            seen += _list_shown_folders(folder / PACKAGES, origin)
         # As on a machine of CI: nothing is asked, nothing is watched, and no snapshot is written to make a test pass.
         readable = (*find_installation(node), *dict.fromkeys(seen))
         first = toolchain.build_search_path((node.parent,), path, Path(sys.executable).parent)
@@ -71,11 +74,11 @@ class JavaScriptRunner:
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # the boot finds it
         """Return the invocation that lists the ids of the suite: all files are loaded, and no test is run."""
-        return self._invocation(suite, {"mode": "collect", "args": list(suite.select), "ids": []})
+        return self._build_invocation(suite, {"mode": "collect", "args": list(suite.select), "ids": []})
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # as above
-        """Return the invocation that judges *ids*: it loads their files and runs, of those, them alone."""
-        return self._invocation(suite, {"mode": "run", "args": [], "ids": list(ids)})
+        """Return the invocation that judges *ids*: it loads their files and runs only those tests."""
+        return self._build_invocation(suite, {"mode": "run", "args": [], "ids": list(ids)})
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """Return the ids in the records of a collection."""
@@ -103,7 +106,9 @@ class JavaScriptRunner:
         """
         return javascript_tests.find_sites(path, source)
 
-    def _invocation(self, suite: Suite, config: Mapping[str, object], program: ModuleType | None = None) -> Invocation:
+    def _build_invocation(
+        self, suite: Suite, config: Mapping[str, object], program: ModuleType | None = None
+    ) -> Invocation:
         return Invocation(
             argv=(sys.executable, "-I", "-S", "-B", *start.build_command(program or self.program)),
             config={**config, "limit": suite.test_timeout_seconds, "seconds": suite.timeout_seconds},
@@ -114,14 +119,14 @@ class JavaScriptRunner:
 def find_installed_packages(origin: Path) -> tuple[Mapping[str, Path], tuple[Path, ...]]:
     """Return the links to the packages of *origin* and its workspaces, and the folders that they are read from."""
     links, seen = dict[str, Path](), list[Path]()
-    for folder in (origin, *_workspaces(origin)) if (origin / "package.json").is_file() else ():
+    for folder in (origin, *_list_workspaces(origin)) if (origin / "package.json").is_file() else ():
         if _is_of_packages(folder / PACKAGES):
-            links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
-            seen += _seen(folder / PACKAGES, origin)
+            links.update(_list_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
+            seen += _list_shown_folders(folder / PACKAGES, origin)
     return links, tuple(dict.fromkeys(seen))
 
 
-def _node(node: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
+def _find_node(node: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
     """Return the program that *node* starts, or *node* and why that cannot be found."""
     if toolchain.find_binary(node, ("node", "nodejs")):
         return node, ""
@@ -129,31 +134,36 @@ def _node(node: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, s
     return (node, asked.why) if asked.why else (Path(asked.said), "")
 
 
-def _links(packages: Path, place: PurePosixPath, origin: Path) -> Iterator[tuple[str, Path]]:
-    """Yield one link for each of *packages*: the folder itself is the room's, as tools write to it what they keep.
+def _list_links(packages: Path, place: PurePosixPath, origin: Path) -> Iterator[tuple[str, Path]]:
+    """Yield one link for each of *packages*: the folder itself is the room's, as tools write to it.
 
     Links that lead back into *origin* are packages of the task itself, and it is the room's that have to be tested:
     those become relative.
     """
-    for name, target in _entries(packages):
+    for name, target in _list_entries(packages):
         inside = place / name
-        if target is not None and _own(target, origin):
+        if target is not None and _is_own(target, origin):
             yield str(inside), Path(os.path.relpath(target.relative_to(origin.resolve()), inside.parent))
         else:
             yield str(inside), packages.absolute() / name
 
 
-def _seen(packages: Path, origin: Path) -> Iterator[Path]:
-    """Yield the folders that *packages* lie in, those included that were linked from elsewhere and are packages."""
+def _list_shown_folders(packages: Path, origin: Path) -> Iterator[Path]:
+    """Yield the folders that hold *packages*, with those linked from elsewhere that are packages."""
     real = packages.resolve()
     yield from (packages.absolute(), real)
-    for _, target in _entries(packages):
-        if target is not None and not target.is_relative_to(real) and not _own(target, origin) and _is_package(target):
+    for _, target in _list_entries(packages):
+        if (
+            target is not None
+            and not target.is_relative_to(real)
+            and not _is_own(target, origin)
+            and _is_package(target)
+        ):
             yield target
 
 
 def _is_of_packages(folder: Path) -> bool:
-    """Return whether *folder* is what it is called: a link of a repository may lead to any folder of the person's."""
+    """Check that the real *folder* is a folder of packages: a repository's link may lead anywhere."""
     return folder.is_dir() and PACKAGES in folder.resolve().parts
 
 
@@ -162,8 +172,8 @@ def _is_package(target: Path) -> bool:
     return PACKAGES in target.parts[:-1] or (target / "package.json").is_file()
 
 
-def _entries(packages: Path) -> Iterator[tuple[str, Path | None]]:
-    """Yield names in a folder of packages, and where those lead that are links; what tools keep there is left out."""
+def _list_entries(packages: Path) -> Iterator[tuple[str, Path | None]]:
+    """Yield names in a folder of packages, and the targets of links; files that tools keep there are left out."""
     for entry in sorted(packages.iterdir()):
         if entry.name.startswith(".") and entry.name != ".bin":
             continue
@@ -172,12 +182,12 @@ def _entries(packages: Path) -> Iterator[tuple[str, Path | None]]:
             yield package.relative_to(packages).as_posix(), package.resolve() if package.is_symlink() else None
 
 
-def _own(target: Path, origin: Path) -> bool:
+def _is_own(target: Path, origin: Path) -> bool:
     root = origin.resolve()
     return target.is_relative_to(root) and PACKAGES not in target.relative_to(root).parts
 
 
-def _workspaces(origin: Path) -> Iterator[Path]:
+def _list_workspaces(origin: Path) -> Iterator[Path]:
     """Yield the folders below *origin* that have packages of their own."""
     for parent, folders, _ in os.walk(origin):
         depth = len(Path(parent).relative_to(origin).parts)

@@ -1,4 +1,4 @@
-"""Finds what a command of the task needs beside the tree: programs on PATH, and what the project has installed."""
+"""Finds the needs of a command beside the tree: programs on PATH, and the project's installed packages."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def find_command_surroundings(origin: Path, environ: Mapping[str, str]) -> Surro
     packages, seen = find_installed_packages(origin)
     links.update(packages)
     searched = find_path_files(environ.get("PATH", ""), environ.get("HOME", ""), origin)
-    return Surroundings(env=env, links=links, readable=_once(*readable, *seen, *searched))
+    return Surroundings(env=env, links=links, readable=_drop_repeats(*readable, *seen, *searched))
 
 
 def find_runner_surroundings(runner: Runner, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-    """Return the surroundings of *runner*, and which of them are the task's own or were named by the person."""
+    """Return the surroundings of *runner*, and those of them that are the task's or the person's."""
     real = origin.resolve()
     roots = (folder for folder in (real, *real.parents) if (folder / ".git").exists())
     named = environ.get(NAMED, "")
@@ -52,15 +52,15 @@ def find_runner_surroundings(runner: Runner, origin: Path, environ: Mapping[str,
 
 
 def join_surroundings(first: Surroundings, more: Surroundings, python: str) -> Surroundings:
-    """Return *first* with what a command needs besides (*more*), and the interpreter *python*."""
+    """Return *first* with the needs *more* of a command, and the interpreter *python*."""
     own = find_interpreter_files(Path(python)) if python else ()
     return replace(
         first,
         env={**more.env, **first.env},
         links={**more.links, **first.links},
-        readable=_once(*first.readable, *more.readable, *own),
+        readable=_drop_repeats(*first.readable, *more.readable, *own),
     )
 
 
-def _once(*paths: Path) -> tuple[Path, ...]:
+def _drop_repeats(*paths: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(paths))

@@ -1,4 +1,4 @@
-"""Runs Rust tests by cargo and libtest: one cargo builds what is asked for, then each test binary is run."""
+"""Runs Rust tests by cargo and libtest: one cargo builds the requested packages, then each test binary is run."""
 
 from __future__ import annotations
 
@@ -66,22 +66,22 @@ class CargoRunner:
         found = shutil.which("cargo", path=path)
         if found is None:
             return Surroundings(env=env, missing=MISSING)
-        root, why = _root(Path(found), origin, environ)
+        root, why = _find_root(Path(found), origin, environ)
         if why:
             return Surroundings(env=env, missing=toolchain.explain_unusable(Path(found), "rustc --print sysroot", why))
         own = Path(sys.executable).parent
         env["PATH"] = toolchain.build_search_path((root / "bin",) if root else (), path, own)
-        readable = (*_readable(env, Path(found), root), *toolchain.find_compilers(path))
+        readable = (*_list_readable(env, Path(found), root), *toolchain.find_compilers(path))
         return Surroundings(env=env, readable=readable, probe=("rustc", "-vV"))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
-        """Return the invocation that lists the tests of all integration tests below *room*, and of what is selected."""
+        """Return the invocation that lists all integration tests below *room*, and the selected tests."""
         files = self.test_files((p.relative_to(room).as_posix() for p in sorted(room.rglob("*.rs"))), suite.select)
-        return _invocation(suite, "collect", suite.select, files)
+        return _build_invocation(suite, "collect", suite.select, files)
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # the port's
         """Return the invocation that judges *ids*: their packages are built, and those tests run."""
-        return _invocation(suite, "run", ids, list(dict.fromkeys(i.partition("::")[0] for i in ids)))
+        return _build_invocation(suite, "run", ids, list(dict.fromkeys(i.partition("::")[0] for i in ids)))
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """Return the ids in the records of a collection."""
@@ -117,16 +117,13 @@ class CargoRunner:
         from jumar.languages.grammars import load_language  # noqa: PLC0415  as above
 
         root = Parser(load_language("rust")).parse(source).root_node
-        return tuple(Site(f"{path}::{name}", start, end) for name, start, end in _tests(root, ""))
+        return tuple(Site(f"{path}::{name}", start, end) for name, start, end in _list_tests(root, ""))
 
 
-def _root(cargo: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path | None, str]:
-    """Return the folder of the toolchain that *cargo* is of, or why it is not known; None.
-
-    Rustup chooses in the sandbox.
-    """
+def _find_root(cargo: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path | None, str]:
+    """Return the folder of the toolchain of *cargo*, or why it is unknown; None: rustup chooses in the sandbox."""
     real = cargo.resolve()
-    if real.name == "rustup" or _same(real, real.with_name("rustup")):
+    if real.name == "rustup" or _is_same_file(real, real.with_name("rustup")):
         return None, ""
     root = real.parent.parent
     if toolchain.find_binary(cargo, ("cargo",)) and (root / "lib" / "rustlib").is_dir():
@@ -140,13 +137,13 @@ def _root(cargo: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path |
     return root, asked.why or lacks
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_same_file(one: Path, other: Path) -> bool:
     """Return whether two names are of one file: rustup's proxies are links of either kind."""
     return other.exists() and one.samefile(other)
 
 
-def _readable(env: Mapping[str, str], cargo: Path, root: Path | None) -> tuple[Path, ...]:
-    """Return the toolchain, what was fetched of crates, and the seeds. Not the rest of cargo's home.
+def _list_readable(env: Mapping[str, str], cargo: Path, root: Path | None) -> tuple[Path, ...]:
+    """Return the toolchain, the fetched crates, and the seeds. Not the rest of cargo's home.
 
     It may hold a token.
 
@@ -154,17 +151,19 @@ def _readable(env: Mapping[str, str], cargo: Path, root: Path | None) -> tuple[P
     """
     home, rustup = env.get("CARGO_HOME", ""), env.get("RUSTUP_HOME", "")
     parts = ("registry", "git", "config.toml", "config", *(() if root else ("bin",)))
-    chosen = find_installation(root / "bin" / "cargo") if root else (*find_installation(cargo), *_toolchains(rustup))
+    chosen = (
+        find_installation(root / "bin" / "cargo") if root else (*find_installation(cargo), *_list_toolchains(rustup))
+    )
     named = (*(f"{home}/{part}" for part in parts if home), env.get("JUMAR_CARGO_SEEDS", ""))
     return (*chosen, *(Path(name) for name in named if name))
 
 
-def _toolchains(rustup: str) -> tuple[Path, ...]:
-    """Return the folder *rustup* of toolchains, and where those lie that were linked (`rustup toolchain link`)."""
+def _list_toolchains(rustup: str) -> tuple[Path, ...]:
+    """Return the folder *rustup* of toolchains, and the linked ones (`rustup toolchain link`)."""
     return (Path(rustup), *toolchain.find_outside_links(Path(rustup, "toolchains"))) if rustup else ()
 
 
-def _invocation(suite: Suite, mode: str, ids: Sequence[str], files: Sequence[str]) -> Invocation:
+def _build_invocation(suite: Suite, mode: str, ids: Sequence[str], files: Sequence[str]) -> Invocation:
     return Invocation(
         argv=(sys.executable, "-I", "-S", "-B", *start.build_command(cargo_main)),
         config={"mode": mode, "ids": list(ids), "files": list(files), "limit": suite.test_timeout_seconds},
@@ -172,7 +171,7 @@ def _invocation(suite: Suite, mode: str, ids: Sequence[str], files: Sequence[str
     )
 
 
-def _tests(node: Node, prefix: str) -> Iterator[tuple[str, int, int]]:
+def _list_tests(node: Node, prefix: str) -> Iterator[tuple[str, int, int]]:
     """Yield the tests in *node* and its modules: name, first line (of the attributes), last line."""
     attributes: list[Node] = []
     for child in node.named_children:
@@ -182,20 +181,20 @@ def _tests(node: Node, prefix: str) -> Iterator[tuple[str, int, int]]:
             attributes.append(child)
         elif child.type not in ("line_comment", "block_comment"):
             if not any(map(_is_unsure, attributes)):
-                yield from _in(child, prefix, attributes)
+                yield from _list_tests_in(child, prefix, attributes)
             attributes = []
 
 
-def _in(item: Node, prefix: str, attributes: Sequence[Node]) -> Iterator[tuple[str, int, int]]:
+def _list_tests_in(item: Node, prefix: str, attributes: Sequence[Node]) -> Iterator[tuple[str, int, int]]:
     named, body = item.child_by_field_name("name"), item.child_by_field_name("body")
     name = prefix + (named.text or b"").decode("utf-8", "replace") if named else ""
     if item.type == "mod_item" and body is not None:
-        yield from _tests(body, f"{name}::")
-    elif item.type == "function_item" and any(_attribute(a)[0].rpartition("::")[2] == "test" for a in attributes):
+        yield from _list_tests(body, f"{name}::")
+    elif item.type == "function_item" and any(_split_attribute(a)[0].rpartition("::")[2] == "test" for a in attributes):
         yield name, attributes[0].start_point[0] + 1, item.end_point[0] + 1
 
 
-def _attribute(attribute: Node) -> tuple[str, str]:
+def _split_attribute(attribute: Node) -> tuple[str, str]:
     """Return the path of an attribute and its arguments, without white space.
 
     `tokio::test` marks a test as `test` does.
@@ -206,7 +205,7 @@ def _attribute(attribute: Node) -> tuple[str, str]:
 
 
 def _is_unsure(attribute: Node) -> bool:
-    path, condition = _attribute(attribute)
+    path, condition = _split_attribute(attribute)
     return path == "cfg" and condition not in SURE
 
 

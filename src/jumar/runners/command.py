@@ -36,7 +36,7 @@ PLACES = ("{ids}", "{report}", "{test_id}")
 
 
 class CommandRunner:
-    """The adapter of commands that tell no more than their exit status."""
+    """Adapter of commands that report only their exit status."""
 
     name = "command"
     grade = "X"
@@ -44,16 +44,16 @@ class CommandRunner:
     """It has one test, which stands for the whole suite (see `jumar.testing.check_runner`)."""
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """Return the programs on PATH, and what the project in *origin* has installed beside its files."""
+        """Return the programs on PATH, and the installed packages of the project in *origin*."""
         return _programs.find_command_surroundings(origin, environ)
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # other runners look into it
         """Look for the program that the command starts; the one id is known already."""
-        return _invocation(suite, "collect")
+        return _build_invocation(suite, "collect")
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # as above
         """Run the command if its id is among *ids*."""
-        return _invocation(suite, "run" if build_test_id(suite) in ids else "collect")
+        return _build_invocation(suite, "run" if build_test_id(suite) in ids else "collect")
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """Return the id in the records of a collection."""
@@ -74,7 +74,7 @@ class CommandRunner:
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:  # noqa: ARG002  # the command names no test
-        """Return no sites: an exit status does not tell which test of which file failed."""
+        """Return no sites: an exit status does not show which test of which file failed."""
         return ()
 
 
@@ -85,7 +85,7 @@ def build_test_id(suite: Suite) -> str:
 
 
 def build_argv(command: str) -> tuple[str, ...]:
-    """Return the words of *command*, or a shell that runs it where it has the syntax of one.
+    """Return the words of *command*, or a shell that runs it if it uses shell syntax.
 
     Raises:
         BadInput: if it is empty, cannot be split into words, or has a placeholder of another runner.
@@ -104,7 +104,7 @@ def build_argv(command: str) -> tuple[str, ...]:
     return ("/bin/sh", "-c", command) if SYNTAX.search(command) else tuple(words)
 
 
-def _invocation(suite: Suite, mode: str) -> Invocation:
+def _build_invocation(suite: Suite, mode: str) -> Invocation:
     return Invocation(
         argv=(sys.executable, "-I", "-S", "-B", *start.build_command(test_command_main)),
         config={

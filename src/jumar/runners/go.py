@@ -1,4 +1,4 @@
-"""Runs Go tests by `go test -json`: top-level tests by name; a package that does not build is told file by file."""
+"""Runs Go tests by `go test -json`: top-level tests by name; a package that does not build, file by file."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class GoRunner:
         found = shutil.which("go", path=f"{path}:{own}")
         if found is None:
             return Surroundings(env=env, missing=MISSING)
-        root, why = _root(Path(found), origin, environ)
+        root, why = _find_root(Path(found), origin, environ)
         if why:
             return Surroundings(env=env, missing=toolchain.explain_unusable(Path(found), "go env GOROOT", why))
         env |= {"GOROOT": str(root), "PATH": toolchain.build_search_path((root / "bin",), path, own)}
-        readable = (root, *toolchain.find_outside_links(root), *toolchain.find_compilers(path), *_caches(env))
+        readable = (root, *toolchain.find_outside_links(root), *toolchain.find_compilers(path), *_list_caches(env))
         go, cache = str(root / "bin" / "go"), Path(env["GOCACHE"]) if "GOCACHE" in env else None
         return Surroundings(
             env=env,
@@ -76,13 +76,13 @@ class GoRunner:
         """Return the invocation that lists the tests of all packages that have test files below *room*."""
         files = self.test_files((p.relative_to(room).as_posix() for p in sorted(room.rglob("*_test.go"))), suite.select)
         named = [s for s in suite.select if "::" in s]
-        return _invocation(suite, "collect", named, self._homes(room, files), room)
+        return _build_invocation(suite, "collect", named, self._map_tests_to_files(room, files), room)
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:
-        """Return the invocation that judges *ids*: their packages, and in each of them those tests alone."""
+        """Return the invocation that judges *ids*: their packages, and in each of them only those tests."""
         folders = dict.fromkeys((room / i.partition("::")[0]).parent for i in ids)
         files = [p.relative_to(room).as_posix() for folder in folders for p in sorted(folder.glob("*_test.go"))]
-        return _invocation(suite, "run", ids, self._homes(room, files), room)
+        return _build_invocation(suite, "run", ids, self._map_tests_to_files(room, files), room)
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """Return the ids in the records of a collection."""
@@ -113,11 +113,11 @@ class GoRunner:
         from jumar.languages.grammars import load_language  # noqa: PLC0415  as above
 
         root = Parser(load_language("go")).parse(source).root_node
-        found = {name: node for name, node in _functions(root) if _is_test(name, node)}
+        found = {name: node for name, node in _list_functions(root) if _is_test(name, node)}
         return tuple(Site(f"{path}::{n}", f.start_point[0] + 1, f.end_point[0] + 1) for n, f in found.items())
 
-    def _homes(self, room: Path, files: Iterable[str]) -> dict[str, dict[str, list[str]]]:
-        """Folder -> test -> the files it stands in: two for one name if one of them is of the package `x_test`."""
+    def _map_tests_to_files(self, room: Path, files: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+        """Return folder -> test -> its files: two for one name if one is of the package `x_test`."""
         homes: dict[str, dict[str, list[str]]] = {}
         for path in files:
             tests = homes.setdefault(str(PurePosixPath(path).parent), {"": []})
@@ -127,7 +127,7 @@ class GoRunner:
         return homes
 
 
-def _root(go: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
+def _find_root(go: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
     """Return the folder of the toolchain (GOROOT) that *go* starts, or why it cannot be found."""
     real = toolchain.find_binary(go, ("go",))
     named = [Path(environ["GOROOT"])] if environ.get("GOROOT") else []
@@ -141,13 +141,15 @@ def _root(go: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str
     return root, asked.why
 
 
-def _caches(env: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the caches that *env* names: a build goes on where its cache cannot be written."""
+def _list_caches(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the caches in *env*: a build continues if it cannot write its cache."""
     modules = env.get("GOMODCACHE") or (f"{env['GOPATH'].split(':')[0]}/pkg/mod" if "GOPATH" in env else "")
     return tuple(Path(name) for name in (env.get("GOCACHE", ""), modules) if name)
 
 
-def _invocation(suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str, object], room: Path) -> Invocation:
+def _build_invocation(
+    suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str, object], room: Path
+) -> Invocation:
     return Invocation(
         argv=(sys.executable, "-I", "-S", "-B", *start.build_command(go_main)),
         config={"mode": mode, "ids": list(ids), "homes": homes, "limit": suite.test_timeout_seconds},
@@ -156,7 +158,7 @@ def _invocation(suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str,
     )
 
 
-def _functions(root: Node) -> Iterator[tuple[str, Node]]:
+def _list_functions(root: Node) -> Iterator[tuple[str, Node]]:
     for node in root.named_children:
         name = node.child_by_field_name("name")
         if node.type == "function_declaration" and name is not None and name.text:
@@ -174,7 +176,7 @@ def _is_test(name: str, node: Node) -> bool:
 
 
 def _has_output(node: Node) -> bool:
-    """Return whether the body ends in a comment that says what the example prints."""
+    """Return whether the body ends in a comment with the output of the example."""
     body = node.child_by_field_name("body")
     for child in reversed(body.named_children if body else []):
         # Some versions of the grammar wrap the statements of a block in a list.

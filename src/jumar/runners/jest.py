@@ -1,4 +1,4 @@
-"""Runs jest, with a reporter of ours in its main process; the tests run in processes of its own beside it."""
+"""Runs jest, with jumar's reporter in its main process; the tests run in processes beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs `[tests] command`, which writes a JUnit XML report, and reads what it left at `[tests] report`.
+"""Runs `[tests] command`, which writes a JUnit XML report, and reads the report at `[tests] report`.
 
 Ids are `file::class::name` where the report tells the file, else `class::name`. The evidence is what the report says.
 """
@@ -36,11 +36,11 @@ class JunitRunner:
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # as above
         """Return the command without names: the tests that it reports are the suite."""
-        return _invocation(suite, ())
+        return _build_invocation(suite, ())
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # as above
-        """Return the command with the names of *ids* where it has a place for them."""
-        return _invocation(suite, ids)
+        """Return the command with the names of *ids*, if it has a place for them."""
+        return _build_invocation(suite, ids)
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """Return the ids in the records of a collection."""
@@ -61,11 +61,11 @@ class JunitRunner:
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:  # noqa: ARG002  # of no known language
-        """Return no sites: a file does not tell how a report names its tests."""
+        """Return no sites: a file does not show the names of its tests in a report."""
         return ()
 
 
-def _invocation(suite: Suite, ids: Sequence[str]) -> Invocation:
+def _build_invocation(suite: Suite, ids: Sequence[str]) -> Invocation:
     if not suite.command.strip() or not suite.report:
         raise BadInput(
             "the runner junit needs [tests] command (what runs the tests) and report (where it writes its JUnit XML); "
@@ -80,12 +80,12 @@ def _invocation(suite: Suite, ids: Sequence[str]) -> Invocation:
         raise BadInput(f"[tests] command = {suite.command!r} is no command line: {error}") from error
     return Invocation(
         argv=(sys.executable, "-I", "-S", "-B", *start.build_command(junit_main)),
-        config={"argv": list(_spelled(words, ids, str(report))), "report": str(report), "ids": list(ids)},
+        config={"argv": list(_fill_in(words, ids, str(report))), "report": str(report), "ids": list(ids)},
         env=suite.env,
     )
 
 
-def _spelled(words: Iterable[str], ids: Sequence[str], report: str) -> Iterable[str]:
+def _fill_in(words: Iterable[str], ids: Sequence[str], report: str) -> Iterable[str]:
     """Return *words* with the path of the report; those with a place for ids are repeated for every asked name."""
     names = list(dict.fromkeys(i.rpartition("::")[2] for i in ids))
     for word in (word.replace(REPORT, report) for word in words):

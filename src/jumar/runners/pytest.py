@@ -1,4 +1,4 @@
-"""Runs pytest, with a plug-in of ours inside it: an outcome per id from its phases, nothing is read from text."""
+"""Runs pytest, with jumar's plug-in inside it: an outcome per id from its phases, nothing is read from text."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class PytestRunner:
     grade = "D"
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG002  # as below
-        """Return empty surroundings: the interpreter that the suite names brings all it needs."""
+        """Return empty surroundings: the interpreter of the suite has everything it needs."""
         return Surroundings()
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # other runners name it
         """Return the invocation that lists the ids of the suite."""
-        return _invocation(suite, {"mode": "collect", "args": list(suite.select), "ids": []})
+        return _build_invocation(suite, {"mode": "collect", "args": list(suite.select), "ids": []})
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # as above
-        """Return the invocation that judges *ids*: their files alone, so that nothing else of the room is imported."""
+        """Return the invocation that judges *ids*: only their files, so that nothing else is imported."""
         files = list(dict.fromkeys(i.partition("::")[0] for i in ids))
-        return _invocation(suite, {"mode": "run", "args": files, "ids": list(ids)})
+        return _build_invocation(suite, {"mode": "run", "args": files, "ids": list(ids)})
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """Return the ids in the records of a collection."""
@@ -67,15 +67,15 @@ class PytestRunner:
             module = ast.parse(source)
         except (SyntaxError, ValueError):
             return ()
-        classes = {node.name: node for node in _bodies(module) if isinstance(node, ast.ClassDef)}
+        classes = {node.name: node for node in _list_bodies(module) if isinstance(node, ast.ClassDef)}
         found: dict[str, Site] = {}
-        for name, body in _tests(module, classes):
+        for name, body in _list_tests(module, classes):
             first = min([body.lineno, *(d.lineno for d in body.decorator_list)])
             found.setdefault(name, Site(f"{path}::{name}", first, body.end_lineno or first))
         return tuple(found.values())
 
 
-def _invocation(suite: Suite, config: Mapping[str, object]) -> Invocation:
+def _build_invocation(suite: Suite, config: Mapping[str, object]) -> Invocation:
     paths = [p for p in suite.env.get("PYTHONPATH", "").split(":") if p]
     return Invocation(
         argv=(suite.python or sys.executable, "-I", *start.build_command(programs.PYTEST)),
@@ -84,31 +84,31 @@ def _invocation(suite: Suite, config: Mapping[str, object]) -> Invocation:
     )
 
 
-def _bodies(node: ast.AST) -> Iterator[_Bodies]:
+def _list_bodies(node: ast.AST) -> Iterator[_Bodies]:
     """Yield the functions and classes in *node*, those under an `if` or `try` included."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _Bodies):
             yield child
         elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
-            yield from _bodies(child)
+            yield from _list_bodies(child)
 
 
-def _tests(node: ast.AST, classes: Mapping[str, ast.ClassDef]) -> Iterator[tuple[str, _Bodies]]:
-    """The names and bodies of the tests below *node*, a module or a class whose bases are looked up in *classes*."""
-    for body in _bodies(node):
+def _list_tests(node: ast.AST, classes: Mapping[str, ast.ClassDef]) -> Iterator[tuple[str, _Bodies]]:
+    """Yield the names and bodies of the tests below *node*, a module or a class with its bases in *classes*."""
+    for body in _list_bodies(node):
         if not isinstance(body, ast.ClassDef):
             if body.name.startswith("test") and not _is_fixture(body):
                 yield body.name, body
             continue
-        inner = {**classes, **{b.name: b for b in _bodies(body) if isinstance(b, ast.ClassDef)}}
-        family = list(_ancestry(body, inner))
+        inner = {**classes, **{b.name: b for b in _list_bodies(body) if isinstance(b, ast.ClassDef)}}
+        family = list(_list_ancestry(body, inner))
         is_case = any(_is_test_case(base) for member in family for base in member.bases)
         if is_case or (body.name.startswith("Test") and not any(_has_init(member) for member in family)):
             for member in family:
-                yield from ((f"{body.name}::{name}", test) for name, test in _tests(member, inner))
+                yield from ((f"{body.name}::{name}", test) for name, test in _list_tests(member, inner))
 
 
-def _ancestry(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
+def _list_ancestry(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
     """Yield *node* and its base classes in the same file, each once."""
     seen, todo = set[str](), [node]
     while todo:

@@ -1,4 +1,4 @@
-"""Runs vitest, with a reporter of ours in its main process; the tests run in processes of its own beside it."""
+"""Runs vitest, with jumar's reporter in its main process; the tests run in processes beside it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class VitestRunner(JavaScriptRunner):
 
     def resident(self, suite: Suite) -> Invocation:
         """Return the invocation of the process that is kept for many verifications."""
-        return self._invocation(suite, {}, resident_main)
+        return self._build_invocation(suite, {}, resident_main)
 
 
 SAMPLES: dict[str, dict[str, str]] = {

@@ -44,7 +44,7 @@ def act(parts: RunDependencies, action: Action, state: RunState, *, last: bool) 
 
 
 def build_gate_events(action: Action, state: RunState) -> Sequence[ev.Event]:
-    """Return the events by which an admitted action tells the gate."""
+    """Return the events of the gate for an admitted action."""
     match action.name:
         case "edit_claim":
             return (ev.EditClaim(test_id=str(action.args["test_id"]), edit_target=str(action.args["edit_target"])),)

@@ -118,7 +118,7 @@ class EffectRunner:
         return own if shared is None else shared if own is None else min(own, shared)
 
     def cancel(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
-        """Return the events of an effect that was cancelled: a call in flight costs what was reserved."""
+        """Return the events of a cancelled effect: a call in flight costs its reservation."""
         if isinstance(effect, effects.Call) and state.request is not None:
             return (settle_unanswered(state, sent=self._sent),)
         if isinstance(effect, effects.Await):

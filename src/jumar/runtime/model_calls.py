@@ -36,7 +36,7 @@ def build_call_event(answer: Answer, request: Request, reserved: ev.ModelRequest
 
 
 def settle_unanswered(state: RunState, *, sent: bool) -> ev.ModelCall:
-    """Return the event of the open call, which has no answer: if it was *sent* it costs what was reserved.
+    """Return the event of the open call, which has no answer: if it was *sent* it costs its reservation.
 
     Raises:
         Infra: if no call is open.

@@ -158,7 +158,7 @@ def _find_matches(
 
 
 def _start_countdown(seconds: float) -> Callable[[], float]:
-    """Return a function that gives what is left of *seconds*, and raises TimeoutError when nothing is."""
+    """Return a function that gives the rest of *seconds*, and raises TimeoutError when they are over."""
     until = monotonic() + seconds
 
     def left() -> float:

@@ -1,4 +1,4 @@
-"""Stops a run for reasons from outside the core, and breaks off what is in flight."""
+"""Stops a run for reasons from outside the core, and cancels the effect in flight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 
 
 class Stoppable:
-    """A run that can be told to stop, at any moment and more than once."""
+    """A run that can be stopped, at any moment and more than once."""
 
     def __init__(self) -> None:
         self._halt: Halt | None = None

@@ -1,4 +1,4 @@
-"""Tier S3, bubblewrap and a seccomp filter: files that are not shown to a process do not exist for it.
+"""Tier S3, bubblewrap and a seccomp filter: only the files shown to a process exist for it.
 
 No home folder, no run, no repository, no socket, no network but an empty loopback, no process but its own. What it may
 write lies in memory, with a size, and is gone with it; only what a caller names as writable is real. Not bounded by
@@ -79,7 +79,7 @@ def find_programs(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Bubblewrap:
-    """Confines by bubblewrap (see `ports.Sandbox`). `verify.confining.bubblewrap` makes one that was tried."""
+    """Confines by bubblewrap (see `ports.Sandbox`). `process.sandbox_check.find_bubblewrap` makes a tested one."""
 
     program: Path
     """The bubblewrap, one of `find_programs`."""
@@ -94,7 +94,7 @@ class Bubblewrap:
     tier: str = "S3"
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
-        """Return *argv*, in an own view of the machine.
+        """Return *argv*, in a view of its own of the machine.
 
         The system's programs, what *argv* begins with, *reach*, the room.
 
@@ -108,9 +108,9 @@ class Bubblewrap:
             *("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108  # in there, it is its own
             *("--proc", "/proc", *_quiet_proc(still), "--dev", "/dev"),
             *("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108
-            *_mounts((*SYSTEM, *readable), reach, find_source_folders(python)),
+            *_build_mounts((*SYSTEM, *readable), reach, find_source_folders(python)),
         )
-        before, inner, command = self._room(room, private, reach)
+        before, inner, command = self._build_room(room, private, reach)
         return Wrapped(
             argv=(
                 *before,
@@ -124,17 +124,17 @@ class Bubblewrap:
             start=Path("/"),
         )
 
-    def _room(self, room: Path, private: Path, reach: Reach) -> tuple[tuple[str, ...], ...]:
+    def _build_room(self, room: Path, private: Path, reach: Reach) -> tuple[tuple[str, ...], ...]:
         """Return the arguments before bubblewrap, those that show the room, and those before the argv."""
         place = self.place or room
         own = self.place.with_name("private") if self.place else private
-        named = self._named(own) if self.place else ()
+        named = self._build_environment(own) if self.place else ()
         real = any(room.is_relative_to(path) for path in reach.writable)
         if self.layered and not real:
             up, work, kept = (private / name for name in ("up", "work", "own"))
             folders = (up, work, kept, kept / "home", kept / "tmp")
             return (
-                (str(self.program), *_BESIDE, *_memory(private), *_folders(folders), "--"),
+                (str(self.program), *_BESIDE, *_build_tmpfs(private), *_build_folders(folders), "--"),
                 (
                     *("--overlay-src", str(room), "--overlay", str(up), str(work), str(place)),
                     *("--bind", str(kept), str(own), *named),
@@ -142,14 +142,14 @@ class Bubblewrap:
                 ),
                 (),
             )
-        home = (*_memory(own), *_folders((own / "home", own / "tmp")), *named)
+        home = (*_build_tmpfs(own), *_build_folders((own / "home", own / "tmp")), *named)
         if real:  # shown already, at its own path
             return (), (*(("--bind", str(room), str(place)) if self.place else ()), *home), ()
-        copied = ("--ro-bind", str(room), str(_TREE), *_memory(place), *home)
+        copied = ("--ro-bind", str(room), str(_TREE), *_build_tmpfs(place), *home)
         return (), copied, ("/bin/sh", "-c", _COPY, "sh")
 
-    def _named(self, own: Path) -> tuple[str, ...]:
-        """Return the environment follows the private folder; the mark of this very process would differ each time."""
+    def _build_environment(self, own: Path) -> tuple[str, ...]:
+        """Return the options that set the environment; without the mark of the process, which differs each time."""
         return (
             *("--setenv", "HOME", str(own / "home"), "--setenv", "TMPDIR", str(own / "tmp")),
             *("--unsetenv", "JUMAR_ROOM"),
@@ -157,7 +157,7 @@ class Bubblewrap:
 
 
 def _quiet_proc(still: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield the arguments that leave no counters in /proc; *still* follow the filter among the files."""
+    """Yield the arguments that hide the counters in /proc; *still* follow the filter among the files."""
     for path, folder in quiet_proc.list_hidden():
         if folder:
             yield from ("--perms", "0555", "--size", "4096", "--tmpfs", path)
@@ -178,7 +178,7 @@ def _check(room: Path, readable: Iterable[Path], place: Path | None) -> None:
             raise BadInput(f"{path} cannot be shown in a sandbox, which has a {_TREE.parent} of its own: move it")
 
 
-def _mounts(readable: Iterable[Path], reach: Reach, empty: Iterable[Path]) -> Iterator[str]:
+def _build_mounts(readable: Iterable[Path], reach: Reach, empty: Iterable[Path]) -> Iterator[str]:
     """Yield the arguments that mount all reachable paths, outer before inner, and create the *empty* folders.
 
     A link stays a link, so that what it leads to is seen only if it may be.
@@ -187,7 +187,7 @@ def _mounts(readable: Iterable[Path], reach: Reach, empty: Iterable[Path]) -> It
     ways.update((str(path), "--bind") for path in reach.writable)
     shown: dict[str, str] = {}
     for path in sorted(ways, key=lambda path: path.count("/")):
-        if shown.get(_nearest(path, shown)) == ways[path] or not os.path.lexists(path):
+        if shown.get(_find_nearest(path, shown)) == ways[path] or not os.path.lexists(path):
             continue
         shown[path] = ways[path]
         if os.path.islink(path):  # noqa: PTH114  for as many paths as this, text is several times as fast
@@ -195,11 +195,11 @@ def _mounts(readable: Iterable[Path], reach: Reach, empty: Iterable[Path]) -> It
         else:
             yield from (ways[path], path, path)
     for folder in map(str, empty):
-        if folder not in shown and not _nearest(folder, shown):
+        if folder not in shown and not _find_nearest(folder, shown):
             yield from ("--dir", folder)
 
 
-def _nearest(path: str, shown: Container[str]) -> str:
+def _find_nearest(path: str, shown: Container[str]) -> str:
     """Return the innermost folder above *path* that is *shown*, or empty."""
     while path := path.rpartition("/")[0]:
         if path in shown:
@@ -207,9 +207,9 @@ def _nearest(path: str, shown: Container[str]) -> str:
     return ""
 
 
-def _memory(place: Path) -> tuple[str, ...]:
+def _build_tmpfs(place: Path) -> tuple[str, ...]:
     return ("--perms", "0700", "--size", str(ROOM_BYTES), "--tmpfs", str(place))
 
 
-def _folders(paths: Iterable[Path]) -> tuple[str, ...]:
+def _build_folders(paths: Iterable[Path]) -> tuple[str, ...]:
     return tuple(word for path in paths for word in ("--dir", str(path)))

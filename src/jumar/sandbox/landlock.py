@@ -1,4 +1,4 @@
-"""Tier S2, Landlock and seccomp: a process of its own user sees the machine, and can open little of it.
+"""Tier S2, Landlock and seccomp: the process has the person's user and can open few files of the machine.
 
 What lies elsewhere is there, but cannot be opened; modes and times of files are no business of Landlock's, so that an
 ordinary user's own files are safe from changes of these only where the user is another one. As root the process
@@ -28,15 +28,15 @@ class Landlocked:
     tier: str = "S2"
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
-        """Return *argv*, which can open programs, what *reach* says, and write in *room* and *private*."""
+        """Return *argv*, which can open programs and the paths of *reach*, and write in *room* and *private*."""
         what = launch_order.build_order(argv, room, private, reach)
         talks = bool(reach.sockets)
-        filters = _filters(alone=what.uid is not None, talks=talks)
+        filters = _build_filters(alone=what.uid is not None, talks=talks)
         return launch_order.wrap_command(argv, msgspec.structs.replace(what, landlock=True, filters=filters))
 
 
 def explain_missing() -> str:
-    """Return why this tier is not available on this machine, and what would mend it; empty if it may be."""
+    """Return why this tier is not available on this machine, and the fix; empty if it may be."""
     if sys.platform != "linux":
         return "Landlock is Linux's: use a Linux machine, a container or a virtual machine"
     if locks.read_landlock_version() < 1:
@@ -46,8 +46,8 @@ def explain_missing() -> str:
     return ""
 
 
-def _filters(*, alone: bool, talks: bool) -> launch_order.Filters:
-    """Return the filters of a process that is its user's only one, or not.
+def _build_filters(*, alone: bool, talks: bool) -> launch_order.Filters:
+    """Return the filters of a process, *alone* or not as its user.
 
     That *talks* to a socket of ours, or to none.
 

@@ -1,4 +1,4 @@
-"""Parts shared by the tiers S2 and S1: the order that `enter_main.py` carries out before it becomes the argv."""
+"""Parts shared by the tiers S2 and S1: the order that `enter_main.py` performs before it becomes the argv."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order:
-    """Return the order for *argv*: it may read programs and what *reach* says, and write to *room* and *private*.
+    """Return the order for *argv*: it may read programs and *reach*, and write to *room* and *private*.
 
     Root becomes another user, one of `OWNERS` by chance, so that two processes at a time are hardly ever the same one.
     """
@@ -64,9 +64,9 @@ def build_order(argv: Sequence[str], room: Path, private: Path, reach: Reach) ->
     uid = first + secrets.randbelow(after - first) if os.geteuid() == 0 else None
     return Order(
         room=str(room),
-        readable=tuple(dict.fromkeys(_ways(readable))),
-        writable=tuple(dict.fromkeys(_ways((room, private, *reach.writable)))),
-        sockets=tuple(dict.fromkeys(_ways(reach.sockets))),
+        readable=tuple(dict.fromkeys(_list_ways(readable))),
+        writable=tuple(dict.fromkeys(_list_ways((room, private, *reach.writable)))),
+        sockets=tuple(dict.fromkeys(_list_ways(reach.sockets))),
         uid=uid,
         namespaces=False,
         landlock=False,
@@ -77,7 +77,7 @@ def build_order(argv: Sequence[str], room: Path, private: Path, reach: Reach) ->
 
 
 def wrap_command(argv: Sequence[str], what: Order) -> Wrapped:
-    """Return *argv*, started by a script of ours that carries out *what* first."""
+    """Return *argv*, started by a script of jumar that performs *what* first."""
     script = (sys.executable, "-I", "-S", "-B", *start.build_command(programs.ENTER))
     return Wrapped(
         argv=(*script, "@file=0", *argv),
@@ -87,8 +87,8 @@ def wrap_command(argv: Sequence[str], what: Order) -> Wrapped:
     )
 
 
-def _ways(paths: Iterable[Path]) -> Iterator[str]:
-    """Yield *paths*, and where a folder on the way is a link, the way round it as well."""
+def _list_ways(paths: Iterable[Path]) -> Iterator[str]:
+    """Yield *paths*, and the real path too if a folder above is a link."""
     for path in paths:
         absolute = os.path.normpath(path.absolute())
         yield absolute

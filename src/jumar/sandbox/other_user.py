@@ -26,7 +26,7 @@ class AnotherUser:
     tier: str = "S1"
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
-        """Return *argv*, as a user to whom only *room*, *private* and what *reach* lets it write belong.
+        """Return *argv*, as a user who owns only *room*, *private* and the writable paths of *reach*.
 
         Raises:
             BadInput: if this is not root, who alone can become another user.
@@ -40,7 +40,7 @@ class AnotherUser:
 
 
 def explain_missing() -> str:
-    """Return why this tier is not available on this machine, and what would mend it; empty if it may be."""
+    """Return why this tier is not available on this machine, and the fix; empty if it may be."""
     if sys.platform != "linux":
         return "namespaces are Linux's: use a Linux machine, a container or a virtual machine"
     if os.geteuid() != 0:

@@ -77,7 +77,7 @@ _KEPT: Mapping[str, ShownFolder] = MappingProxyType(
 
 
 def list_shown_files(python: Path, reach: Reach, homes: Iterable[Path] | None = None) -> tuple[Path, ...]:
-    """Return the files of *python*, which is to run, and those of *reach*, without private files of the person.
+    """Return the files of *python*, which will run, and of *reach*, without private files of the person.
 
     Told by where a path really lies. What belongs to the task or was named by the person (*reach.own*) may lie
     anywhere, and so may the environment of *python*, but neither is ever a whole home. *homes* are the person's, unless
@@ -86,13 +86,13 @@ def list_shown_files(python: Path, reach: Reach, homes: Iterable[Path] | None = 
     readable = (*find_interpreter_files(python), *reach.readable)
     real = _Real()
     found = tuple({real(path) for path in (find_homes() if homes is None else homes)})
-    named = (*reach.own, *find_parts(python.parent.parent), *_jumar())
-    ours = tuple(path for path in map(real, named) if not _whole(path, found))
-    return tuple(path for path in readable if not any(_withheld(way, found, ours) for way in _ways(path, real)))
+    named = (*reach.own, *find_parts(python.parent.parent), *_find_own_paths())
+    ours = tuple(path for path in map(real, named) if not _contains_home(path, found))
+    return tuple(path for path in readable if not any(_is_withheld(way, found, ours) for way in _list_ways(path, real)))
 
 
 def find_homes() -> tuple[Path, ...]:
-    """Return the homes of whoever runs this: that of the environment, and the one that the password database knows."""
+    """Return the homes of this user: that of the environment, and that of the password database."""
     found = []
     with suppress(RuntimeError):  # there is none
         found.append(Path.home())
@@ -101,33 +101,33 @@ def find_homes() -> tuple[Path, ...]:
     return tuple(home for home in found if home.is_absolute())
 
 
-def _jumar() -> tuple[Path, ...]:
+def _find_own_paths() -> tuple[Path, ...]:
     """Return the paths that jumar itself runs from."""
     places = (Path(sys.executable).parent.parent, Path(sys.prefix), Path(sys.base_prefix))
     return (*(part for place in places for part in find_parts(place)), Path(start.FOLDER).parents[1])
 
 
-def _ways(path: Path, real: _Real) -> Iterator[str]:
-    """Yield the real location of *path*, and the kernel's: for `..` it follows a link first, then goes up."""
+def _list_ways(path: Path, real: _Real) -> Iterator[str]:
+    """Yield the real path of *path*, and the kernel's: for `..` it follows a link first, then goes up."""
     yield real(path)
     if ".." in path.parts:
         yield os.path.realpath(path)
 
 
-def _withheld(path: str, homes: Iterable[str], own: Iterable[str]) -> bool:
-    if _whole(path, homes):
+def _is_withheld(path: str, homes: Iterable[str], own: Iterable[str]) -> bool:
+    if _contains_home(path, homes):
         return True
-    return not any(_below(path, folder) for folder in own) and any(_private(path, home) for home in homes)
+    return not any(_is_below(path, folder) for folder in own) and any(_is_private(path, home) for home in homes)
 
 
-def _whole(path: str, homes: Iterable[str]) -> bool:
+def _contains_home(path: str, homes: Iterable[str]) -> bool:
     """Return whether *path* is a home or contains one."""
-    return any(_below(home, path) for home in homes)
+    return any(_is_below(home, path) for home in homes)
 
 
-def _private(path: str, home: str) -> bool:
-    """Return whether *path* lies in a dot-folder of *home* that is no toolchain's, or holds files that are private."""
-    if not _below(path, home):
+def _is_private(path: str, home: str) -> bool:
+    """Return whether *path* lies in a dot-folder of *home* that is no toolchain's, or holds private files."""
+    if not _is_below(path, home):
         return False
     top, _, inner = path[len(home.rstrip("/")) + 1 :].partition("/")
     if not top.startswith("."):
@@ -150,7 +150,7 @@ def _matches(inner: str, pattern: str) -> bool:
     return fnmatch("/".join(inner.split("/")[:depth]), pattern)
 
 
-def _below(path: str, folder: str) -> bool:
+def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

@@ -1,4 +1,4 @@
-"""Finds the files that a program needs: the folders that must be seen for it to work, and as little else."""
+"""Finds the files that a program needs: the folders that it must see to work, and little else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_interpreter_files(python: Path) -> tuple[Path, ...]:
             continue
         done.add(program)
         place = program.parent.parent
-        home = _home(place / "pyvenv.cfg")
+        home = _find_home(place / "pyvenv.cfg")
         # Of the environment of another project only the interpreter that it leads to.
         other = home is not None and place.resolve() != python.parent.parent.resolve()
         base = not program.is_symlink() and any((place / "lib").glob("python3*"))
@@ -99,7 +99,7 @@ def find_installation(program: Path) -> tuple[Path, ...]:
 
 
 def leads_away(folder: Path, origin: Path) -> bool:
-    """Return whether *folder* is named as part of the project *origin* and lies elsewhere, as the project chose."""
+    """Return whether *folder* is named in the project *origin* and lies elsewhere, as the project chose."""
     return folder.is_relative_to(origin.absolute()) and not folder.resolve().is_relative_to(origin.resolve())
 
 
@@ -109,10 +109,10 @@ def find_path_files(search: str, home: str, origin: Path) -> tuple[Path, ...]:
     Of folders in the project *origin*, where links are its own, only the interpreters' are followed.
     """
     barred = {Path(home), *Path(home).parents} if home else {Path("/")}
-    return tuple(dict.fromkeys(_on_path(search, barred, origin.absolute())))
+    return tuple(dict.fromkeys(_find_on_path(search, barred, origin.absolute())))
 
 
-def _on_path(search: str, barred: set[Path], origin: Path) -> Iterator[Path]:
+def _find_on_path(search: str, barred: set[Path], origin: Path) -> Iterator[Path]:
     for folder in map(Path, search.split(":")):
         if not folder.is_absolute() or folder in barred or str(folder) in _SYSTEM:
             continue
@@ -135,10 +135,10 @@ def find_source_folders(python: Path) -> tuple[Path, ...]:
 
     Format of `.pth` files: docs.python.org/3/library/site.html
     """
-    return tuple(dict.fromkeys(_linked(python.parent.parent)))
+    return tuple(dict.fromkeys(_find_linked(python.parent.parent)))
 
 
-def _linked(place: Path) -> Iterator[Path]:
+def _find_linked(place: Path) -> Iterator[Path]:
     for file in sorted(place.glob("lib/python3*/site-packages/*.pth")):
         with suppress(OSError, ValueError):
             for line in file.read_text("utf-8").splitlines() if file.is_file() else ():
@@ -147,8 +147,8 @@ def _linked(place: Path) -> Iterator[Path]:
                     yield path
 
 
-def _home(config: Path) -> Path | None:
-    """Return the folder of the interpreter that a virtual environment was made with.
+def _find_home(config: Path) -> Path | None:
+    """Return the folder of the interpreter that made a virtual environment.
 
     Format of `pyvenv.cfg`: docs.python.org/3/library/site.html
     """

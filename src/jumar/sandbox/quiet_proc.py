@@ -1,4 +1,4 @@
-"""A /proc without counters of the whole machine: what one run moved there, a later one could read.
+"""A /proc without counters of the whole machine, which one run could change and a later one read.
 
 Everything in it is empty but processes, settings and what never changes. What programs are known to read has its usual
 form, with every counter at zero.
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 def list_hidden() -> Iterator[tuple[str, bool]]:
-    """Yield the path of all that is not shown, and whether it is a folder."""
+    """Yield the path of all hidden files, and whether it is a folder."""
     with os.scandir("/proc") as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if not entry.name.isdigit() and entry.name not in SHOWN:

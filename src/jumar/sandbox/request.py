@@ -27,7 +27,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
-    """An argv that confines the one it was made from."""
+    """An argv that confines the original one."""
 
     argv: tuple[str, ...]
     """`@file=N` stands for the number of an open descriptor that holds `files[N]`."""

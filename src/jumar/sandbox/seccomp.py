@@ -126,52 +126,52 @@ def build_filter(machine: str = "", *, families: tuple[int, ...] = FAMILIES) -> 
     rules = (
         (AT_LEAST, 0, 1, _X32),
         fail_with(EPERM),
-        *_refused(place),
-        *_judged(place, families),
+        *_build_refused(place),
+        *_build_judged(place, families),
         (RETURN, 0, 0, ALLOW),
     )
     return bpf.assemble(architecture, rules)
 
 
-def _refused(place: int) -> Iterator[Instruction]:
+def _build_refused(place: int) -> Iterator[Instruction]:
     for calls in REFUSED.values():
-        for number in _numbers(calls, place):
+        for number in _list_numbers(calls, place):
             yield from ((EQUAL, 0, 1, number), fail_with(EPERM))
-    for number in _numbers(_UNKNOWN, place):
+    for number in _list_numbers(_UNKNOWN, place):
         yield from ((EQUAL, 0, 1, number), fail_with(ENOSYS))
 
 
-def _judged(place: int, families: tuple[int, ...]) -> Iterator[Instruction]:
-    """Yield the rules that look at an argument."""
+def _build_judged(place: int, families: tuple[int, ...]) -> Iterator[Instruction]:
+    """Yield the rules that check an argument."""
     allow, refuse = (RETURN, 0, 0, ALLOW), fail_with(EPERM)
-    yield from _case(_CLONE, place, load_argument(0), (ANY_BIT, 0, 1, _NAMESPACES | _PIDFD), refuse, allow)
+    yield from _build_case(_CLONE, place, load_argument(0), (ANY_BIT, 0, 1, _NAMESPACES | _PIDFD), refuse, allow)
     device = ((ANY_BIT, 0, 1, _S_IFCHR), refuse, allow)
-    yield from _case(_MKNOD, place, load_argument(1), *device)
-    yield from _case(_MKNODAT, place, load_argument(2), *device)
+    yield from _build_case(_MKNOD, place, load_argument(1), *device)
+    yield from _build_case(_MKNODAT, place, load_argument(2), *device)
     typed = [rule for code in _TERMINAL for rule in ((EQUAL, 0, 1, code), refuse)]
-    yield from _case(_IOCTL, place, load_argument(1), *typed, allow)
+    yield from _build_case(_IOCTL, place, load_argument(1), *typed, allow)
     known = [rule for kind in (_PLAIN, _QUERY) for rule in ((EQUAL, 0, 1, kind), allow)]
-    yield from _case(_PERSONALITY, place, load_argument(0), *known, refuse)
+    yield from _build_case(_PERSONALITY, place, load_argument(0), *known, refuse)
     done = fail_with(_DONE)
-    yield from _case({**_FADVISE, **_SYNC_RANGE}, place, done)
+    yield from _build_case({**_FADVISE, **_SYNC_RANGE}, place, done)
     cold = [rule for advice in (_COLD, _PAGEOUT, _COLLAPSE) for rule in ((EQUAL, 0, 1, advice), done)]
-    yield from _case(_MADVISE, place, load_argument(2), *cold, allow)
+    yield from _build_case(_MADVISE, place, load_argument(2), *cold, allow)
     at_once = (ANY_BIT, 0, 1, _RWF_NOWAIT), fail_with(EOPNOTSUPP)
-    yield from _case(_PREADV2, place, load_argument(5), *at_once, allow)
+    yield from _build_case(_PREADV2, place, load_argument(5), *at_once, allow)
     counted = [rule for option in _NUMBERED for rule in ((EQUAL, 0, 1, option), fail_with(ENOPROTOOPT))]
     socket_level = ((EQUAL, 1, 0, _SOL_SOCKET), allow, load_argument(2))
-    yield from _case(_SOCKET_OPTIONS, place, load_argument(1), *socket_level, *counted, allow)
+    yield from _build_case(_SOCKET_OPTIONS, place, load_argument(1), *socket_level, *counted, allow)
     plain = [rule for family in families if family != NETLINK for rule in ((EQUAL, 0, 1, family), allow)]
     routes = ((EQUAL, 0, 3, NETLINK), load_argument(2), (EQUAL, 0, 1, 0), allow) if NETLINK in families else ()
-    yield from _case(_SOCKETS, place, load_argument(0), *plain, *routes, fail_with(EAFNOSUPPORT))
+    yield from _build_case(_SOCKETS, place, load_argument(0), *plain, *routes, fail_with(EAFNOSUPPORT))
 
 
-def _case(calls: Mapping[str, Machines], place: int, *body: Instruction) -> Iterator[Instruction]:
+def _build_case(calls: Mapping[str, Machines], place: int, *body: Instruction) -> Iterator[Instruction]:
     """Yield *body*, which ends in an answer, for each of *calls*."""
-    for number in _numbers(calls, place):
+    for number in _list_numbers(calls, place):
         yield (EQUAL, 0, len(body), number)
         yield from body
 
 
-def _numbers(calls: Mapping[str, Machines], place: int) -> Iterator[int]:
+def _list_numbers(calls: Mapping[str, Machines], place: int) -> Iterator[int]:
     yield from (number for numbers in calls.values() if (number := numbers[place]) is not None)

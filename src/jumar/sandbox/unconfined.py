@@ -1,4 +1,4 @@
-"""Tier S0, no sandbox: the process runs as the person, sees the same files, and is only supervised."""
+"""Tier S0, no sandbox: the process runs as the person, can read the same files, and is only supervised."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jumar.sandbox.request import Reach, Wrapped
 
 
 async def report_unchanged() -> str:
-    """Say that nothing has become weaker: where there is no sandbox, nothing can."""
+    """Return that nothing has become weaker: without a sandbox, nothing can."""
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The three axes of a challenge, and the composite that they add up to: pure rules."""
+"""The three axes of a challenge, and the composite of them: pure rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Axis(StrEnum):
 
 
 class Label(StrEnum):
-    """Word that says why a score is not simply a number."""
+    """Word for the reason why a score is not simply a number."""
 
     NEVER_EVALUATED = "never evaluated"
     """No test could be run on it: it does not build, or its set-up or its tests did not end in time."""
@@ -43,7 +43,7 @@ DISQUALIFYING = frozenset({Label.NEVER_EVALUATED, Label.TIMED_OUT, Label.CHEATED
 
 
 class AxisPoints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Points that can be had on each axis."""
+    """Points that can be reached on each axis."""
 
     tests: Points = 63
     principles: Points = 20
@@ -82,12 +82,12 @@ def score_principles(marks: Sequence[float], maximum: float) -> AxisScore:
 
 
 def score_scars(points: Mapping[str, float], maximum: float) -> AxisScore:
-    """Return what *points*, rule -> what it takes, leave of *maximum*; never less than 0."""
+    """Return *maximum* less *points* (rule -> points); never less than 0."""
     return AxisScore(max(0.0, maximum - sum(points.values())), maximum)
 
 
 def is_worth_judging(passed: int | None, total: int, gate: float) -> bool:
-    """Return whether more than the share *gate* of the tests passed, so that principles are looked at."""
+    """Return whether more than the share *gate* of the tests passed, so that principles are judged."""
     return passed is not None and total > 0 and passed / total > gate
 
 
@@ -99,7 +99,7 @@ def add_up(axes: Mapping[Axis, AxisScore]) -> Composite:
 
 
 def average(scores: Iterable[AxisScore]) -> AxisScore:
-    """Return the mean of *scores* of one axis; labels are kept where all of them have the same."""
+    """Return the mean of *scores* of one axis; a label is kept if all of them have it."""
     found = list(scores)
     labels = {score.label for score in found}
     return AxisScore(

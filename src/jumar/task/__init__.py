@@ -1,4 +1,4 @@
-"""A task, settled before anything runs: its files, suite, options, routes and caps.
+"""A task, resolved before anything runs: its files, suite, options, routes and caps.
 
 Options and configuration files enter; a frozen `Task` leaves, or one sentence on what is wrong.
 """

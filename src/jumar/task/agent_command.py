@@ -1,4 +1,4 @@
-"""Command of an external agent: words that no shell reads, and the variables that it may see."""
+"""Command of an external agent: words that no shell reads, and the variables that it gets."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def read_agent_settings(options: OptionValues, agent: str, environ: Mapping[str,
         argv=split_command(options.agent_command, environ),
         turn_seconds=options.turn_seconds,
         metered=not options.allow_unmetered,
-        variables=_let_through(options, environ),
+        variables=_list_passed(options, environ),
     )
 
 
 def refuse_idle(options: OptionValues, agent: str) -> None:
-    """Refuse options for an external agent where *agent* is another, and what such an agent lacks or cannot have.
+    """Refuse options for an external agent with another *agent*, and options that it lacks or cannot have.
 
     Raises:
         BadInput: naming the first of them.
@@ -68,7 +68,7 @@ def refuse_idle(options: OptionValues, agent: str) -> None:
 
 
 def check_command(options: OptionValues) -> None:
-    """Refuse a command that cannot be split into words, and variables that no external agent may be given.
+    """Refuse a command that cannot be split into words, and variables that no external agent may get.
 
     Raises:
         BadInput: as it says.
@@ -83,8 +83,8 @@ def check_command(options: OptionValues) -> None:
             raise BadInput(f"--agent-env {name}: a key would go around the budget; let the agent use the proxy")
 
 
-def _let_through(options: OptionValues, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the variables that the agent is given as they are."""
+def _list_passed(options: OptionValues, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the variables that are passed to the agent unchanged."""
     for name in options.agent_env:
         if name not in environ:
             raise BadInput(f"--agent-env {name}: it is not set; set it, or leave it out")
@@ -125,7 +125,7 @@ def has_placeholder(argv: tuple[str, ...], place: str) -> bool:
 
 
 def fill_placeholders(argv: tuple[str, ...], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return *argv* with its places filled in from *texts*; what is filled in is not read again.
+    """Return *argv* with its placeholders filled from *texts*, which are not expanded again.
 
     Raises:
         BadInput: if a word gets longer than a program can be given.

@@ -1,4 +1,4 @@
-"""Caps of a run: what was typed, else the lower of the person's and the task's, else the agent's own."""
+"""Caps of a run: the typed one, else the lower of the person's and the task's, else the agent's own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNMETERED = "workday, as only time stops what --allow-unmetered lets through; --
 
 
 def read_ledger_caps(options: OptionValues) -> Budget | None:
-    """Return the caps of a new ledger: the profile's, with another sum where one was given."""
+    """Return the caps of a new ledger: the profile's, with another sum if one was given."""
     if options.ledger_usd is not None and not options.ledger:
         raise BadInput("--ledger-usd is the cap of a ledger; name its file with --ledger")
     if not options.ledger or (options.profile is None and options.ledger_usd is None):
@@ -48,7 +48,7 @@ def read_ledger_caps(options: OptionValues) -> Budget | None:
 
 
 def read_profile(options: OptionValues) -> Budget | None:
-    """Return the caps of the profile that was chosen; None: none was.
+    """Return the caps of the chosen profile, or None.
 
     Raises:
         BadInput: on an unknown one.
@@ -69,7 +69,7 @@ def resolve_caps(
     """
     rows = {
         name: settle(
-            SETTINGS[name], getattr(options, name), task.files, _given(name, from_environment=from_environment)
+            SETTINGS[name], getattr(options, name), task.files, _get_variable(name, from_environment=from_environment)
         )
         for name in CAPS
     }
@@ -77,9 +77,9 @@ def resolve_caps(
     profile = None if options.ledger else read_profile(options)
     for name in ("usd", "seconds") if profile else ():
         source = f"{'JUMAR_RUN_PROFILE=' if from_environment else '--profile '}{options.profile}"
-        rows[name] = _at_most(rows[name], getattr(profile, name), source)
+        rows[name] = _lower(rows[name], getattr(profile, name), source)
     if paid and not profile and not options.ledger:
-        rows |= _workday(rows)
+        rows |= _apply_workday(rows)
     if options.allow_unmetered and rows["seconds"].value is None:
         rows["seconds"] = SettingValue("seconds", PROFILES[USUAL_PROFILE].seconds, UNMETERED)
     for name in CAPS:
@@ -91,30 +91,30 @@ def resolve_caps(
     return rows
 
 
-def _given(name: str, *, from_environment: bool) -> str:
+def _get_variable(name: str, *, from_environment: bool) -> str:
     return SETTINGS[name].variable if from_environment else ""
 
 
-def _at_most(row: SettingValue, cap: float, source: str) -> SettingValue:
-    """Return *row*, or *cap* where that is lower or nobody typed another one."""
+def _lower(row: SettingValue, cap: float, source: str) -> SettingValue:
+    """Return *row*, or *cap* if that is lower and the value was not typed."""
     if row.authority is Authority.TYPED or (row.value is not None and float(row.value) <= cap):
         return row
     lost = (f"{format_value(row.value)} of {row.source}",) if row.value is not None else ()
     return SettingValue(row.name, cap, source, Authority.TYPED, (*row.overridden, *lost))
 
 
-def _workday(rows: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
-    """Return the caps that the profile `workday` sets where the model costs money: all, or none if a sum was named.
+def _apply_workday(rows: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
+    """Return the caps of the profile `workday` if the model costs money: all, or none if a sum was given.
 
     A sum that only the task names may be lower than the profile's, not higher: it is not the person's own.
     """
     workday, usd, seconds = PROFILES[USUAL_PROFILE], rows["usd"], rows["seconds"]
     if usd.value is not None:
         foreign = usd.authority is Authority.TASK
-        return {"usd": _at_most(usd, workday.usd or 0.0, UNCAPPED)} if foreign else {}
+        return {"usd": _lower(usd, workday.usd or 0.0, UNCAPPED)} if foreign else {}
     found = {"usd": replace(usd, value=workday.usd, source=UNCAPPED)}
     if seconds.authority <= Authority.TASK:
-        found["seconds"] = _at_most(seconds, workday.seconds or 0.0, UNCAPPED)
+        found["seconds"] = _lower(seconds, workday.seconds or 0.0, UNCAPPED)
     return found
 
 

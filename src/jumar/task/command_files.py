@@ -1,4 +1,4 @@
-"""Finds the files that a command names or runs, and those that its scripts and build files run in turn.
+"""Finds the files that a command names or runs, and those that its scripts and build files run.
 
 What tells a file that judges from one that is judged is where its name stands: a file that is *run* (the first word of
 a command that is a file of the tree, and what `source`, `include` or `-m` load) judges; any later argument does not.
@@ -84,7 +84,7 @@ _READS = re.compile(r"\s*(?:(?:ba|da|z|k)?sh|python[\d.]*|node)\b")
 
 
 class _Tree:
-    """The files of a tree, by their names."""
+    """Files of a tree, by their names."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = tuple(paths)
@@ -92,19 +92,19 @@ class _Tree:
         for path in self.paths:
             self._ends.setdefault(basename(path), []).append(path)
 
-    def ending(self, word: str) -> list[str]:
+    def find_ending(self, word: str) -> list[str]:
         """Return the files whose path is *word* or ends with it, as it does after `cd`."""
         path = re.sub(r"^(?:\.\./)+", "", normpath(word).lstrip("/"))
         return [file for file in self._ends.get(basename(path), ()) if file == path or file.endswith(f"/{path}")]
 
-    def named(self, word: str) -> list[str]:
+    def match(self, word: str) -> list[str]:
         """Return the files that *word* names, as a path or as a pattern of the shell."""
         name = word.lstrip("<")
         if not set(name) & set("*?["):
-            return self.ending(name)
+            return self.find_ending(name)
         return [path for path in self.paths if fnmatch(path, name) or fnmatch(path, f"*/{name.removeprefix('./')}")]
 
-    def below(self, word: str) -> list[str]:
+    def find_below(self, word: str) -> list[str]:
         """Return the files in the folder *word*."""
         folder = re.sub(r"^(?:\.\.?/)+", "", normpath(word).lstrip("/"))
         return [path for path in self.paths if f"/{folder}/" in f"/{path}"] if folder not in ("", ".") else []
@@ -113,44 +113,44 @@ class _Tree:
 def find_files_run(command: str, paths: Iterable[str], read: Callable[[str], str]) -> frozenset[str]:
     """Return the files among *paths* that *command* names or runs, and those that these run, to a fixed point."""
     every = _Tree(paths)
-    found, asked, texts = frozenset(_named(command, every)), frozenset(_asked(command)), dict[str, str]()
+    found, asked, texts = frozenset(_list_named(command, every)), frozenset(_list_asked(command)), dict[str, str]()
     while True:
         for path in found - texts.keys():
             texts[path] = read(path)[:LARGEST]
-        text = "\n".join((command, *(_commands_of(path, texts[path], asked) for path in sorted(found))))
-        more = found.union(_run_by(text, every), _build_files(text, every)), asked.union(_asked(text))
+        text = "\n".join((command, *(_extract_commands(path, texts[path], asked) for path in sorted(found))))
+        more = found.union(_list_run_by(text, every), _list_build_files(text, every)), asked.union(_list_asked(text))
         if more == (found, asked):
             return found
         found, asked = more
 
 
-def _asked(text: str) -> Iterator[str]:
-    """Return what *text* runs of programs with build files: targets of make, scripts of npm."""
-    for words in _simple(text):
+def _list_asked(text: str) -> Iterator[str]:
+    """Yield the targets of make and the scripts of npm that *text* runs."""
+    for words in _split_commands(text):
         if any(basename(word) in BUILD_FILES_OF for word in words):
             yield from (word for word in words if not word.startswith("-") and basename(word) not in BUILD_FILES_OF)
 
 
-def _named(command: str, tree: _Tree) -> Iterator[str]:
-    """Yield the files that *command* itself names, wherever they stand in it, but for what it compiles."""
-    for words in _simple(command):
+def _list_named(command: str, tree: _Tree) -> Iterator[str]:
+    """Yield the files that *command* itself names anywhere, but for those it compiles."""
+    for words in _split_commands(command):
         if words and basename(words[0]) not in SUBJECTS:
             for word in words:
                 for part in re.findall(r"[\w./@+-]+", word):
-                    yield from tree.ending(part) if not part.startswith("/") else ()
+                    yield from tree.find_ending(part) if not part.startswith("/") else ()
 
 
-def _run_by(text: str, tree: _Tree) -> Iterator[str]:
-    """Yield the files that stand where a command line names what is run."""
-    for words in _simple(text):
-        yield from _run_in(words, tree)
+def _list_run_by(text: str, tree: _Tree) -> Iterator[str]:
+    """Yield the files that a command line runs, by their place in it."""
+    for words in _split_commands(text):
+        yield from _list_run_in(words, tree)
     for line in text.split("\n"):
         for before, after in pairwise(line.split("|")):
             if _READS.match(after):  # cat FILE | sh
-                yield from (path for word in _SPACE.split(re.split("[;&]", before)[-1]) for path in tree.named(word))
+                yield from (path for word in _SPACE.split(re.split("[;&]", before)[-1]) for path in tree.match(word))
 
 
-def _run_in(words: list[str], tree: _Tree) -> Iterator[str]:
+def _list_run_in(words: list[str], tree: _Tree) -> Iterator[str]:
     """Yield the files that the simple command *words* runs or loads: the first that it names.
 
     Later ones are its arguments.
@@ -160,19 +160,19 @@ def _run_in(words: list[str], tree: _Tree) -> Iterator[str]:
     started = next((w for w in words if basename(w) not in _BEFORE and not _is_option(w)), "")
     program = basename(started)
     if program in _FOLDERS or (program == "find" and {"-exec", "-execdir"} & set(words)):
-        yield from (path for word in words for path in tree.below(word))
+        yield from (path for word in words for path in tree.find_below(word))
         return
-    built = "/" in started[1:] and not started.startswith("/") and not tree.ending(started)
+    built = "/" in started[1:] and not started.startswith("/") and not tree.find_ending(started)
     if (program in SUBJECTS and not _INTERPRETERS & set(words)) or "--check" in words or built:
         return
     every = program in _ALL or bool(_LOADS & set(words))
     for at, word in enumerate(words):
         if word == "-m" and words[at + 1 : at + 2]:
             stem = words[at + 1].replace(".", "/")
-            yield from (path for end in (".py", "/__main__.py") for path in tree.ending(stem + end))
+            yield from (path for end in (".py", "/__main__.py") for path in tree.find_ending(stem + end))
             return
         on_path = word == started and "/" not in word and not every
-        found = [] if on_path else tree.named(word)
+        found = [] if on_path else tree.match(word)
         yield from found
         if found and not every and words[max(0, at - 1)] not in _FILE_OPTIONS:
             return
@@ -182,7 +182,7 @@ def _is_option(word: str) -> bool:
     return word.startswith("-") or "=" in word or bool(_NUMBER.fullmatch(word))
 
 
-def _simple(text: str) -> Iterator[list[str]]:
+def _split_commands(text: str) -> Iterator[list[str]]:
     """Yield the simple commands of *text*, as words without their quotes."""
     for line in re.sub(r"\\\n", " ", text).split("\n"):
         if line.lstrip().startswith("#"):
@@ -194,32 +194,32 @@ def _simple(text: str) -> Iterator[list[str]]:
             yield words
 
 
-def _build_files(text: str, tree: _Tree) -> Iterator[str]:
-    """Yield the files by which the programs that *text* starts decide what to run, those of `-f FILE` too."""
-    for words in _simple(text):
+def _list_build_files(text: str, tree: _Tree) -> Iterator[str]:
+    """Yield the files that decide what programs in *text* run, those of `-f FILE` too."""
+    for words in _split_commands(text):
         lines = [line for word in words for line in BUILD_FILES_OF.get(basename(word), ())]
         if lines:
             wanted = compile_patterns(lines)
             yield from (path for path in tree.paths if wanted(path))
             for option, value in pairwise(words):
-                yield from tree.ending(value) if option in ("-f", "--file", "--makefile") else ()
+                yield from tree.find_ending(value) if option in ("-f", "--file", "--makefile") else ()
 
 
-def _commands_of(path: str, body: str, asked: frozenset[str]) -> str:
-    """Return the text of *path* in which commands stand, where *asked* is asked of it."""
+def _extract_commands(path: str, body: str, asked: frozenset[str]) -> str:
+    """Return the commands in the file *path*, for the targets *asked*."""
     name = basename(path)
     if name in ("package.json", "composer.json"):
-        return _scripts(body, asked)
+        return _extract_scripts(body, asked)
     if name.endswith(_CODE):
         return "\n".join(re.sub(r"[\[\],'\"]+", " ", call) for call in _CALL.findall(body))
     if name.lower() in ("makefile", "gnumakefile") or name.endswith((".mk", ".make")):
-        return _recipes(_resolved(re.sub(r"\\\n", " ", body)), asked)
+        return _extract_recipes(_resolve(re.sub(r"\\\n", " ", body)), asked)
     if name.endswith((".ini", ".cfg", ".yml", ".yaml", ".toml")):
-        return "\n".join(_commands_in(body))
-    return _resolved(body)
+        return "\n".join(_list_config_commands(body))
+    return _resolve(body)
 
 
-def _commands_in(body: str) -> Iterator[str]:
+def _list_config_commands(body: str) -> Iterator[str]:
     """Yield the lines of an INI or YAML file that hold commands.
 
     Those of keys that are called so, and what follows them.
@@ -232,8 +232,8 @@ def _commands_in(body: str) -> Iterator[str]:
             yield _KEY.sub("", line)
 
 
-def _resolved(body: str) -> str:
-    """Return *body* with the simple values of its names put in their places; `$(MAKE)` is make."""
+def _resolve(body: str) -> str:
+    """Return *body* with the simple values of its names filled in; `$(MAKE)` is make."""
     values = {"MAKE": "make", "SHELL": "sh"}
     for name, how, text in _VALUE.findall(body):
         values[name] = f"{values.get(name, '')} {text}" if how == "+" else text
@@ -247,7 +247,7 @@ def _resolved(body: str) -> str:
     return body
 
 
-def _recipes(body: str, asked: frozenset[str]) -> str:
+def _extract_recipes(body: str, asked: frozenset[str]) -> str:
     """Return the recipes of the targets among *asked*, else of the first one, and of their prerequisites."""
     rules: dict[str, list[str]] = {}
     needs: dict[str, set[str]] = {}
@@ -275,8 +275,8 @@ def _recipes(body: str, asked: frozenset[str]) -> str:
     return "\n".join([*outside, *(line for target in sorted({*wanted, *patterns}) for line in rules[target])])
 
 
-def _scripts(body: str, asked: frozenset[str]) -> str:
-    """The scripts of a package that are started by *asked*, those that they start, and what runs before and after."""
+def _extract_scripts(body: str, asked: frozenset[str]) -> str:
+    """Return the scripts of a package that *asked* starts, those that they start, and their pre and post scripts."""
     try:
         scripts = dict(json.loads(body).get("scripts", {}))
     except (ValueError, TypeError, AttributeError, RecursionError):

@@ -31,7 +31,7 @@ DEFAULTS: Mapping[str, str | int] = {"ratchet": "count", "ties": "keep", "confir
 def resolve_settings(
     task: Task, options: OptionValues, environ: Mapping[str, str], *, from_environment: bool = False
 ) -> Rows:
-    """Return the settings of *task* that are no caps, by name. The model is None where nobody chose one.
+    """Return the settings of *task* but its caps, by name. The model is None if nobody chose one.
 
     Args:
         task: with what its files ask for.
@@ -42,17 +42,19 @@ def resolve_settings(
     Raises:
         BadInput: if two settings of the same source contradict each other.
     """
-    rows = {name: _row(name, task, options, from_environment=from_environment) for name in (*_TOGETHER, *PLAIN)}
+    rows = {name: _build_row(name, task, options, from_environment=from_environment) for name in (*_TOGETHER, *PLAIN)}
     if options.agent == HOST:  # whose agent and model are its own business, whatever files say
         rows |= {name: SettingValue(name, HOST, authority=Authority.TYPED) for name in ("agent", "model")}
-    rows |= {name: _default(rows[name], DEFAULTS[name]) for name in ("ratchet", "ties", "confirm")}
+    rows |= {name: _set_default(rows[name], DEFAULTS[name]) for name in ("ratchet", "ties", "confirm")}
     rows["sandbox"] = apply_limit(SETTINGS["sandbox"], rows["sandbox"], AUTO, "default")
-    _resolve(rows, ("agent", "model"), _mismatch)
-    rows |= _who(rows, task, environ)
-    rows["test_policy"] = _default(rows["test_policy"], TestPolicy.ON_WRITE)
-    _resolve(rows, ("gate", "test_policy", "agent"), _contradiction)
-    rows |= _who(rows, task, environ)
-    rows["gate"] = _default(rows["gate"], choose_usual_gate(str(rows["agent"].value), str(rows["test_policy"].value)))
+    _resolve(rows, ("agent", "model"), _explain_mismatch)
+    rows |= _choose_agent(rows, task, environ)
+    rows["test_policy"] = _set_default(rows["test_policy"], TestPolicy.ON_WRITE)
+    _resolve(rows, ("gate", "test_policy", "agent"), _explain_contradiction)
+    rows |= _choose_agent(rows, task, environ)
+    rows["gate"] = _set_default(
+        rows["gate"], choose_usual_gate(str(rows["agent"].value), str(rows["test_policy"].value))
+    )
     return rows
 
 
@@ -61,31 +63,31 @@ _TOGETHER = ("agent", "model", "test_policy", "gate")
 
 
 def choose_usual_gate(agent: str, policy: str) -> Gate:
-    """Return the gate where nobody chose one: strict for who can claim and is shown test results."""
+    """Return the default gate: strict for an agent that can claim and is shown test results."""
     return Gate.STRICT if agent in (DRIVER, HOST) and policy == TestPolicy.ON_WRITE else Gate.OFF
 
 
-def _row(name: str, task: Task, options: OptionValues, *, from_environment: bool) -> SettingValue:
+def _build_row(name: str, task: Task, options: OptionValues, *, from_environment: bool) -> SettingValue:
     setting = SETTINGS[name]
     return settle(setting, getattr(options, name), task.files, setting.variable if from_environment else "")
 
 
-def _default(row: SettingValue, value: str | int) -> SettingValue:
+def _set_default(row: SettingValue, value: str | int) -> SettingValue:
     return row if row.value is not None else replace(row, value=str(value) if isinstance(value, str) else value)
 
 
-def _who(rows: Rows, task: Task, environ: Mapping[str, str]) -> Rows:
-    """Return the agent and the model, each of which may imply the other; what implies lends its authority."""
+def _choose_agent(rows: Rows, task: Task, environ: Mapping[str, str]) -> Rows:
+    """Return the agent and the model: each may imply the other, and passes on its authority then."""
     agent, model = rows["agent"], rows["model"]
     if model.value is None:
-        model = replace(model, **_usual_model(agent, task, environ))
+        model = replace(model, **_find_usual_model(agent, task, environ))
     if agent.value is None and model.value == REPAIR:
         source = f"model repair of {model.source}"
         agent = replace(agent, value=REPAIR, source=source, authority=model.authority)
-    return {"agent": _default(agent, DRIVER), "model": model}
+    return {"agent": _set_default(agent, DRIVER), "model": model}
 
 
-def _usual_model(agent: SettingValue, task: Task, environ: Mapping[str, str]) -> dict[str, Any]:
+def _find_usual_model(agent: SettingValue, task: Task, environ: Mapping[str, str]) -> dict[str, Any]:
     if agent.value == REPAIR:
         return {"value": REPAIR, "source": f"agent repair of {agent.source}", "authority": agent.authority}
     if task.routes.mid.model:
@@ -94,14 +96,14 @@ def _usual_model(agent: SettingValue, task: Task, environ: Mapping[str, str]) ->
     return {"value": keyed or None, "source": f"{variable} is set" if variable else "default"}
 
 
-def _mismatch(rows: Rows) -> str:
+def _explain_mismatch(rows: Rows) -> str:
     agent, model = rows["agent"].value, rows["model"].value
     if agent is None or model is None or (agent == REPAIR) == (model == REPAIR):
         return ""
     return f"agent {agent} and model {model} do not go together; --model repair is its own agent"
 
 
-def _contradiction(rows: Rows) -> str:
+def _explain_contradiction(rows: Rows) -> str:
     policy, agent, gate = (rows[name].value for name in ("test_policy", "agent", "gate"))
     if gate is None:
         gate = choose_usual_gate(str(agent), str(policy))
@@ -109,7 +111,7 @@ def _contradiction(rows: Rows) -> str:
 
 
 def _resolve(rows: Rows, names: tuple[str, ...], why: Callable[[Rows], str]) -> None:
-    """Give up what has the least authority of the settings *names* until *why* is silent.
+    """Reset the settings of least authority among *names* until *why* finds no contradiction.
 
     Raises:
         BadInput: with the words of *why*, if two settings have the same authority.
@@ -122,6 +124,6 @@ def _resolve(rows: Rows, names: tuple[str, ...], why: Callable[[Rows], str]) -> 
         stays = others[-1]
         default = TestPolicy.ON_WRITE.value if least.name == "test_policy" else None
         by = f"with {stays.name} {stays.value} of {stays.source}"
-        rows[least.name] = least.yields(default, by)
+        rows[least.name] = least.reset(default, by)
         if least.name == "agent" and rows["model"].value == REPAIR:  # which would bring the agent back
-            rows["model"] = rows["model"].yields(None, by)
+            rows["model"] = rows["model"].reset(None, by)

@@ -21,7 +21,7 @@ LOOP_TIERS = ("cheap", "mid")
 
 
 def list_tiers(agent: str, gate: Gate, routes: Mapping[str, Route], *, review: bool = True) -> tuple[str, ...]:
-    """Return the tiers that *agent* asks under *gate*, where *routes* has them."""
+    """Return the tiers that *agent* asks under *gate*, if *routes* has them."""
     if agent == PIPELINE and review:
         return ("mid", "cheap")
     plans = agent == DRIVER and gate is not Gate.OFF and FRONTIER in routes
@@ -53,8 +53,8 @@ def resolve_routes(task: Task, options: OptionValues, model: str, *, named: bool
         check_base_url(options.base_url)
     chosen_price = parse_price(options.price) if options.price is not None else None
     found = {}
-    for tier, row in _rows(task).items():
-        name = _model(tier, task, options, (model, named))
+    for tier, row in _list_rows(task).items():
+        name = _choose_model(tier, task, options, (model, named))
         if not name:
             continue
         # A price is that of the model it was given with; on a server of one's own it holds for all that is there.
@@ -71,26 +71,26 @@ def resolve_routes(task: Task, options: OptionValues, model: str, *, named: bool
 
 
 def describe_replaced_routes(task: Task, options: OptionValues, model: str, source: str) -> Iterator[str]:
-    """Yield one line for each route of the files that names another model than the one that will be asked.
+    """Yield a line for each route of the files whose model is replaced by another one.
 
     *source* is what named *model*.
     """
-    for tier, row in _rows(task).items():
-        name = _model(tier, task, options, (model, True))
+    for tier, row in _list_rows(task).items():
+        name = _choose_model(tier, task, options, (model, True))
         if row.model and name != row.model:
             asked = f"the tier {tier} asks {name}" if name else f"the tier {tier} asks nobody"
             why = "--base-url" if tier != "mid" else source
             yield f"{asked} ({why}), not {row.model} of [routes.{tier}]"
 
 
-def _rows(task: Task) -> dict[str, Row]:
+def _list_rows(task: Task) -> dict[str, Row]:
     return {"cheap": task.routes.cheap, "mid": task.routes.mid, "frontier": task.routes.frontier}
 
 
-def _model(tier: str, task: Task, options: OptionValues, mid: tuple[str, bool]) -> str:
+def _choose_model(tier: str, task: Task, options: OptionValues, mid: tuple[str, bool]) -> str:
     """Return the model that *tier* asks; empty: it has no route."""
     model, named = mid
-    row = _rows(task)[tier]
+    row = _list_rows(task)[tier]
     # A server of one's own speaks one wire: a route of another provider would send the code elsewhere.
     elsewhere = bool(row.model and options.base_url) and find_provider(row.model) != find_provider(model)
     if tier == "mid" or (elsewhere and tier in LOOP_TIERS):
@@ -98,14 +98,14 @@ def _model(tier: str, task: Task, options: OptionValues, mid: tuple[str, bool]) 
     elif elsewhere:
         name = ""
     else:
-        name = row.model or (model if named and tier in LOOP_TIERS else _usual(model, tier, task))
+        name = row.model or (model if named and tier in LOOP_TIERS else _get_usual(model, tier, task))
     if name:
         find_provider(name)
     return name
 
 
-def _usual(model: str, tier: str, task: Task) -> str:
-    """Return the tier's model where nobody chose one: what ships, beside what ships.
+def _get_usual(model: str, tier: str, task: Task) -> str:
+    """Return the default model of the tier.
 
     Else the same for all of the loop.
     """

@@ -1,4 +1,4 @@
-"""Notes on the settings of a run, one line each: what was asked for and is not in force, and caps that nobody set."""
+"""Notes on the settings of a run, one line each: options without effect, and caps that are not set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of `jumar.Options` where they are made: types, known values, ranges, and fields that contradict each other."""
+"""Checks of `jumar.Options` on creation: types, known values, ranges, and fields that contradict each other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def asks_provider(model: str) -> bool:
 
 
 def check_options(options: OptionValues) -> None:
-    """Refuse *options* that can work with no task; lists become tuples, and enumerations their values.
+    """Refuse *options* that work with no task; convert lists to tuples and enumerations to values.
 
     Raises:
         BadInput: naming the option, what is wrong with it, and what would do.
@@ -54,12 +54,12 @@ def check_options(options: OptionValues) -> None:
     read_profile(options)
     read_ledger_caps(options)
     check_command(options)
-    for why in _contradictions(options):
+    for why in _find_contradictions(options):
         raise BadInput(why)
 
 
 def _convert(options: OptionValues) -> None:
-    """Give each field the type that it is declared with."""
+    """Convert each field to its declared type."""
     for name, kind in get_type_hints(type(options)).items():
         try:
             value = msgspec.convert(msgspec.to_builtins(getattr(options, name)), kind)
@@ -69,7 +69,7 @@ def _convert(options: OptionValues) -> None:
         msgspec.structs.force_setattr(options, name, value)
 
 
-def _contradictions(options: OptionValues) -> Iterator[str]:
+def _find_contradictions(options: OptionValues) -> Iterator[str]:
     """Yield the reasons why fields of *options* cannot work together, whatever the task."""
     agent, model = options.agent, options.model
     policy = TestPolicy(options.test_policy or TestPolicy.ON_WRITE)

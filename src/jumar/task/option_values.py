@@ -6,7 +6,7 @@ import msgspec
 
 
 class OptionValues(msgspec.Struct, frozen=True, kw_only=True):
-    """Options as they were passed, unchecked; None or empty is not chosen."""
+    """Options as they were passed, unchecked; None or empty means not chosen."""
 
     instruction: str | None = None
     tests: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Reads `[context]` of a task before anything runs: files or texts, never ones that would give the answer away."""
+"""Reads `[context]` of a task before anything runs: files or texts, never ones that reveal the answer."""
 
 from __future__ import annotations
 
@@ -40,34 +40,34 @@ def read_context(task: Task) -> Context:
         "signatures": task.context.signatures,
         "review_rules": task.context.review_rules,
     }
-    pairs = {key: _pairs(task, key, entries) for key, entries in tables.items()}
+    pairs = {key: _read_pairs(task, key, entries) for key, entries in tables.items()}
     size = sum(len(text) for texts in pairs.values() for _, text in texts)
     if size > LIMIT:
         raise BadInput(f"[context] has {size} characters, and {LIMIT} can be shown; name fewer or shorter files")
     return Context(**pairs)
 
 
-def _pairs(task: Task, key: str, entries: Texts) -> tuple[tuple[str, str], ...]:
+def _read_pairs(task: Task, key: str, entries: Texts) -> tuple[tuple[str, str], ...]:
     listed = (entries,) if isinstance(entries, str) else entries
-    return tuple(_pair(task, f"[context] {key}", entry) for entry in listed if entry.strip())
+    return tuple(_read_pair(task, f"[context] {key}", entry) for entry in listed if entry.strip())
 
 
-def _pair(task: Task, where: str, entry: str) -> tuple[str, str]:
-    if not (PATH.fullmatch(entry) or _there(task.root, entry)):
+def _read_pair(task: Task, where: str, entry: str) -> tuple[str, str]:
+    if not (PATH.fullmatch(entry) or _exists(task.root, entry)):
         return ("", entry)
     if find_escape(entry):
         raise BadInput(f"{where} names {entry!r}, which is not in the task's folder; copy it there, or give its text")
-    return (Path(entry).as_posix(), _text(task, where, entry))
+    return (Path(entry).as_posix(), _read_text(task, where, entry))
 
 
-def _there(root: Path, entry: str) -> bool:
+def _exists(root: Path, entry: str) -> bool:
     try:
         return (root / entry).exists()
     except (OSError, ValueError):  # too long for a name, or a character that no name has
         return False
 
 
-def _text(task: Task, where: str, entry: str) -> str:
+def _read_text(task: Task, where: str, entry: str) -> str:
     """Return the text of the file that *entry* names, if it may be shown."""
     try:
         real = (task.root / entry).resolve(strict=True)

@@ -1,4 +1,4 @@
-"""Resolves the options of a run: the command line wins over every file, and is refused here if it cannot work."""
+"""Resolves the options of a run: the command line wins over every file, and contradictions are refused."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ NO_MODEL = (
 
 
 class Options(OptionValues, frozen=True, kw_only=True):
-    """Options of a run, as the command line passes them; None or empty is not chosen. Checked when they are made."""
+    """Options of a run, as the command line passes them; None or empty means not chosen. Checked on creation."""
 
     def __post_init__(self) -> None:
-        """Refuse what can work with no task.
+        """Refuse options that work with no task.
 
         Raises:
             BadInput: naming the field, what is wrong with it, and what would do.
@@ -55,7 +55,7 @@ class Options(OptionValues, frozen=True, kw_only=True):
 def apply_options(
     task: Task, options: Options, environ: Mapping[str, str] | None = None, *, from_environment: bool = False
 ) -> Task:
-    """Return *task* with what was chosen, and a default for what was not.
+    """Return *task* with the chosen options, and defaults for the others.
 
     `Task.in_force` has the source of each setting.
 
@@ -64,14 +64,14 @@ def apply_options(
     Raises:
         BadInput: if no model is chosen, or what was chosen does not go together.
     """
-    task = _with_plain(apply_test_command(task, options), options)
+    task = _apply_plain(apply_test_command(task, options), options)
     rows = resolve_settings(task, options, environ or {}, from_environment=from_environment)
     agent, model, policy, gate = _refuse(options, rows)
-    routes, caps = _spending(task, options, rows, from_environment=from_environment)
+    routes, caps = _resolve_spending(task, options, rows, from_environment=from_environment)
     return replace(
         task,
-        suite=_suite(task, options, int(str(rows["confirm"].value))),
-        budget=_budget(caps, policy),
+        suite=_build_suite(task, options, int(str(rows["confirm"].value))),
+        budget=_build_budget(caps, policy),
         agent=agent,
         model=model,
         test_policy=policy,
@@ -79,7 +79,7 @@ def apply_options(
         gate_chosen=bool(rows["gate"].authority),
         rule=Rule(Ratchet(str(rows["ratchet"].value)), Ties(str(rows["ties"].value))),
         chosen_routes=routes,
-        switches=_switches(task, options, agent, gate),
+        switches=_build_switches(task, options, agent, gate),
         outside=read_agent_settings(options, agent, environ or {}),
         sandbox=str(rows["sandbox"].value),
         min_grade=str(rows["min_grade"].value or ""),
@@ -88,31 +88,31 @@ def apply_options(
     )
 
 
-def _with_plain(task: Task, options: Options) -> Task:
+def _apply_plain(task: Task, options: Options) -> Task:
     """Return *task* with the options that depend on no other."""
     return replace(
         task,
         instruction=task.instruction if options.instruction is None else options.instruction,
-        expected=_narrowed(task.expected, options.tests),
+        expected=_narrow(task.expected, options.tests),
         include=(*task.include, *options.include),
         verify=task.verify if options.verify is None else options.verify,
         seed=task.seed if options.seed is None else options.seed,
-        ledger=_absolute(options.ledger),
+        ledger=_make_absolute(options.ledger),
         caps=read_ledger_caps(options),
-        record=_absolute(options.record),
+        record=_make_absolute(options.record),
         unattended=options.profile in UNATTENDED,
         probe=options.probe,
     )
 
 
-def _absolute(path: str | None) -> Path | None:
+def _make_absolute(path: str | None) -> Path | None:
     return Path(path).absolute() if path else None
 
 
-def _spending(
+def _resolve_spending(
     task: Task, options: Options, rows: Mapping[str, SettingValue], *, from_environment: bool
 ) -> tuple[dict[str, Route], dict[str, SettingValue]]:
-    """The routes of a run with the settings *rows*, and its caps, which depend on whether one of them costs money."""
+    """Return the routes of a run with the settings *rows*, and its caps, which depend on their prices."""
     agent, model, gate = (str(rows[name].value) for name in ("agent", "model", "gate"))
     # A model that somebody named, not a route or a key, is asked by the tiers that no route names.
     routes = resolve_routes(task, options, model, named=bool(rows["model"].authority)) if asks_provider(model) else {}
@@ -121,7 +121,7 @@ def _spending(
     return routes, resolve_caps(task, options, agent, paid=paid, from_environment=from_environment)
 
 
-def _budget(caps: Mapping[str, SettingValue], policy: TestPolicy) -> Budget:
+def _build_budget(caps: Mapping[str, SettingValue], policy: TestPolicy) -> Budget:
     budget = Budget(**{name: row.value for name, row in caps.items()})  # type: ignore[arg-type]  # as the rows say
     if policy is TestPolicy.ON_FINAL and budget.test_runs == 0:
         raise BadInput("test policy on_final needs one test run at the end; raise the cap on test_runs, or use never")
@@ -129,7 +129,7 @@ def _budget(caps: Mapping[str, SettingValue], policy: TestPolicy) -> Budget:
 
 
 def _refuse(options: Options, rows: Mapping[str, SettingValue]) -> tuple[str, str, TestPolicy, Gate]:
-    """The agent, model, policy and gate in *rows*, once *options* were found to have an effect and to work beside them.
+    """Return the agent, model, policy and gate in *rows*; refuse *options* without effect or that contradict them.
 
     Raises:
         BadInput: as it says.
@@ -146,7 +146,7 @@ def _refuse(options: Options, rows: Mapping[str, SettingValue]) -> tuple[str, st
     return agent, model, TestPolicy(policy), Gate(gate)
 
 
-def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
+def _build_switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
     if options.allow_refactor and gate is not Gate.STRICT:
         raise BadInput(f"--allow-refactor lets a model leave the strict gate, and the gate is {gate}; leave it out")
     if options.allow_codemod and gate is Gate.OFF:
@@ -170,7 +170,7 @@ def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
     )
 
 
-def _suite(task: Task, options: Options, confirm: int) -> Suite:
+def _build_suite(task: Task, options: Options, confirm: int) -> Suite:
     if not exists("runners", task.suite.runner):
         raise BadInput(
             f"unknown runner {task.suite.runner!r}; {build_suggestion(task.suite.runner, list_names('runners'))}"
@@ -189,7 +189,7 @@ def _suite(task: Task, options: Options, confirm: int) -> Suite:
     )
 
 
-def _narrowed(expected: tuple[str, ...], tests: Iterable[str]) -> tuple[str, ...]:
+def _narrow(expected: tuple[str, ...], tests: Iterable[str]) -> tuple[str, ...]:
     """Return the expected ids that lie in *tests*; all of them if none were chosen."""
     chosen = tuple(t.rstrip("/") for t in tests)
     if not chosen:
@@ -198,7 +198,7 @@ def _narrowed(expected: tuple[str, ...], tests: Iterable[str]) -> tuple[str, ...
 
 
 def apply_test_command(task: Task, options: Options) -> Task:
-    """Return *task*, judged by the test command of *options* where they have one.
+    """Return *task*, judged by the test command of *options* if they have one.
 
     Raises:
         BadInput: if that command, or the task's own, is given what only applies to a runner that names its tests.
@@ -225,7 +225,7 @@ def apply_test_command(task: Task, options: Options) -> Task:
 
 
 def _refuse_idle(task: Task, options: Options) -> None:
-    """Refuse what names single tests, where the command is the only one."""
+    """Refuse options for single tests if the command is the only test."""
     if not task.suite.single:
         return
     for label, value in (

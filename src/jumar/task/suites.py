@@ -1,4 +1,4 @@
-"""Settles how the tests of a task are run: the runner, its limits, and the rules of a test command."""
+"""Decides how the tests of a task are run: the runner, its limits, and the rules of a test command."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def build_suite(tests: TestsTable, env: Mapping[str, str]) -> Suite:
 
 
 def find_judging_files(command: str, root: Path) -> tuple[str, ...]:
-    """Return files in *root* that *command* names or runs, and those that these run in turn: they are what judges."""
+    """Return files in *root* that *command* names or runs, and those that these run: they judge."""
     if not command.strip():
         return ()
 
@@ -52,10 +52,10 @@ def find_judging_files(command: str, root: Path) -> tuple[str, ...]:
         except OSError:
             return ""
 
-    return tuple(sorted(find_files_run(command, _files(root), read)))
+    return tuple(sorted(find_files_run(command, _list_files(root), read)))
 
 
-def _files(root: Path) -> Iterator[str]:
+def _list_files(root: Path) -> Iterator[str]:
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
         for name in files:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.gate.grades import REACHABLE
-from jumar.core.gate.write_rules import CONFIGURATION, WriteRules, find_missing_editable
+from jumar.core.gate.write_rules import CONFIGURATION, WriteRules, find_absent
 from jumar.core.state.budget import Budget
 from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.ratchet import Rule
@@ -135,7 +135,7 @@ def load_task(path: Path, config: Path | None = None) -> Task:
         BadInput: if anything is missing, unreadable or contradicts itself; nothing was run.
     """
     found = read_files(path, config)
-    task = _built(found.root, found.tables, found.where)
+    task = _build(found.root, found.tables, found.where)
     _refuse_undecodable(task)
     task = msgspec.structs.replace(task, own_prices=found.own_prices, files=found.settings, named=found.named)
     return protect_judging_files(task)
@@ -185,7 +185,7 @@ def freeze_settings(
 
 
 def find_interpreter(task: Task, flag: str | None = None) -> Path:
-    """Return the Python that runs the tests: *flag*, else the task's own virtual environment, else ours.
+    """Return the Python that runs the tests: *flag*, else the task's virtual environment, else jumar's own.
 
     Raises:
         BadInput: if *flag* names no program.
@@ -219,21 +219,19 @@ def list_targets(task: Task) -> tuple[str, ...]:
         compile_patterns((*task.protected, *find_project(task.suite.runner).tests, *CONFIGURATION)),
     )
     files = set(list_tree_files(task.root, task.withheld))
-    return tuple(
-        p for p in sorted(files.union(find_missing_editable(task.editable, files))) if editable(p) and not closed(p)
-    )
+    return tuple(p for p in sorted(files.union(find_absent(task.editable, files))) if editable(p) and not closed(p))
 
 
-def _built(root: Path, tables: TaskFile, where: str) -> Task:
+def _build(root: Path, tables: TaskFile, where: str) -> Task:
     name = tables.task.name or root.name or "task"
     if not NAME.fullmatch(name):
         raise BadInput(f"{where}: the name {name!r} cannot be part of a folder's name; set a plain [task] name")
     folders = {"task.reference": tables.task.reference, "tests.hidden": tables.tests.hidden}
     refuse_paths(root, tables, folders, where)
-    withheld = [line for f in folders.values() if f for line in _hiding(root, f)]
+    withheld = [line for f in folders.values() if f for line in _build_hiding_globs(root, f)]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
     tests = msgspec.structs.replace(tables.tests, runner=choose_runner(tables.tests, root))
-    kind = find_project(tests.runner) if tables.tests.runner else _kind(root, tests.runner, withheld)
+    kind = find_project(tests.runner) if tables.tests.runner else _find_kind(root, tests.runner, withheld)
     task = Task(
         root=root,
         name=name,
@@ -261,7 +259,7 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
     return task
 
 
-def _kind(root: Path, runner: str, withheld: Iterable[str]) -> ProjectKind:
+def _find_kind(root: Path, runner: str, withheld: Iterable[str]) -> ProjectKind:
     """Return the kind of project that *root* holds.
 
     Of a language that no runner is for, all files but tests are its code.
@@ -271,14 +269,14 @@ def _kind(root: Path, runner: str, withheld: Iterable[str]) -> ProjectKind:
     return PYTHON if any(path.endswith(".py") for path in list_tree_files(root, withheld)) else find_project(COMMAND)
 
 
-def _hiding(root: Path, folder: str) -> tuple[str, ...]:
-    """Yield the globs that keep *folder* out of the tree, under its given name and its real one."""
+def _build_hiding_globs(root: Path, folder: str) -> tuple[str, ...]:
+    """Return the globs that keep *folder* out of the tree, under its given name and its real one."""
     names = {normpath(folder.strip("/")), relpath((root / folder).resolve(), root.resolve())}
     return tuple(escape_path(name) for name in sorted(names) if not name.startswith(".."))
 
 
 def _refuse_undecodable(task: Task) -> None:
-    """A Python source that the task names must decode as it says it does, or nothing could be proposed for it.
+    """Refuse a Python source of the task that does not decode as it declares: it could not be edited.
 
     One that a pattern alone covers (data of the tests, an old template) is left alone.
     """
@@ -291,7 +289,7 @@ def _refuse_undecodable(task: Task) -> None:
 
 
 def protect_judging_files(task: Task) -> Task:
-    """Return *task*, where a test command's build files, and the files that it names, are read-only.
+    """Return *task* with a test command's build files, and the files that it names, as read-only.
 
     A file that `[files] editable` names by its path stays open.
     """

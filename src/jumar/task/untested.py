@@ -50,44 +50,49 @@ def has_test_files(task: Task) -> bool:
     return bool(runner.test_files(tuple(list_tree_files(task.root, task.withheld)), task.suite.select))
 
 
-def verify_commands(task: Task, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Commands of the project of *task* that could guard a refactoring of it, the most telling first."""
+def find_verify_commands(task: Task, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return commands of the project of *task* that could guard a refactoring, the best first."""
     search = environ.get("PATH")
-    found = (*_made(task.root), *_scripted(task.root), *_checked(task.root, search), *_built(task))
+    found = (
+        *_find_make_targets(task.root),
+        *_find_npm_test(task.root),
+        *_find_type_checkers(task.root, search),
+        *_find_build_check(task),
+    )
     return tuple(c for c in found if "/" in c.split()[0] or shutil.which(c.split()[0], path=search))
 
 
-def _made(root: Path) -> Iterator[str]:
-    """`make test` or `make check`, where the Makefile has that target."""
+def _find_make_targets(root: Path) -> Iterator[str]:
+    """Yield `make test` or `make check`, if the Makefile has that target."""
     names = (root / name for name in ("GNUmakefile", "makefile", "Makefile"))
-    text = next((_text(path) for path in names if path.is_file()), "")
+    text = next((_read_text(path) for path in names if path.is_file()), "")
     for target in TARGETS:
         if re.search(rf"^(?:[\w.-]+ +)*{target}(?: +[\w.-]+)*\s*::?(?!=)", text, re.MULTILINE):
             yield f"make {target}"
 
 
-def _scripted(root: Path) -> Iterator[str]:
-    """`npm test`, where `package.json` has a script for it that a person wrote."""
-    script = _table(_json(root / "package.json"), "scripts").get("test")
+def _find_npm_test(root: Path) -> Iterator[str]:
+    """Yield `npm test`, if `package.json` has a script for it that a person wrote."""
+    script = _get_table(_read_json(root / "package.json"), "scripts").get("test")
     if isinstance(script, str) and script.strip() and UNREAL not in script:
         yield "npm test"
 
 
-def _checked(root: Path, search: str | None) -> Iterator[str]:
+def _find_type_checkers(root: Path, search: str | None) -> Iterator[str]:
     """Yield the type checkers that the project configures and has installed."""
-    tools = _table(_toml(root / "pyproject.toml"), "tool")
-    ini = _sections(root / "setup.cfg")
+    tools = _get_table(_read_toml(root / "pyproject.toml"), "tool")
+    ini = _list_sections(root / "setup.cfg")
     if any((root / name).is_file() for name in ("mypy.ini", ".mypy.ini")) or "mypy" in tools or "mypy" in ini:
-        for program in _installed(root, "mypy", search):
+        for program in _find_program(root, "mypy", search):
             yield f"{program} --exclude '^venv/' ." if (root / "venv").is_dir() else f"{program} ."
     if (root / "pyrightconfig.json").is_file() or "pyright" in tools:
-        yield from _installed(root, "pyright", search)
+        yield from _find_program(root, "pyright", search)
     if (root / "tsconfig.json").is_file() and (root / "node_modules" / ".bin" / "tsc").exists():
         yield "node_modules/.bin/tsc --noEmit"
 
 
-def _built(task: Task) -> Iterator[str]:
-    """Return the fallback check: the code compiles, and with Rust its unit tests pass."""
+def _find_build_check(task: Task) -> Iterator[str]:
+    """Yield the fallback check: the code compiles, and with Rust its unit tests pass."""
     root = task.root
     if (root / "Cargo.toml").is_file():
         sources = (root / path for path in list_tree_files(root, task.withheld) if path.endswith(".rs"))
@@ -97,44 +102,44 @@ def _built(task: Task) -> Iterator[str]:
         yield "go build ./..."
 
 
-def _installed(root: Path, name: str, search: str | None) -> Iterator[str]:
+def _find_program(root: Path, name: str, search: str | None) -> Iterator[str]:
     """Find the program *name*: in the project's own environment, else on PATH."""
     own = next((f"{venv}/bin/{name}" for venv in VENVS if (root / venv / "bin" / name).is_file()), "")
     if own or shutil.which(name, path=search):
         yield own or name
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")
     except OSError:
         return ""
 
 
-def _json(path: Path) -> object:
+def _read_json(path: Path) -> object:
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
 
 
-def _toml(path: Path) -> object:
+def _read_toml(path: Path) -> object:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
 
 
-def _sections(path: Path) -> tuple[str, ...]:
+def _list_sections(path: Path) -> tuple[str, ...]:
     parser = configparser.RawConfigParser(strict=False)
     try:
-        parser.read_string(_text(path))
+        parser.read_string(_read_text(path))
     except configparser.Error:
         return ()
     return tuple(parser.sections())
 
 
-def _table(tables: object, name: str) -> Mapping[str, object]:
+def _get_table(tables: object, name: str) -> Mapping[str, object]:
     """Return the table *name* in *tables*; empty where there is none."""
     table = tables.get(name) if isinstance(tables, dict) else None
     return table if isinstance(table, dict) else {}

@@ -277,7 +277,7 @@ class TreeRunner:
             environ=self.environ,
             sandbox=self.sandbox,
             reach=Reach(readable=self.around.readable, own=self.around.own),
-            heard=Counter(self.tell).hear,
+            heard=Counter(self.tell).count,
             warm=self.warm,
         )
 

@@ -23,7 +23,7 @@ class IdMapping:
     """The ids of one verification in one tree: as they were asked for, and as its runner knows them."""
 
     def __init__(self, ids: Sequence[str], names: Aliases, wrong: str = "") -> None:
-        both = {i: names.native(i) for i in ids}
+        both = {i: names.get_native(i) for i in ids}
         self._wrong = wrong
         self.natives = {i: native for i, native in both.items() if native and native != i}
         """Of the ids that annotations give: what the runner calls the test."""
@@ -82,7 +82,7 @@ def read_test_files(store: Store, tree: str, runner: Runner, suite: Suite) -> Ma
 
 def map_collected(found: Collected, names: Aliases) -> Collected:
     """Return *found* under the ids that a run knows the tests by."""
-    return replace(found, ids=tuple(dict.fromkeys(map(names.known, found.ids)))) if names.slugs else found
+    return replace(found, ids=tuple(dict.fromkeys(map(names.get_known, found.ids)))) if names.slugs else found
 
 
 def complete_collected(found: Collected, room: Path, runner: Runner, select: Sequence[str]) -> Collected:

@@ -43,5 +43,5 @@ def run_git(
 
 
 def explain_failure(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return what git wrote to standard error."""
+    """Return git's standard error."""
     return done.stderr.decode(errors="replace").strip()

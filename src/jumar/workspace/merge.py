@@ -17,8 +17,6 @@ _FAILED = 128
 def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
     """Return *mine* with the changes from *base* to *theirs*; None: both changed the same lines, or one is not text.
 
-    They changed the same lines, or one of them is no text.
-
     Raises:
         Infra: if git fails, or the disk refuses.
     """

@@ -187,7 +187,7 @@ class Workspace:
 
 
 def _read_present(top: int, path: str) -> tuple[bytes | None, Node | None]:
-    """Return what a write to *path* would replace: its bytes (of a link, its text) and its node, or None."""
+    """Return what a write to *path* replaces: the bytes (of a link, its text) and the node, or None."""
 
     def refuse_environment(folder: int) -> None:
         if safe_paths.lstat(folder, trees.VENV) is not None:

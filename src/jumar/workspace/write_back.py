@@ -91,7 +91,7 @@ def plan(store: Store, base: str, best: str, top: int) -> tuple[Change, ...]:
 
 
 def _find_due(store: Store, top: int, change: Change, old: Manifest) -> Change | Conflict | None:
-    """Return what is left to do of *change*: nothing, all of it, or a merge with the present content."""
+    """Return the part of *change* left to do: nothing, all of it, or a merge with the present content."""
     path, there = change.path, _find_node(top, change.path)
     if there == change.new:
         return None

@@ -19,21 +19,21 @@ def assign_blocks(
     current: Mapping[str, str],
     imported: Mapping[str, frozenset[str]],
 ) -> dict[str, str] | str:
-    """Return the text for each target that the blocks give, or why that cannot be told.
+    """Return the text that the blocks give for each target, or why that is ambiguous.
 
     *imported*: for each target, the names that the tests import from it.
     """
-    if len(targets) == 1 and (text := _spanning(plain, blocks, targets[0])):
+    if len(targets) == 1 and (text := _join_span(plain, blocks, targets[0])):
         return {targets[0]: text}
     if not blocks or not all(block.closed for block in blocks):
-        return _without(plain, targets) if not blocks else UNCLOSED
-    owners = [_owner(block, targets, current) for block in blocks]
+        return _explain_no_fence(plain, targets) if not blocks else UNCLOSED
+    owners = [_find_owner(block, targets, current) for block in blocks]
     if clash := next((owner for owner in owners if isinstance(owner, list)), None):
         return f"a block is named {' and '.join(clash)} at once; name each block once"
     by: dict[str, list[Fence]] = {}
     for block, owner in zip(blocks, owners, strict=True):
         by.setdefault(owner if isinstance(owner, str) else "", []).append(block)
-    return _given(by, _Asked(targets, current, imported))
+    return _select_texts(by, _Asked(targets, current, imported))
 
 
 class _Asked(NamedTuple):
@@ -44,29 +44,29 @@ class _Asked(NamedTuple):
     imported: Mapping[str, frozenset[str]]
 
 
-def _given(by: dict[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
-    """Return the texts that the blocks give *by* their owners; those that nobody owns are under ""."""
+def _select_texts(by: dict[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
+    """Return the texts that the blocks *by* owners give; those without an owner are under ""."""
     targets = asked.targets
     free = by.pop("", [])
     owned = {path: by.pop(path) for path in targets if path in by}
     if not owned and len(targets) > 1:
-        return _unnamed(free, by, asked)
+        return _assign_unnamed(free, by, asked)
     if not owned and not free:
-        return _strange(next(iter(by)), targets)
-    found = _named(owned, free) if owned else _only(free, targets[0], asked.current)
-    return found if isinstance(found, str) else _half(found, free, by, asked) or found
+        return _explain_strange(next(iter(by)), targets)
+    found = _assign_named(owned, free) if owned else _find_only(free, targets[0], asked.current)
+    return found if isinstance(found, str) else _explain_half(found, free, by, asked) or found
 
 
-def _unnamed(free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
-    """Return text that one block without a path gives for the one file that it can be, or why that cannot be told."""
+def _assign_unnamed(free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
+    """Return the text of the one block without a path for the one file that it can be, or why it is ambiguous."""
     paths = ", ".join(asked.targets)
     blocks = [b for b in free if b.text.strip() and any(syntax.is_label_of(b.label, path) for path in asked.targets)]
     found: tuple[str, ...] = ()
     if len(blocks) == 1 and not strange:
-        present = {path: _top(path, asked.current.get(path)) for path in asked.targets}
+        present = {path: _list_top_names(path, asked.current.get(path)) for path in asked.targets}
         found = infer_path.find_candidate_paths(blocks[0], present, asked.imported)
     if len(found) == 1:
-        return _unfit(blocks[0], found[0]) or {found[0]: blocks[0].text}
+        return _explain_unfit(blocks[0], found[0]) or {found[0]: blocks[0].text}
     some = f"; the block could be {' or '.join(found)}" if found else ""
     return (
         f"no fenced block is preceded by the path of one of {paths}{some}: write the path of the file on the line "
@@ -74,54 +74,56 @@ def _unnamed(free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _
     )
 
 
-def _half(found: Mapping[str, str], free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _Asked) -> str:
-    """Return why *found* is only a part of what the reply means to write; "" if nothing speaks for that.
+def _explain_half(
+    found: Mapping[str, str], free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _Asked
+) -> str:
+    """Return why *found* is only a part of what the reply means to write; "" if it is not.
 
     A block that could be a target which no block is named for is no decoration, and a file that the others have come
     to import has to be written with them. Other blocks for paths that are not asked for (the tests, say) are quoted.
     """
     missing = [path for path in asked.targets if path not in found]
-    names = {path: _top(path, asked.current.get(path)) for path in missing} if free or strange else {}
+    names = {path: _list_top_names(path, asked.current.get(path)) for path in missing} if free or strange else {}
     for block in free:
-        path = next((path for path in names if _could_be(block, path, names[path])), "")
-        if path and not _quoted(block.text, found.values()):
+        path = next((path for path in names if _can_be(block, path, names[path])), "")
+        if path and not _is_quoted(block.text, found.values()):
             return f"a block without a name could be {path}; write the path of each file on the line before its fence"
-    new = _new_sources(found, asked.current) if strange else frozenset[str]()
+    new = _find_new_sources(found, asked.current) if strange else frozenset[str]()
     for other, blocks in strange.items():
-        misplaced = any(_name(path) == _name(other) for path in missing)
-        meant = any(names[path] and _could_be(block, path, names[path]) for path in missing for block in blocks)
-        if misplaced or meant or _name(other).partition(".")[0] in new:
-            return _strange(other, asked.targets)
+        misplaced = any(_get_name(path) == _get_name(other) for path in missing)
+        meant = any(names[path] and _can_be(block, path, names[path]) for path in missing for block in blocks)
+        if misplaced or meant or _get_name(other).partition(".")[0] in new:
+            return _explain_strange(other, asked.targets)
     return ""
 
 
-def _strange(path: str, targets: tuple[str, ...]) -> str:
+def _explain_strange(path: str, targets: tuple[str, ...]) -> str:
     return (
         f"{path[:200]} is not among the files to be written ({', '.join(targets)}): put all that is needed into those"
     )
 
 
-def _name(path: str) -> str:
+def _get_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _top(path: str, text: str | None) -> frozenset[str]:
+def _list_top_names(path: str, text: str | None) -> frozenset[str]:
     """Return the names that the file *path* defines at its top."""
     outline = syntax.parse_file(path, text)[0] if text else None
     return outline.groups.get("", frozenset()) if outline else frozenset()
 
 
-def _could_be(block: Fence, path: str, names: frozenset[str]) -> bool:
+def _can_be(block: Fence, path: str, names: frozenset[str]) -> bool:
     """Return whether *block* looks like the file *path*: it defines one of its *names*, or anything if it has none."""
     if not block.text.strip() or not syntax.is_label_of(block.label, path):
         return False
     if syntax.find_language(path) is None:
         return block.label not in syntax.NEUTRAL
-    return _defines(path, block.text, names) if names else bool(_top(path, block.text))
+    return _defines(path, block.text, names) if names else bool(_list_top_names(path, block.text))
 
 
-def _new_sources(found: Mapping[str, str], current: Mapping[str, str]) -> frozenset[str]:
-    """Return the modules, by their own names, that the files *found* have come to import."""
+def _find_new_sources(found: Mapping[str, str], current: Mapping[str, str]) -> frozenset[str]:
+    """Return the modules, by their own names, that the files *found* import newly."""
     sources: set[str] = set()
     for path, text in found.items():
         new, old = syntax.parse_file(path, text)[0], syntax.parse_file(path, current.get(path, ""))[0]
@@ -130,27 +132,27 @@ def _new_sources(found: Mapping[str, str], current: Mapping[str, str]) -> frozen
     return frozenset(word for part in parts for word in (part.partition(".")[0], part.rpartition(".")[2]))
 
 
-def _quoted(text: str, files: Iterable[str]) -> bool:
+def _is_quoted(text: str, files: Iterable[str]) -> bool:
     """Return whether *text* stands line by line in one of *files*: it then explains, and corrects nothing."""
     lines = text.strip("\n").rstrip()
     return any(f"\n{lines}\n" in f"\n{file}\n" for file in files)
 
 
-def _named(owned: Mapping[str, list[Fence]], free: list[Fence]) -> dict[str, str] | str:
+def _assign_named(owned: Mapping[str, list[Fence]], free: list[Fence]) -> dict[str, str] | str:
     """Return the text of each path that blocks are named for."""
     found: dict[str, str] = {}
     for path, candidates in owned.items():
         texts = {block.text for block in candidates}
         if len(texts) > 1:
             return f"there are {len(texts)} different blocks for {path}; give the complete file once"
-        if why := _unfit(candidates[0], path) or _rivals(path, candidates[0].text, free):
+        if why := _explain_unfit(candidates[0], path) or _explain_rivals(path, candidates[0].text, free):
             return why
         found[path] = candidates[0].text
     return found
 
 
-def _owner(block: Fence, targets: tuple[str, ...], current: Mapping[str, str]) -> str | list[str] | None:
-    """The target *block* belongs to, another path, None if it has no name, or the names that contradict each other."""
+def _find_owner(block: Fence, targets: tuple[str, ...], current: Mapping[str, str]) -> str | list[str] | None:
+    """Return the target of *block*, another path, None without a name, or the names that contradict each other."""
     owners: list[str] = []
     for name in block.names:
         path = name.path.replace("\\", "/").removeprefix("./").strip("/")
@@ -165,14 +167,14 @@ def _owner(block: Fence, targets: tuple[str, ...], current: Mapping[str, str]) -
     return unique if len(unique) > 1 else unique[0] if unique else None
 
 
-def _only(free: list[Fence], target: str, current: Mapping[str, str]) -> dict[str, str] | str:
+def _find_only(free: list[Fence], target: str, current: Mapping[str, str]) -> dict[str, str] | str:
     """Return the one block without a name that can be *target*.
 
     Of several, those that define none of the names of the present file are examples, commands and outputs.
     """
     fitting = [block for block in free if syntax.is_label_of(block.label, target)]
     if not fitting:
-        why = _unfit(free[0], target) if free else ""
+        why = _explain_unfit(free[0], target) if free else ""
         return why or f"no fenced block is for {target}; put its complete new text in one"
     texts = {block.text: block for block in fitting if block.text.strip()}
     if not texts:
@@ -181,17 +183,17 @@ def _only(free: list[Fence], target: str, current: Mapping[str, str]) -> dict[st
         old = syntax.parse_file(target, current[target])[0]
         names = old.groups[""] if old else frozenset[str]()
         texts = {text: block for text, block in texts.items() if not names or _defines(target, text, names)}
-        texts = _whole(texts, target, names)
+        texts = _find_whole(texts, target, names)
     elif len(texts) > 1:
-        texts = _whole(texts, target, frozenset())
+        texts = _find_whole(texts, target, frozenset())
     if len(texts) != 1:
         return f"there are {len(fitting)} fenced blocks that could be {target}; give the complete file in one alone"
     ((text, block),) = texts.items()
-    return _unfit(block, target) or {target: text}
+    return _explain_unfit(block, target) or {target: text}
 
 
-def _whole(texts: dict[str, Fence], path: str, names: frozenset[str]) -> dict[str, Fence]:
-    """Return the one of *texts* that all others are quoted from, if it is plain that those are no files themselves.
+def _find_whole(texts: dict[str, Fence], path: str, names: frozenset[str]) -> dict[str, Fence]:
+    """Return the one of *texts* that all others are quoted from, if those are plainly no files themselves.
 
     A shorter text may be the file, corrected: if it has all *names* of the present one, or, where that has none, if
     it begins as the longer one does.
@@ -202,7 +204,7 @@ def _whole(texts: dict[str, Fence], path: str, names: frozenset[str]) -> dict[st
         complete = (
             outline is not None and names <= outline.groups.get("", frozenset()) if names else longest.startswith(text)
         )
-        if complete or not _quoted(text, (longest,)):
+        if complete or not _is_quoted(text, (longest,)):
             return texts
     return {longest: texts[longest]} if texts else texts
 
@@ -217,13 +219,13 @@ def _defines(path: str, text: str, names: frozenset[str]) -> bool:
     return any(line.startswith(heads) or line.partition(" ")[0].rstrip(":=") in names for line in lines)
 
 
-def _rivals(path: str, text: str, free: list[Fence]) -> str:
-    """Blocks without a name that define again what the file *path* defines may be meant to correct it."""
+def _explain_rivals(path: str, text: str, free: list[Fence]) -> str:
+    """Explain that blocks without a name define names of the file *path* again, maybe to correct it."""
     outline, _ = syntax.parse_file(path, text)
     names = outline.groups.get("", frozenset()) if outline else frozenset[str]()
     for block in free:
         if (
-            not _quoted(block.text, (text,))
+            not _is_quoted(block.text, (text,))
             and syntax.is_label_of(block.label, path)
             and _defines(path, block.text, names)
         ):
@@ -231,7 +233,7 @@ def _rivals(path: str, text: str, free: list[Fence]) -> str:
     return ""
 
 
-def _unfit(block: Fence, path: str) -> str:
+def _explain_unfit(block: Fence, path: str) -> str:
     """Return why *block* cannot be *path*, the file that it is meant to be."""
     if not block.text.strip():
         return f"the fenced block for {path} is empty"
@@ -246,8 +248,8 @@ def _unfit(block: Fence, path: str) -> str:
     return ""
 
 
-def _spanning(plain: str, blocks: list[Fence], target: str) -> str:
-    """From the first fence to the last, if all of that is one Python file that holds the fences between; else "".
+def _join_span(plain: str, blocks: list[Fence], target: str) -> str:
+    """Return the text from the first fence to the last, if it is one Python file that holds those between; else "".
 
     A model that fences a file with fences in its docstrings writes the same three backticks for both. In Python what
     compiles across a fence has it in a string, so that there is no second way to read it.
@@ -260,7 +262,7 @@ def _spanning(plain: str, blocks: list[Fence], target: str) -> str:
     if len(blocks) == 1 and first.closed:
         return ""
     lines = plain.split("\n")
-    ends = [n for n, line in enumerate(lines) if n > first.start and _closes(line, first.markup)]
+    ends = [n for n, line in enumerate(lines) if n > first.start and _is_closing(line, first.markup)]
     text = "\n".join(lines[first.start + 1 : ends[-1]]) + "\n" if ends else ""
     if not text or ends[-1] < blocks[-1].start:
         return ""
@@ -268,13 +270,13 @@ def _spanning(plain: str, blocks: list[Fence], target: str) -> str:
     return "" if why or outline is None or outline.prose else text
 
 
-def _closes(line: str, markup: str) -> bool:
+def _is_closing(line: str, markup: str) -> bool:
     bare = line.rstrip()
     return len(bare) >= len(markup) and bare == markup[0] * len(bare)
 
 
-def _without(plain: str, targets: tuple[str, ...]) -> str:
-    """Return why a reply without a fence is no file."""
+def _explain_no_fence(plain: str, targets: tuple[str, ...]) -> str:
+    """Return why a reply without a fence is not a file."""
     path = targets[0] if len(targets) == 1 else ""
     if not plain.strip():
         return "the reply is empty"

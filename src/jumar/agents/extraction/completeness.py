@@ -72,21 +72,25 @@ def check_complete(draft: Draft, new: Outline | None) -> str:
         return f"the text for {draft.path} reads like a diff; give the complete new file"
     if not new.substance:
         return f"the text for {draft.path} holds no code"
-    if _wrapped(draft.path, new, old):
+    if _is_wrapped(draft.path, new, old):
         return f"the text for {draft.path} is wrapped in JSON; give the file itself"
-    return _tests(draft.path, new, old) or _gap(draft, new, old) or (_half(draft, new, old) if old else "")
+    return (
+        _explain_tests(draft.path, new, old)
+        or _explain_gap(draft, new, old)
+        or (_explain_half(draft, new, old) if old else "")
+    )
 
 
-def _wrapped(path: str, new: Outline, old: Outline | None) -> bool:
-    """Return whether a JSON file holds itself: under its path, or as the content of something."""
+def _is_wrapped(path: str, new: Outline, old: Outline | None) -> bool:
+    """Check whether a JSON file holds itself: under its path, or as the content of something."""
     keys = new.groups.get("", frozenset())
-    if syntax.find_language(path) != "json" or (old and keys & _all(old)):
+    if syntax.find_language(path) != "json" or (old and keys & _list_names(old)):
         return False
     return path in keys or (bool(keys & {"content", "code", "text"}) and keys <= ENVELOPE)
 
 
 def check_not_patch(path: str, text: str) -> str:
-    """Return why *text* is an edit of *path* and no file, or ""."""
+    """Return why *text* is an edit of *path* instead of a file, or ""."""
     lines = text.split("\n")
     if any(line.startswith(CONFLICT) for line in lines):
         return f"the text for {path} is a search/replace block; give the complete new file"
@@ -100,8 +104,8 @@ def check_not_patch(path: str, text: str) -> str:
     return f"the text for {path} is a diff; give the complete new file"
 
 
-def _tests(path: str, new: Outline, old: Outline | None) -> str:
-    """Tests where the implementation should be, and examples that import the file they claim to be."""
+def _explain_tests(path: str, new: Outline, old: Outline | None) -> str:
+    """Return why *new* is not the implementation: tests in its place, or an example that imports the file itself."""
     stem = path.rpartition("/")[2].partition(".")[0]
     if "test" in path.lower().replace("latest", "") or stem == "conftest" or (old and old.tests):
         return ""
@@ -119,33 +123,33 @@ def _tests(path: str, new: Outline, old: Outline | None) -> str:
     return ""
 
 
-def _gap(draft: Draft, new: Outline, old: Outline | None) -> str:
-    known = {_bare(text) for _, text in old.comments} if old else set()
+def _explain_gap(draft: Draft, new: Outline, old: Outline | None) -> str:
+    known = {_strip_comment(text) for _, text in old.comments} if old else set()
     for line, text in new.comments:
-        if LEFT_OUT.fullmatch(_bare(text)[:200]) and _bare(text) not in known:
+        if LEFT_OUT.fullmatch(_strip_comment(text)[:200]) and _strip_comment(text) not in known:
             quoted = text.strip()[:LINES]
             return f'line {line} of the text for {draft.path} ("{quoted}") stands for code that is left out'
     if draft.path.endswith(".pyi"):
         return ""
     if new.gaps and len(new.gaps) > (len(old.gaps) if old else 0):
         return f'line {new.gaps[0]} of the text for {draft.path} ("...") stands for code that is left out'
-    real = new.stubs & _functions(old) - old.stubs if old else frozenset[str]()
+    real = new.stubs & _list_functions(old) - old.stubs if old else frozenset[str]()
     if real:
-        return f"the text for {draft.path} has `...` in place of the body of {_list(real)}"
+        return f"the text for {draft.path} has `...` in place of the body of {_show(real)}"
     return ""
 
 
-def _bare(comment: str) -> str:
+def _strip_comment(comment: str) -> str:
     """Return the words of a comment: no marks, no punctuation but an ellipsis."""
     spaced = re.sub(r"(\.{3,}|…)", " ... ", comment.strip(MARKS).lower())
     return " ".join(word if word == "..." else word.strip(PUNCTUATION) for word in spaced.split()).strip()
 
 
-def _functions(outline: Outline) -> frozenset[str]:
+def _list_functions(outline: Outline) -> frozenset[str]:
     return frozenset(f"{group}.{name}" if group else name for group, names in outline.groups.items() for name in names)
 
 
-def _half(draft: Draft, new: Outline, old: Outline) -> str:
+def _explain_half(draft: Draft, new: Outline, old: Outline) -> str:
     """Return why *draft* is only a part of the file.
 
     A name of the present file that is gone is missed if the new text still uses it and nothing in the new text binds
@@ -155,38 +159,38 @@ def _half(draft: Draft, new: Outline, old: Outline) -> str:
     """
     lost = frozenset[str]() if new.open else (old.bound & new.used) - new.bound - new.local
     if lost:
-        return f"the text for {draft.path} uses {_list(lost)}, which it leaves out; give the complete file"
+        return f"the text for {draft.path} uses {_show(lost)}, which it leaves out; give the complete file"
     for group, names in old.groups.items():
         if group and group not in new.groups.get("", frozenset()) and group not in new.groups:
             continue
         kept = new.groups.get(group, frozenset()) | (new.bound if not group else frozenset())
         gone = names - kept
-        called = (gone & new.members) - _all(new) if group else frozenset[str]()
+        called = (gone & new.members) - _list_names(new) if group else frozenset[str]()
         if called:
-            what = f"{group}.{_list(called)}"
+            what = f"{group}.{_show(called)}"
             return f"the text for {draft.path} uses {what}, which it leaves out; give the complete file"
         public = frozenset(name for name in names if not name.startswith("_"))
-        missed = frozenset(name for name in gone & public if not _told(name, draft.prose))
+        missed = frozenset(name for name in gone & public if not _is_said_to_go(name, draft.prose))
         if missed and len(public - gone) * 2 <= len(public):
             where = f"{draft.path} has" if not group else f"{group} in {draft.path} has"
             return (
-                f"{where} {_list(missed)}, which the reply leaves out; give the complete file, or say in a sentence "
+                f"{where} {_show(missed)}, which the reply leaves out; give the complete file, or say in a sentence "
                 "before it what you remove"
             )
     return ""
 
 
-def _all(outline: Outline) -> frozenset[str]:
+def _list_names(outline: Outline) -> frozenset[str]:
     return frozenset(name for names in outline.groups.values() for name in names)
 
 
-def _told(name: str, prose: str) -> bool:
-    """Return whether *prose* says that *name* goes away."""
+def _is_said_to_go(name: str, prose: str) -> bool:
+    """Return whether *prose* says that *name* is removed."""
     words = set(re.findall(r"\w+", prose))
     verbs = ("remov", "delet", "drop", "renam", "replac", "merg", "inlin")
     return name in words and any(word.lower().startswith(verbs) for word in words)
 
 
-def _list(names: frozenset[str]) -> str:
+def _show(names: frozenset[str]) -> str:
     shown = sorted(names)
     return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")  # noqa: PLR2004  a line's worth

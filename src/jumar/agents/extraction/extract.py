@@ -1,4 +1,4 @@
-"""Extracts files from a reply. Accepts only an unambiguous reply: never a guess that parses by luck."""
+"""Extracts files from a reply. Accepts only an unambiguous reply, not one that parses by a lucky guess."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def extract(
     current: Mapping[str, str] | None = None,
     imported: Mapping[str, frozenset[str]] | None = None,
 ) -> dict[str, str | None] | str:
-    """Return the whole new text of each file in *content*, or one sentence, told to the model, on why there is none.
+    """Return the whole new text of each file in *content*, or one sentence for the model on why there is none.
 
     *targets* are the paths that may be written, relative and with `/`. *current* holds their present texts, as far as
     known: then a half of a file can be told from a rewrite, and line ends and a byte order mark follow the file.
@@ -52,31 +52,31 @@ def extract(
         return answer
     (plain, blocks), current = answer, current or {}
     prose = extract_prose(plain, blocks)
-    if len(targets) == 1 and (text := _raw(plain, blocks, targets[0])):
+    if len(targets) == 1 and (text := _take_raw(plain, blocks, targets[0])):
         found: dict[str, str] | str = {targets[0]: text}
         prose = ""
     else:
         found = assign_blocks(plain, blocks, targets, current, imported or {})
-    return found if isinstance(found, str) else _written(found, prose, current)
+    return found if isinstance(found, str) else _settle_texts(found, prose, current)
 
 
-def _written(found: Mapping[str, str], prose: str, current: Mapping[str, str]) -> dict[str, str | None] | str:
-    """Return the texts *found* as they are written, or why one of them cannot be."""
+def _settle_texts(found: Mapping[str, str], prose: str, current: Mapping[str, str]) -> dict[str, str | None] | str:
+    """Return the texts *found* as they will be written, or why one of them cannot be."""
     files: dict[str, str | None] = {}
     for path, text in found.items():
         draft = completeness.Draft(path, text.removeprefix("\ufeff"), prose, current.get(path))
-        files[path], why = _settled(draft)
+        files[path], why = _settle(draft)
         if why:
             return why
     return files
 
 
 def strip_reasoning(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fence]] | str:
-    """Return the reply without the reasoning before it, and its blocks; or why they cannot be told apart."""
+    """Return the reply without the reasoning before it, and its blocks; or why they are ambiguous."""
     start = plain.lstrip()
     opened = next((tag for tag in THOUGHTS if start[:20].lower().startswith(f"<{tag}>")), "")
     if opened:
-        _, closing, plain = _parted(start, f"</{opened}>")
+        _, closing, plain = _split_at_tag(start, f"</{opened}>")
         if not closing:
             return "the reply ends inside its reasoning; give the complete file after it"
     blocks = parse_fences(plain, targets)
@@ -86,12 +86,12 @@ def strip_reasoning(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fen
     tag = "</" + ends[0].rstrip().rpartition("</")[2]
     if opened or len(ends) > 1 or plain.lower().count(tag) > 1:
         return f"it cannot be told where the reasoning ends ({tag}); give the complete file after it"
-    plain = _parted(plain, tag)[2]
+    plain = _split_at_tag(plain, tag)[2]
     return plain, parse_fences(plain, targets)
 
 
-def _parted(text: str, tag: str) -> tuple[str, str, str]:
-    """Return *text* before, at and after the first *tag*, in whatever case; nothing but the text if there is none."""
+def _split_at_tag(text: str, tag: str) -> tuple[str, str, str]:
+    """Return *text* before, at and after the first *tag*, in any case; only the text if there is none."""
     found = re.search(re.escape(tag), text, re.IGNORECASE)
     return (text[: found.start()], found[0], text[found.end() :].lstrip("\n")) if found else (text, "", "")
 
@@ -107,7 +107,7 @@ def extract_prose(plain: str, blocks: list[Fence]) -> str:
     return "\n".join(kept + lines[at:])
 
 
-def _raw(plain: str, blocks: list[Fence], target: str) -> str:
+def _take_raw(plain: str, blocks: list[Fence], target: str) -> str:
     """Return the reply itself, if it is nothing but the file *target*; else "".
 
     Fences do not speak against it where they can only be part of the code: in Python no backtick and no tilde run
@@ -126,10 +126,10 @@ def _raw(plain: str, blocks: list[Fence], target: str) -> str:
     return plain if plain.endswith("\n") else plain + "\n"
 
 
-def _settled(draft: completeness.Draft) -> tuple[str, str]:
-    """Return the text that is written for *draft*, and why it cannot be ("" if it can)."""
+def _settle(draft: completeness.Draft) -> tuple[str, str]:
+    """Return the text to write for *draft*, and why it cannot be written ("" if it can)."""
     outline, why = syntax.parse_file(draft.path, draft.text)
-    outline, draft, why = _unescaped(draft, outline, why)
+    outline, draft, why = _unescape(draft, outline, why)
     if why:
         return "", completeness.check_not_patch(draft.path, draft.text) or why
     if why := completeness.check_complete(draft, outline):
@@ -140,10 +140,10 @@ def _settled(draft: completeness.Draft) -> tuple[str, str]:
     return ("\ufeff" + text if now.startswith("\ufeff") else text), ""
 
 
-def _unescaped(
+def _unescape(
     draft: completeness.Draft, outline: Outline | None, why: str
 ) -> tuple[Outline | None, completeness.Draft, str]:
-    """Return *draft* with its HTML entities undone, if that can be the only reading.
+    """Return *draft* with its HTML entities decoded, if that can be the only reading.
 
     That is so if every special character is escaped, the text is no code as it stands (`a &lt; b` parses by luck, as
     two statements), and is without the entities. A text that is code both ways is refused, unless the present file

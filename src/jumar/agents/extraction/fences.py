@@ -67,19 +67,19 @@ def parse_fences(content: str, targets: tuple[str, ...]) -> list[Fence]:
                 heading = before
             opened = ""
         elif token.type == "fence" and token.map:
-            found.append(_fence(token, (before, heading), targets))
+            found.append(_build_fence(token, (before, heading), targets))
             before = ""
     return found
 
 
-def _fence(token: Token, beside: tuple[str, str], targets: tuple[str, ...]) -> Fence:
+def _build_fence(token: Token, beside: tuple[str, str], targets: tuple[str, ...]) -> Fence:
     start, end = token.map or (0, 0)
     text = token.content
     lines = text.count("\n") + (not text.endswith("\n") and text != "")
-    words = _words(token.info)
+    words = _split_words(token.info)
     names = [FenceName(word, sure=True) for word in words if is_path(word) or word in targets]
-    names += _in_comment(text)
-    before, heading = (_in_line(line, targets) for line in beside)
+    names += _find_in_comment(text)
+    before, heading = (_find_in_line(line, targets) for line in beside)
     names += before or heading
     label = words[0].lower() if words and not is_path(words[0]) else ""
     return Fence(
@@ -110,8 +110,8 @@ def is_path(word: str) -> bool:
     )
 
 
-def _words(info: str) -> list[str]:
-    """`python title="a.py"`, `python:a.py`, `py {file: a.py}` as words."""
+def _split_words(info: str) -> list[str]:
+    """Split the words of *info*: `python title="a.py"`, `python:a.py` or `py {file: a.py}`."""
     for mark in "={},\"'":
         info = info.replace(mark, " ")
     words: list[str] = []
@@ -121,16 +121,16 @@ def _words(info: str) -> list[str]:
     return words
 
 
-def _in_comment(text: str) -> list[FenceName]:
-    """Return the path in the first line of a block, if that is a comment that says nothing else."""
+def _find_in_comment(text: str) -> list[FenceName]:
+    """Return the path in the first line of a block, if that is a comment with nothing else."""
     first = text.lstrip("\ufeff\n").partition("\n")[0].strip()
     for mark in ("#", "//", "/*", "-- ", ";", "<!--"):
         if first.startswith(mark) and not first.startswith("#!"):
-            return _in_line(first.removeprefix(mark).removesuffix("*/").removesuffix("-->"), ())
+            return _find_in_line(first.removeprefix(mark).removesuffix("*/").removesuffix("-->"), ())
     return []
 
 
-def _in_line(line: str, targets: tuple[str, ...]) -> list[FenceName]:
+def _find_in_line(line: str, targets: tuple[str, ...]) -> list[FenceName]:
     """Return the path a line names, if it holds exactly one and otherwise only words of the vocabulary."""
     alone = line.strip(DECORATION)
     if alone in targets:

@@ -13,14 +13,14 @@ Names = Mapping[str, frozenset[str]]
 
 
 def find_candidate_paths(block: Fence, present: Names, imported: Names) -> tuple[str, ...]:
-    """Return the files that *block* can be; one alone is the file that is meant.
+    """Return the files that *block* can be; if there is one alone, that file is meant.
 
     Args:
         block: the only block of the reply that could be a file.
         present: for each file that may be written, the names that it defines at its top today.
         imported: for each of them, the names that the tests import from it.
     """
-    defined = {path: _top(path, block.text) for path in present if syntax.is_label_of(block.label, path)}
+    defined = {path: _list_top_names(path, block.text) for path in present if syntax.is_label_of(block.label, path)}
     shared = [path for path, names in defined.items() if names & present[path]]
     whole = [path for path in shared if present[path] <= defined[path]]
     for found in (shared, whole):
@@ -32,7 +32,9 @@ def find_candidate_paths(block: Fence, present: Names, imported: Names) -> tuple
 
 def collect_test_imports(tests: Mapping[str, str], targets: Sequence[str]) -> dict[str, frozenset[str]]:
     """Return for each target the names that the Python *tests* (path -> text) import from it."""
-    taken = [pair for path, text in tests.items() if syntax.find_language(path) == "python" for pair in _taken(text)]
+    taken = [
+        pair for path, text in tests.items() if syntax.find_language(path) == "python" for pair in _list_taken(text)
+    ]
     modules = {path: f".{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}" for path in targets}
     return {
         path: frozenset(name for module, name in taken if dotted.endswith(f".{module}"))
@@ -40,13 +42,13 @@ def collect_test_imports(tests: Mapping[str, str], targets: Sequence[str]) -> di
     }
 
 
-def _top(path: str, text: str) -> frozenset[str]:
+def _list_top_names(path: str, text: str) -> frozenset[str]:
     outline = syntax.parse_file(path, text)[0]
     return outline.groups.get("", frozenset()) if outline else frozenset()
 
 
-def _taken(text: str) -> Iterator[tuple[str, str]]:
-    """Module and name for each name that *text* imports, or reads as an attribute of a module that it imports."""
+def _list_taken(text: str) -> Iterator[tuple[str, str]]:
+    """Yield module and name for each name that *text* imports, or reads as an attribute of an imported module."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -60,12 +62,12 @@ def _taken(text: str) -> Iterator[tuple[str, str]]:
                 yield node.module, alias.name
                 modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
     for node in nodes:
-        if isinstance(node, ast.Attribute) and (owner := _dotted(node.value)) in modules:
+        if isinstance(node, ast.Attribute) and (owner := _format_dotted(node.value)) in modules:
             yield modules[owner], node.attr
 
 
-def _dotted(node: ast.expr) -> str:
-    """`a.b.c` as text; empty for any other expression."""
+def _format_dotted(node: ast.expr) -> str:
+    """Return `a.b.c` as text; empty for any other expression."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

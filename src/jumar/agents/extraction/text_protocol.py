@@ -83,16 +83,16 @@ def parse_calls(content: str, offers: Sequence[ToolSpec]) -> tuple[ToolCall | st
     """
     if not is_encodable(content) or "\0" in content:
         return ("the reply holds characters that cannot stand in a text file",)
-    answer = _after_reasoning(content)
+    answer = _strip_reasoning(content)
     if answer is None:
         return (UNTOLD,)
     # Time is linear without these rules, and what they would find is no fence.
     parser = MarkdownIt("commonmark").disable(["inline", "html_block", "reference"])
     fences = [token for token in parser.parse(answer) if token.type == "fence"]
-    return tuple(_call(token, offers) for token in fences if token.info.split()[:1] == [WORD])
+    return tuple(_parse_call(token, offers) for token in fences if token.info.split()[:1] == [WORD])
 
 
-def _after_reasoning(content: str) -> str | None:
+def _strip_reasoning(content: str) -> str | None:
     """Return *content* without the reasoning before it; None if its end is missing or ambiguous."""
     found = strip_reasoning(content.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\u200b"), ())
     if isinstance(found, str):
@@ -108,14 +108,14 @@ def _after_reasoning(content: str) -> str | None:
     return answer
 
 
-def _call(token: Token, offers: Sequence[ToolSpec]) -> ToolCall | str:
+def _parse_call(token: Token, offers: Sequence[ToolSpec]) -> ToolCall | str:
     start, end = token.map or (0, 0)
     if token.level > 0:
         return "an action stands in a list or a quotation; put its block at the left margin"
     # A fence that is closed spans its opening line, its lines and its closing line.
-    if end - start != _lines(token.content) + 2:
+    if end - start != _count_lines(token.content) + 2:
         return f"the last action's block is not closed by {token.markup}; nothing of it was performed"
-    words = _words(token.info)
+    words = _split_words(token.info)
     if isinstance(words, str):
         return words
     if not words:
@@ -127,11 +127,11 @@ def _call(token: Token, offers: Sequence[ToolSpec]) -> ToolCall | str:
         if not equals or key in arguments:
             return f"{pair[:EXCERPT]!r} is no key=value of its own; put quotes around a value with spaces"
         arguments[key] = value
-    body = _body(name, token.content, arguments)
+    body = _parse_body(name, token.content, arguments)
     return body if isinstance(body, str) else ToolCall(name, body)
 
 
-def _words(info: str) -> list[str] | str:
+def _split_words(info: str) -> list[str] | str:
     """Return the words of *info* after its first, or why they cannot be read."""
     if len(info) > INFO:
         return f"the first line of an action has at most {INFO} characters; put long texts into the body"
@@ -141,14 +141,14 @@ def _words(info: str) -> list[str] | str:
         return f"the quotes in {info.strip()[:EXCERPT]!r} are not closed"
 
 
-def _lines(text: str) -> int:
+def _count_lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-def _body(name: str, text: str, given: dict[str, object]) -> dict[str, object] | str:  # noqa: PLR0911  as they come
-    """Return *given* and what the body of an action's block says; or why it says nothing."""
+def _parse_body(name: str, text: str, given: dict[str, object]) -> dict[str, object] | str:  # noqa: PLR0911  as they come
+    """Return *given* with the body of an action's block, or why the body cannot be read."""
     if name == "edit_file":
-        sections = _sections(text)
+        sections = _split_sections(text)
         return sections if isinstance(sections, str) else {**given, **sections}
     main = MAIN.get(name)
     if main is None or (main in given and not text.strip()):
@@ -168,7 +168,7 @@ def _body(name: str, text: str, given: dict[str, object]) -> dict[str, object] |
     return {**given, main: text}
 
 
-def _sections(text: str) -> dict[str, object] | str:
+def _split_sections(text: str) -> dict[str, object] | str:
     """Return the two sections of an edit, each of whole lines."""
     lines = text.split("\n")
     marks = [(n, line[:7]) for n, line in enumerate(lines) if _is_mark(line)]

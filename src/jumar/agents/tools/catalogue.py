@@ -1,4 +1,4 @@
-"""Tools that the driver's model may call. A model knows of a tool what its description says."""
+"""Tools that the driver's model may call. A model knows a tool by its description alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
     @property
     def tool(self) -> Tool:
-        """Return the tool as a model is told of it."""
+        """The tool as it is described to a model."""
         schema: dict[str, object] = {
             "type": "object",
             "properties": {a.name: a.schema for a in self.arguments},
@@ -161,7 +161,7 @@ ALL = (
 
 
 def list_offers(switches: Switches, gate: Gate = Gate.OFF) -> tuple[ToolSpec, ...]:
-    """Return the tools that *switches* and the *gate* leave on."""
+    """Return the tools that *switches* and the *gate* permit."""
     modes = gate is Gate.REFACTOR or switches.allow_refactor or switches.allow_codemod
     off = {
         "run_tests": not switches.model_may_run_tests,

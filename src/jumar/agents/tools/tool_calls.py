@@ -1,4 +1,4 @@
-"""Turns tool calls into actions. A call that makes no sense becomes an action with a fault that the model can mend."""
+"""Turns tool calls into actions. A malformed call becomes an action with a fault that the model can mend."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"\s*([0-9]{1,18})(?:\.0)?\s*", re.ASCII)
 
 
 def parse_action(call: ToolCall, offers: Sequence[ToolSpec]) -> Action:
-    """Parse *call* into an action, if it is one of *offers* and its arguments are right; else one with a fault."""
+    """Parse *call* into an action of *offers*, or into one with a fault if the call or an argument is wrong."""
     if not (is_encodable(call.name) and is_encodable(call.id)):
         return build_faulty_action(call, "the name or the id of the call holds characters that are not valid Unicode")
     offer = next((o for o in offers if o.name == call.name), None)
@@ -42,18 +42,18 @@ def parse_action(call: ToolCall, offers: Sequence[ToolSpec]) -> Action:
         return build_faulty_action(call, f"the arguments of {call.name} are no JSON object; give one with {needed}")
     values: dict[str, object] = {}
     for argument in offer.arguments:
-        value, why = _value(call, argument)
+        value, why = _read_value(call, argument)
         if why:
             return build_faulty_action(call, why)
         values[argument.name] = value
-    asked = _asked(call, values)
+    asked = _build_action(call, values)
     return build_faulty_action(call, asked) if isinstance(asked, str) else asked
 
 
 def build_null_action(reason: str, reply: Reply, place: int = 0) -> Action:
-    """Return the action that stands for *reply*, or for what is in *place* in it, where nothing can be performed."""
+    """Return the action for a *reply*, or for the part *place* of it, that cannot be performed."""
     # Stalling is told by what was done: what differs must not look alike.
-    return Action("none", args={"asked": _digest((reply.content, place))}, fault=reason)
+    return Action("none", args={"asked": _compute_digest((reply.content, place))}, fault=reason)
 
 
 def is_encodable(text: str) -> bool:
@@ -62,16 +62,16 @@ def is_encodable(text: str) -> bool:
 
 
 def build_faulty_action(call: ToolCall, why: str) -> Action:
-    """Return the action that stands for a *call* that cannot be performed.
+    """Return the action for a *call* that cannot be performed.
 
     One of an unknown tool has no name of its own.
     """
     name = call.name if any(offer.name == call.name for offer in ALL) else "none"
     own = call.id if is_encodable(call.id) else ""
-    return Action(name, call_id=own, args={"asked": _digest((call.name, call.arguments))}, fault=why)
+    return Action(name, call_id=own, args={"asked": _compute_digest((call.name, call.arguments))}, fault=why)
 
 
-def _digest(asked: object) -> str:
+def _compute_digest(asked: object) -> str:
     try:
         text = json.dumps(asked, sort_keys=True)  # escapes what is not valid Unicode
     except (TypeError, ValueError, RecursionError):  # too deep, too long a number: what no provider may send
@@ -79,7 +79,7 @@ def _digest(asked: object) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
+def _read_value(call: ToolCall, argument: Argument) -> tuple[object, str]:
     """Return the value of *argument* in *call*, or why there is none."""
     given = call.arguments.get(argument.name)
     if given is None and not argument.required:
@@ -88,7 +88,7 @@ def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
         others = ", ".join(sorted(filter(is_encodable, call.arguments)))[:EXCERPT]
         instead = f", not {others}" if others else ""
         return None, f"{call.name} needs `{argument.name}` ({argument.kind}){instead}"
-    value = _converted(given, argument.kind)
+    value = _convert(given, argument.kind)
     if value is None:
         steps = " of steps: a title, and a test_id and a test_file_path where there are, all strings"
         kind = f"{argument.schema['type']}{steps if argument.kind == 'steps' else ''}"
@@ -98,8 +98,8 @@ def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
     return value, ""
 
 
-def _converted(given: object, kind: str) -> object | None:  # noqa: PLR0911  one line per kind reads best
-    """Return *given* as a value of *kind*, where no meaning is lost; else None."""
+def _convert(given: object, kind: str) -> object | None:  # noqa: PLR0911  one line per kind reads best
+    """Return *given* as a value of *kind* if that loses no meaning; else None."""
     match kind, given:
         case "string", str():
             return given
@@ -108,7 +108,7 @@ def _converted(given: object, kind: str) -> object | None:  # noqa: PLR0911  one
         case "integer", (float() | str()) if number := _NUMBER.fullmatch(str(given)):
             return int(number[1])
         case "steps", list() | tuple() if all(isinstance(step, dict) for step in given):
-            return _steps(given)
+            return _read_steps(given)
         case "array", str():
             return (given,)
         case "array", list() | tuple() if all(isinstance(item, str) for item in given):
@@ -116,21 +116,21 @@ def _converted(given: object, kind: str) -> object | None:  # noqa: PLR0911  one
     return None
 
 
-def _steps(given: Sequence[dict[str, object]]) -> tuple[dict[str, str], ...] | None:
-    """Return the steps of a plan as `core.events.PlanStep` has them; None where one is not as its schema says."""
+def _read_steps(given: Sequence[dict[str, object]]) -> tuple[dict[str, str], ...] | None:
+    """Return the steps of a plan as `core.events.PlanStep` has them; None if one does not fit its schema."""
     known = {"title", "test_id", "test_file_path"}
     steps = [{key: value for key, value in step.items() if value is not None} for step in given]
     right = all("title" in s and set(s) <= known and all(isinstance(v, str) for v in s.values()) for s in steps)
     return (
-        tuple({k: _plain(str(v)) if k == "test_file_path" else str(v) for k, v in s.items()} for s in steps)
+        tuple({k: _normalise_path(str(v)) if k == "test_file_path" else str(v) for k, v in s.items()} for s in steps)
         if right
         else None
     )
 
 
-def _asked(call: ToolCall, values: dict[str, object]) -> Action | str:
-    """Return the action of a call with right *values*, or what they lack together."""
-    path = _plain(str(values.get("path", "")))
+def _build_action(call: ToolCall, values: dict[str, object]) -> Action | str:
+    """Return the action of a call with valid *values*, or what is missing in them together."""
+    path = _normalise_path(str(values.get("path", "")))
     match call.name:
         case "write_file":
             return Action(call.name, files={path: str(values["text"])}, call_id=call.id)
@@ -138,38 +138,40 @@ def _asked(call: ToolCall, values: dict[str, object]) -> Action | str:
             return Action(call.name, files={path: None}, call_id=call.id)
         case "edit_file":
             edit = Edit(path, str(values["old"]), str(values["new"]))
-            return _unedited(edit) or Action(call.name, call_id=call.id, edit=edit)
+            return _explain_unedited(edit) or Action(call.name, call_id=call.id, edit=edit)
         case "final":
             return Action(call.name, message=str(values["message"]), call_id=call.id)
     if "path" in values:
         values = values | {"path": path}
     if "edit_target" in values:
-        return Action(call.name, call_id=call.id, args=values | {"edit_target": _plain(str(values["edit_target"]))})
-    return _unread(path) or Action(call.name, call_id=call.id, args=values)
+        return Action(
+            call.name, call_id=call.id, args=values | {"edit_target": _normalise_path(str(values["edit_target"]))}
+        )
+    return _explain_unread(path) or Action(call.name, call_id=call.id, args=values)
 
 
-def _unedited(edit: Edit) -> str:
-    """Return why *edit* can be made in no file; empty: it may."""
+def _explain_unedited(edit: Edit) -> str:
+    """Return why *edit* fits no file at all; empty: it may fit one."""
     if not edit.old:
         return "`old` is empty: give the text that is to be replaced, or write the whole file with write_file"
     return "`old` and `new` are the same: nothing would change" if edit.old == edit.new else ""
 
 
-def _unread(path: str) -> str:
-    """Return why nothing below *path* can be read, whatever there is; empty: it may."""
+def _explain_unread(path: str) -> str:
+    """Return why nothing below *path* can be read in any tree; empty: something may."""
     if find_escape(path):
         return f"{path[:EXCERPT]!r} leads outside the workspace; paths are relative to its root"
     return f"{path[:EXCERPT]}... is too long for the name of a file" if len(path.encode()) > PATH_BYTES else ""
 
 
-def _plain(path: str) -> str:
-    """Return *path* without what says nothing: `./a.py` is `a.py`, and `.` is everything."""
+def _normalise_path(path: str) -> str:
+    """Return *path* in its shortest form: `./a.py` is `a.py`, and `.` is everything."""
     path = re.sub(r"\A(?:\./+)+", "", path)
     return "" if path == "." else path
 
 
 def select_ids(asked: Iterable[str], expected: Sequence[str]) -> tuple[str, ...] | str:
-    """Return the *expected* ids that are *asked* for, by id, file or folder; or why there are none such."""
+    """Return the *expected* ids that are *asked* for, by id, file or folder; or why there are none."""
     found: list[str] = []
     for wanted in dict.fromkeys(asked):
         below = [i for i in expected if i == wanted or i.startswith((f"{wanted}::", f"{wanted}[", f"{wanted}/"))]
@@ -180,19 +182,19 @@ def select_ids(asked: Iterable[str], expected: Sequence[str]) -> tuple[str, ...]
 
 
 def parse_actions(calls: Iterable[ToolCall], internal: Collection[str] = ()) -> tuple[Action, ...]:
-    """Return one action a call, in order, for agents that offer no tools: what scripts and the search for repairs ask.
+    """Return one action a call, in order, for agents without tools: from scripts and the search for repairs.
 
     *internal* are the names of endings that only our own models may ask for: no provider's and no script's.
     """
-    return tuple(_scripted(call, internal) for call in calls)
+    return tuple(_build_scripted(call, internal) for call in calls)
 
 
 def build_unparsable_action(reason: str) -> Action:
-    """Return the action that stands for a whole-file reply nobody can perform."""
+    """Return the action for a whole-file reply that cannot be performed."""
     return Action("unparsable", message=reason)
 
 
-def _scripted(call: ToolCall, internal: Collection[str]) -> Action:
+def _build_scripted(call: ToolCall, internal: Collection[str]) -> Action:
     wanted = {"write_file": "path", "delete_file": "path", "final": "message"} | dict.fromkeys(internal, "message")
     named = wanted.get(call.name, "")
     word = call.arguments.get(named, "")
@@ -202,11 +204,11 @@ def _scripted(call: ToolCall, internal: Collection[str]) -> Action:
         )
     match call.name:
         case "write_file":
-            return _writing({word: call.arguments.get("text")}, call)
+            return _build_writing({word: call.arguments.get("text")}, call)
         case "write_files":
             files = call.arguments.get("files")
             return (
-                _writing(files, call)
+                _build_writing(files, call)
                 if isinstance(files, dict)
                 else build_unparsable_action(f"{call.name} needs `files`")
             )
@@ -217,7 +219,7 @@ def _scripted(call: ToolCall, internal: Collection[str]) -> Action:
     return Action(call.name, message=word, call_id=call.id) if named else unknown
 
 
-def _writing(files: dict[str, object], call: ToolCall) -> Action:
+def _build_writing(files: dict[str, object], call: ToolCall) -> Action:
     texts: dict[str, str | None] = {}
     for path, text in files.items():
         if not isinstance(text, str):

@@ -1,4 +1,4 @@
-"""Keeps the lineage of a search beside its campaigns: the variants of each generation, each trial, and what is left."""
+"""Keeps the lineage of a search beside its campaigns: the variants of each generation, and each trial."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Proposer(Protocol):
 
 
 class StoredVariants(msgspec.Struct, frozen=True):
-    """Variants of one generation, as they are kept."""
+    """Variants of one generation, as they are stored."""
 
     variants: tuple[ChallengeAgent, ...]
     spent: float
 
 
 class RememberedVariants:
-    """Keeps what *proposer* proposes in *folder*: a search that goes on tries the same variants as before."""
+    """Stores the proposals of *proposer* in *folder*: a resumed search tries the same variants."""
 
     def __init__(self, proposer: Proposer, folder: Path) -> None:
         self._proposer, self._folder = proposer, folder

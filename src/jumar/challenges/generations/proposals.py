@@ -1,4 +1,4 @@
-"""Lets a model propose variants of a genome under a meta-prompt that shows what it lost points for."""
+"""Lets a model propose variants of a genome under a meta-prompt that shows its lost points."""
 
 from __future__ import annotations
 

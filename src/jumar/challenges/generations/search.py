@@ -85,7 +85,7 @@ def search(
     measure: Measure,
     tell: Callable[[Trial], None] = lambda _: None,
 ) -> tuple[ChallengeAgent, tuple[Trial, ...]]:
-    """Return the agent that is left after all generations, which is *incumbent* unless a variant proved better.
+    """Return the final agent after all generations: *incumbent*, unless a variant proved better.
 
     Each trial is also given to *tell*, at the end of its generation.
 

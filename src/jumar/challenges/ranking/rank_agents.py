@@ -38,7 +38,7 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 class RankedAgent(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent and what it came to."""
+    """An agent and its result."""
 
     rank: int
     agent: str
@@ -68,12 +68,12 @@ def rank_agents(
     by_agent: dict[str, list[RunScore]] = {agent: [] for agent in agents}
     for run in runs:
         by_agent[run.agent].append(run)
-    ranked = [_rate(agent, found, points, judge) for agent, found in by_agent.items()]
+    ranked = [_rank_agent(agent, found, points, judge) for agent, found in by_agent.items()]
     ranked.sort(key=lambda each: (is_last(each), -round(each.composite, 6), each.usd))
     return tuple(msgspec.structs.replace(each, rank=number) for number, each in enumerate(ranked, 1))
 
 
-def _rate(agent: str, runs: Sequence[RunScore], points: AxisPoints, judge: JudgeStanding) -> RankedAgent:
+def _rank_agent(agent: str, runs: Sequence[RunScore], points: AxisPoints, judge: JudgeStanding) -> RankedAgent:
     rounds: dict[int, list[RunScore]] = {}
     for run in list_counting(runs):
         rounds.setdefault(run.rollout, []).append(run)
@@ -105,7 +105,7 @@ def _rate(agent: str, runs: Sequence[RunScore], points: AxisPoints, judge: Judge
 
 
 def is_last(agent: RankedAgent) -> bool:
-    """Return whether a label puts *agent* behind all that have none."""
+    """Return whether a label puts *agent* behind all agents without labels."""
     return any(label in LAST for label in agent.labels)
 
 
@@ -123,7 +123,7 @@ def list_counting(runs: Sequence[RunScore]) -> tuple[RunScore, ...]:
 
 
 def _score_nothing(points: AxisPoints, judge: JudgeStanding, why: str) -> dict[Axis, AxisScore]:
-    """Return the axes of an agent of which nothing was run: no points, and the same maximum as the others."""
+    """Return the axes of an agent without runs: no points, and the same maximum as the others."""
     axes = {Axis.TESTS: AxisScore(0, points.tests, Label.NOT_RUN, why)}
     if not judge.absent:
         axes[Axis.PRINCIPLES] = AxisScore(0, points.principles, Label.WITHHELD if judge.withheld else Label.NOT_JUDGED)

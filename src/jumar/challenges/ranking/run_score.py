@@ -55,7 +55,7 @@ class RunScore(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """Return whether it says something about its agent."""
+        """Return whether the score says something about its agent."""
         return self.stop not in NOT_COUNTED
 
     @property

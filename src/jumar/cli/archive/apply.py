@@ -35,7 +35,7 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
     if to is not None:
         lay_out(folder, to)
         voice.say(f"laid out the best tree of {format_run(folder)} in {to}")
-        voice.result({"run": folder.name, "to": str(to)})
+        voice.print_result({"run": folder.name, "to": str(to)})
         return 0
     run = Trust(read_environment(), trust).run(folder)
     origin = find_origin(run)
@@ -45,7 +45,9 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
         written = apply_best(run)
     except Conflicts as refused:
         conflicts = msgspec.to_builtins(refused.conflicts)
-        voice.result({"run": folder.name, "written": [], "conflicts": conflicts, "exit": EXIT_CODES[StopReason.FINAL]})
+        voice.print_result(
+            {"run": folder.name, "written": [], "conflicts": conflicts, "exit": EXIT_CODES[StopReason.FINAL]}
+        )
         for conflict in refused.conflicts:
             voice.say(f"conflict {conflict.why}")
         count = f"{len(conflicts)} conflict{'s' * (len(conflicts) != 1)}"
@@ -56,5 +58,5 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
         voice.say(f"wrote    {path}")
     if not written:
         voice.say("nothing to write: what the run changed is there already")
-    voice.result({"run": folder.name, "written": written, "conflicts": [], "exit": 0})
+    voice.print_result({"run": folder.name, "written": written, "conflicts": [], "exit": 0})
     return 0

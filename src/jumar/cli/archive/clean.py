@@ -41,9 +41,9 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
     """
     voice, runs = Console(json=as_json, quiet=quiet), folder or runs
     wanted = CleaningRule(
-        older_than=_seconds(chosen["older_than"]),
-        keep_bytes=_bytes(chosen["max_size"]),
-        stops=_states(chosen["stops"]),
+        older_than=_parse_seconds(chosen["older_than"]),
+        keep_bytes=_parse_bytes(chosen["max_size"]),
+        stops=_list_stops(chosen["stops"]),
         interrupted=bool(chosen["interrupted"]),
     )
     if wanted == CleaningRule(interrupted=wanted.interrupted) and not chosen["everything"]:
@@ -64,14 +64,14 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
     voice.say(
         f"{freed} {format_size(done.bytes)}: {len(done.removed)} of {len(done.removed) + done.kept} runs, {objects}"
     )
-    voice.result({
+    voice.print_result({
         "removed": [row.run for row in done.removed], "kept": done.kept, "busy": done.busy, "bytes": done.bytes,
         "objects": done.objects, "objects_bytes": done.objects_bytes, "dry_run": dry_run,
     })  # fmt: skip
     return 0
 
 
-def _seconds(text: object) -> float | None:
+def _parse_seconds(text: object) -> float | None:
     if text is None:
         return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", str(text).strip().lower())
@@ -80,7 +80,7 @@ def _seconds(text: object) -> float | None:
     return float(match[1]) * SECONDS[match[2]]
 
 
-def _bytes(text: object) -> int | None:
+def _parse_bytes(text: object) -> int | None:
     if text is None:
         return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?", str(text).strip().lower())
@@ -89,7 +89,7 @@ def _bytes(text: object) -> int | None:
     return int(float(match[1]) * BYTES[match[2]])
 
 
-def _states(stops: object) -> tuple[str, ...]:
+def _list_stops(stops: object) -> tuple[str, ...]:
     given = tuple(stops) if isinstance(stops, tuple) else ()
     for stop in given:
         if stop not in STATES:

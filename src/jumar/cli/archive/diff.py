@@ -35,11 +35,11 @@ def diff(run_name: str, runs: Path, *, stat: bool, as_json: bool, quiet: bool) -
     if as_json:
         patch = found.patch.decode("utf-8", "replace")
         files = [{"path": strip_controls(f.path), "added": f.added, "removed": f.removed} for f in found.files]
-        voice.result({"run": found.run, "base": found.base, "best": found.best, "files": files, "patch": patch})
+        voice.print_result({"run": found.run, "base": found.base, "best": found.best, "files": files, "patch": patch})
     elif not found.files:
         click.echo(f"jumar: the best tree of {format_run(folder)} is the one it began with", err=True)
     elif stat:
-        voice.say(_stat(found.files))
+        voice.say(_format_stat(found.files))
     elif sys.stdout.isatty():
         text = strip_controls(found.text).rstrip("\n")
         click.echo(colour_patch(text) if can_show_colours(read_environment()) else text)
@@ -48,7 +48,7 @@ def diff(run_name: str, runs: Path, *, stat: bool, as_json: bool, quiet: bool) -
     return 0
 
 
-def _stat(files: tuple[DiffStat, ...]) -> str:
+def _format_stat(files: tuple[DiffStat, ...]) -> str:
     width = max(len(strip_controls(f.path)) for f in files)
     rows = [
         f" {strip_controls(f.path):<{width}} | " + ("binary" if f.added is None else f"+{f.added} -{f.removed}")

@@ -29,13 +29,13 @@ def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bo
     if not rows:
         voice.say(f"no run in {runs}")
     else:
-        for line in _table([TITLES, *map(format_cells, rows)]):
+        for line in _format_table([TITLES, *map(format_cells, rows)]):
             voice.say(line)
         whole = format_size(shared + sum(row.bytes for row in rows))
         voice.say(
             f"{len(rows)} run{'s' * (len(rows) != 1)}, {whole}, of which {format_size(shared)} are shared objects"
         )
-    voice.result({"runs": rows, "shared_bytes": shared})
+    voice.print_result({"runs": rows, "shared_bytes": shared})
     return 0
 
 
@@ -46,13 +46,13 @@ def format_cells(row: RunRow) -> tuple[str, ...]:
     return (row.run, row.task, row.stop, passed, cost, f"{row.seconds:.1f} s", format_size(row.bytes))
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def _format_table(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def format_size(count: float) -> str:
-    """*count* bytes for people, in powers of 1,000."""
+    """Return *count* bytes for people, in powers of 1,000."""
     for unit in ("B", "kB", "MB"):
         if count < THOUSAND:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"  # noqa: PLR2004  two digits

@@ -51,10 +51,10 @@ def show(run_dir: Path, *, types: tuple[str, ...], everything: bool, as_json: bo
     journal = read_journal(run_dir)
     entries, started = filter_types(journal, types), journal[0].ts if journal else 0.0
     for row in entries if everything else drop_repeats(entries):
-        said = f"{row} test_run as before (--all shows them)" if isinstance(row, int) else _line(row.event)
+        said = f"{row} test_run as before (--all shows them)" if isinstance(row, int) else _format_event(row.event)
         when = " " * 18 if isinstance(row, int) else f"{row.seq:>6}  {row.ts - started:>8.2f} s"
         voice.say(f"{when}  {said}")
-    voice.result({"events": [_plain(e) for e in entries]} if as_json else None)
+    voice.print_result({"events": [_convert_entry(e) for e in entries]} if as_json else None)
     return 0
 
 
@@ -73,7 +73,7 @@ def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
         voice.say(f"line {finding.line}: {finding.what}")
     if not findings:
         voice.say(f"{len(read_journal(run_dir))} events, the chain is whole")
-    voice.result({"ok": not findings, "findings": [msgspec.to_builtins(f) for f in findings]})
+    voice.print_result({"ok": not findings, "findings": [msgspec.to_builtins(f) for f in findings]})
     return int(bool(findings))
 
 
@@ -91,7 +91,7 @@ def bundle(run_dir: Path, out: Path, *, as_json: bool, quiet: bool) -> int:
     written = write_bundle(run_dir, out)
     voice.say(f"{written.events} events and {written.objects} objects, {written.bytes} bytes, in {out}")
     voice.say(f"sha256 {written.sha256}")
-    voice.result(written)
+    voice.print_result(written)
     return 0
 
 
@@ -112,7 +112,7 @@ def audit(file: Path, *, as_json: bool, quiet: bool) -> int:
             f"{found.run} ({found.task}): {found.stop}, {found.events} events, {found.objects} objects, all whole"
         )
     voice.say(f"sha256 {found.sha256}")
-    voice.result(found)
+    voice.print_result(found)
     return int(not found.ok)
 
 
@@ -122,14 +122,14 @@ def audit(file: Path, *, as_json: bool, quiet: bool) -> int:
 def stats(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
     """Show what RUN used: events, verifications, seconds, tokens, money."""
     voice = Console(json=as_json, quiet=quiet)
-    counted = _stats(read_journal(run_dir))
+    counted = _compute_stats(read_journal(run_dir))
     for name, value in counted.items():
-        voice.say(f"{name:<22}{_text(value)}")
-    voice.result(counted)
+        voice.say(f"{name:<22}{_format_value(value)}")
+    voice.print_result(counted)
     return 0
 
 
-def _stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
+def _compute_stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
     state = replay_state(entries)
     kinds = Counter(type(e.event).__struct_config__.tag for e in entries)
     tests = [e.event for e in entries if isinstance(e.event, ev.Tests)]
@@ -164,23 +164,23 @@ def _stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
     }
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "  ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
 
 
-def _plain(entry: ev.Entry) -> dict[str, Any]:
+def _convert_entry(entry: ev.Entry) -> dict[str, Any]:
     return {"seq": entry.seq, "ts": entry.ts, **msgspec.to_builtins(entry.event)}
 
 
-def _line(event: ev.Event) -> str:
-    """Return one event for people; long texts are cut, but for why something was refused."""
+def _format_event(event: ev.Event) -> str:
+    """Return one event for people; long texts are cut, except the reason of a refusal."""
     fields = {k: v for k, v in msgspec.to_builtins(event).items() if k != "type" and v not in ("", None, [], (), {})}
     if isinstance(event, ev.Tests) and event.void is not None:
         fields["void"] = f"{event.void.cause}: {event.void.reason}"
-    text = "  ".join(f"{k}={make_one_line(str(v)) if k in REASONS else _short(v)}" for k, v in fields.items())
+    text = "  ".join(f"{k}={make_one_line(str(v)) if k in REASONS else _shorten(v)}" for k, v in fields.items())
     return f"{type(event).__struct_config__.tag:<14}{text}"
 
 
-def _short(value: Any, limit: int = 72) -> str:
+def _shorten(value: Any, limit: int = 72) -> str:
     text = str(value).replace("\n", "\\n")
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -27,7 +27,7 @@ def filter_types(entries: Sequence[ev.Entry], types: Sequence[str]) -> tuple[ev.
 
 
 def drop_repeats(entries: Sequence[ev.Entry]) -> Iterator[ev.Entry | int]:
-    """Yield *entries*, with a count in the place of tests that came out as in the verification before."""
+    """Yield *entries*, with a count in place of tests whose outcome is as in the verification before."""
     before: dict[str, tuple[str, str]] = {}
     hidden = 0
     for entry in entries:

@@ -52,5 +52,5 @@ def compare(  # noqa: PLR0913  one parameter for each option
         f"tests      {found.tests_a} pass with {a} alone, {found.tests_b} with {b} alone "
         f"(McNemar, exact: p = {found.p_tests:.3g})"
     )
-    voice.result(found)
+    voice.print_result(found)
     return 0

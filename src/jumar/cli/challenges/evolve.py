@@ -78,14 +78,14 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
     # Without scores a session of the judge did not come to its end, and its recording is a part of one.
     scores = session.score(folder, again=chosen["judge_again"] or not (folder / SCORES).is_file())
     if scores is None:
-        return voice.interrupted()
+        return voice.report_interrupt()
     if not rescoring and not _run_generations(session, folder, scores):
         return _say_stopped(voice, folder, "it goes on with its generations")
     return _show(voice, scores, folder)
 
 
 def _refuse_changes(context: click.Context, *, both: bool) -> None:
-    """Refuse what would make another challenge of the one that is stored.
+    """Refuse options that would change the stored challenge.
 
     Raises:
         BadInput: naming an argument that was typed and has no say there.
@@ -101,12 +101,12 @@ def _refuse_changes(context: click.Context, *, both: bool) -> None:
 
 def _say_stopped(voice: Console, folder: Path, why: str) -> int:
     voice.say(f"stopped: {why}; go on with jumar evolve --resume {folder}")
-    voice.result({"campaign": str(folder), "stopped": why})
+    voice.print_result({"campaign": str(folder), "stopped": why})
     return EXIT_CODES[StopReason.INTERRUPTED]
 
 
 def _run_generations(session: ChallengeSession, folder: Path, scores: ChallengeScores) -> bool:
-    """Run the generations that the campaign in *folder* was begun with; False: something stopped them."""
+    """Run the generations of the campaign in *folder*; return False if something stopped them."""
     from jumar.campaigns.plan import load_plan  # noqa: PLC0415  it is slow to import
     from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  as above
     from jumar.challenges.order import load_origin  # noqa: PLC0415  as above
@@ -124,7 +124,7 @@ def _run_generations(session: ChallengeSession, folder: Path, scores: ChallengeS
 def _read_origin(
     session: ChallengeSession, challenge: Path | None, agents: Path | None, chosen: dict[str, Any]
 ) -> ChallengeOrigin:
-    """Return what a new campaign begins with.
+    """Return the origin of a new campaign.
 
     Raises:
         BadInput: if a file cannot be read, or the runs are too few for the generations that are asked for.
@@ -153,7 +153,7 @@ def _read_origin(
 
 
 def _show(voice: Console, scores: ChallengeScores, folder: Path) -> int:
-    """Say who won, and write the page."""
+    """Print the winner, and write the page."""
     from jumar.challenges.generations.lineage import load_lineage  # noqa: PLC0415  it is slow to import
     from jumar.challenges.ranking.table import format_ranking  # noqa: PLC0415  as above
     from jumar.challenges.scores_file import build_ranking  # noqa: PLC0415  as above
@@ -166,5 +166,5 @@ def _show(voice: Console, scores: ChallengeScores, folder: Path) -> int:
     with explain_disk_faults(f"cannot write {ranking.page}"):
         replace_file(Path(ranking.page), render_ranking(scores, lineage).encode())
     voice.say(f"ranking  {ranking.page}")
-    voice.result(ranking)
+    voice.print_result(ranking)
     return 0

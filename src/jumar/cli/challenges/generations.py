@@ -1,4 +1,4 @@
-"""Runs the generations of a challenge: the best agent's prompts are varied, and what wins on fresh runs is kept."""
+"""Runs the generations of a challenge: the best agent's prompts are varied, and a fresh win keeps the variant."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ def _keep_genome(session: ChallengeSession, folder: Path, left: ChallengeAgent) 
 
 
 def choose_first(agents: Sequence[ChallengeAgent], scores: ChallengeScores) -> ChallengeAgent | None:
-    """Return the best agent of *scores* that reads prompts and has no label of the last; None: there is none."""
+    """Return the best agent of *scores* that reads prompts and has no label of the last; None: no such agent."""
     by_name = {agent.name: agent for agent in agents}
     honest = (ranked for ranked in scores.rank() if not is_last(ranked))
     return next((by_name[ranked.agent] for ranked in honest if by_name[ranked.agent].reads_prompts), None)
 
 
 def format_trial(trial: Trial) -> str:
-    """Return what became of a variant, in one line."""
+    """Return the result of a variant, in one line."""
     screened = f"{trial.screened:.1f} against {trial.screened_parent:.1f} in the screening"
     if trial.difference is None:
         return f"not kept  {trial.variant}: {trial.how}  ({screened})"

@@ -50,5 +50,5 @@ def scars(  # noqa: PLR0913  one parameter for each option
     points = count_points(found)
     distinct = len({each.rule for each in found})
     voice.say(f"{len(found)} findings of {distinct} rules in {len(files)} files: -{points:g} points (each rule once)")
-    voice.result({"findings": found, "points": points, "files": len(files), "rules": len(search.rules)})
+    voice.print_result({"findings": found, "points": points, "files": len(files), "rules": len(search.rules)})
     return 1 if found else 0

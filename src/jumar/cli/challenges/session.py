@@ -35,7 +35,7 @@ class ChallengeSession:
         self._chosen = chosen
 
     def begin(self, folder: Path, origin: ChallengeOrigin, spent: float = 0.0, proposed: float = 0.0) -> None:
-        """Make a new campaign in *folder*, in which nothing was begun.
+        """Create a new campaign in *folder*, in which nothing is begun.
 
         *spent* and *proposed* are the money for campaigns and for variants so far.
 
@@ -93,7 +93,7 @@ class ChallengeSession:
     def measure(
         self, folder: Path, origin: ChallengeOrigin, agents: Sequence[ChallengeAgent], money: tuple[float, float]
     ) -> ChallengeScores:
-        """Return the scores of fresh runs of *agents* in *folder*; what was done there before is not done again.
+        """Return the scores of fresh runs of *agents* in *folder*; runs done before are not repeated.
 
         *money* is what campaigns and variants cost so far.
 

@@ -1,4 +1,4 @@
-"""Status line of a campaign: how many rollouts have ended, are at work and wait, what they cost, and the time left."""
+"""Status line of a campaign: how many rollouts have ended, run and wait, their cost, and the time left."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class CampaignStatus(StatusLine):
     """Returns how far the campaign is; None: it has not begun."""
 
     def text(self, now: float, width: int) -> str:
-        """Return all of it that fits into *width* columns; the least important is left out."""
+        """Return all parts that fit into *width* columns; the least important are left out."""
         if self.look is None:
             return super().text(now, width)
         seen = self.look()
         count = PartCount(self.since, seen.ended - seen.known, seen.total - seen.known)
-        left = count.left(now)
+        left = count.estimate_left(now)
         parts = [
             (9, f"{seen.ended}/{seen.total} rollouts"),
             (1, format_bar(PartCount(0.0, seen.ended, seen.total))),

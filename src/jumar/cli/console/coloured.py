@@ -20,10 +20,10 @@ def can_show_colours(environ: Mapping[str, str]) -> bool:
 
 def colour_patch(text: str) -> str:
     """Return the patch *text* in the usual colours."""
-    return "\n".join(map(_line, text.split("\n")))
+    return "\n".join(map(_colour_line, text.split("\n")))
 
 
-def _line(line: str) -> str:
+def _colour_line(line: str) -> str:
     if line.startswith(
         ("diff --git ", "+++ ", "--- ", "index ", "new file ", "deleted file ", "old mode ", "new mode ")
     ):
@@ -36,7 +36,7 @@ def _line(line: str) -> str:
 
 
 def shorten_patch(text: str, command: str) -> str:
-    """Return the beginning of the patch *text*, without what only git reads, and how *command* shows the rest."""
+    """Return the beginning of the patch *text*, without git's own lines, and how *command* shows the rest."""
     lines = [line for line in text.splitlines() if not line.startswith(("diff --git ", "index "))]
     shown = [line if len(line) <= LINE_LENGTH else line[: LINE_LENGTH - 3] + "..." for line in lines[:LINES]]
     if len(lines) > LINES:

@@ -34,10 +34,10 @@ class NoticePrinter:
         self._located = ""
         """The tree whose localisation was spoken of."""
 
-    def heed(self, state: RunState, effect: effects.Effect) -> Iterator[str]:
-        """Yield the sentences for *state*, in which *effect* comes next."""
-        yield from self._rejected(state)
-        yield from self._refusals(state)
+    def find_notices(self, state: RunState, effect: effects.Effect) -> Iterator[str]:
+        """Yield the notices on *state*, in which *effect* comes next."""
+        yield from self._explain_rejected(state)
+        yield from self._list_refusals(state)
         self._acting = None
         if isinstance(effect, effects.Act) and state.run.agent == PIPELINE:
             self._acting = (state.stage, effect.action.fault, state.spend.attempts)
@@ -46,8 +46,8 @@ class NoticePrinter:
             self._located = found.tree
             yield f"{'incomplete localisation' if found.suspects else BLIND}: {make_one_line(found.problem, LONGEST)}"
 
-    def _rejected(self, state: RunState) -> Iterator[str]:
-        """Yield the reason why the reply that was just read is not verified.
+    def _explain_rejected(self, state: RunState) -> Iterator[str]:
+        """Yield the reason why the newest reply is not verified.
 
         Its fault, or a refusal that cost an attempt.
         """
@@ -57,8 +57,8 @@ class NoticePrinter:
         if why := fault or (state.last_rejection if state.spend.attempts > attempts else ""):
             yield f"jumar rejected the model's reply ({stage}): {make_one_line(why, LONGEST)}"
 
-    def _refusals(self, state: RunState) -> Iterator[str]:
-        """Yield the refused actions and reverts of an action-by-action agent since the last look."""
+    def _list_refusals(self, state: RunState) -> Iterator[str]:
+        """Yield the refused actions and reverts of an action-by-action agent since the last call."""
         if state.run.agent == PIPELINE:
             return
         known, self._talk = self._talk, state.conversation
@@ -67,7 +67,7 @@ class NoticePrinter:
             return
         for event in state.list_since(known) or ():
             if isinstance(event, ev.ActionTaken) and not event.admitted:
-                said = _refusal(event)
+                said = _format_refusal(event)
             elif isinstance(event, ev.Revert) and event.found:
                 said = (
                     f"went back: {make_one_line(', '.join(event.paths), LONGEST)}: {make_one_line(event.why, LONGEST)}"
@@ -79,7 +79,7 @@ class NoticePrinter:
                 yield said if self._refused <= MOST else "more was refused: see `jumar log show`"
 
 
-def _refusal(taken: ev.ActionTaken) -> str:
+def _format_refusal(taken: ev.ActionTaken) -> str:
     """Return the tool, the file and the first line of the reason."""
     files, args = taken.args.get("files"), taken.args
     named = ", ".join(files) if isinstance(files, dict) else args.get("path") or args.get("edit_target") or ""

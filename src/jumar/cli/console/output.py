@@ -43,20 +43,20 @@ class Console(msgspec.Struct):
                 click.echo(strip_controls(text), err=True)
 
     def list_ids(self, word: str, ids: Sequence[str]) -> None:
-        """Print a line for each of the first few of *ids*, of which *word* says what they are."""
+        """Print a line for each of the first few of *ids*; *word* is their kind."""
         for test_id in ids[:LISTED]:
             self.say(f"{word:<9}{make_one_line(test_id)}")
         if len(ids) > LISTED:
             self.say(f"{word:<9}and {len(ids) - LISTED} more")
 
-    def result(self, value: Any) -> None:
+    def print_result(self, value: Any) -> None:
         """Print the one machine-readable object, as the last line of standard output."""
         if self.json:
             with self.aside():
                 click.echo(json.dumps(msgspec.to_builtins(value)))
 
-    def interrupted(self) -> int:
-        """Say that a signal came before there was anything to keep; the exit code."""
+    def report_interrupt(self) -> int:
+        """Print that a signal came before there was anything to keep; return the exit code."""
         return fail("interrupted before anything ran", EXIT_CODES[StopReason.INTERRUPTED], as_json=self.json)
 
 
@@ -66,7 +66,7 @@ def get_exit_code(error: JumarError) -> int:
 
 
 def fail(sentence: str, code: int, *, as_json: bool) -> int:
-    """Say *sentence* on standard error (and as an object where a program reads), and return *code*."""
+    """Print *sentence* to standard error (and as an object if a program reads), and return *code*."""
     one_line = " ".join(sentence.split())
     click.echo(f"jumar: {strip_controls(one_line)}", err=True)
     if as_json:
@@ -75,7 +75,7 @@ def fail(sentence: str, code: int, *, as_json: bool) -> int:
 
 
 def strip_controls(text: str) -> str:
-    """Return *text* without what a terminal would obey.
+    """Return *text* without control characters of terminals.
 
     Controls but newline and tab, lone surrogates, turned directions.
     """

@@ -1,4 +1,4 @@
-"""Shows runs while they work: a status line on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+"""Shows runs while they work: a status line on a terminal, plain lines elsewhere, nothing if quiet."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ProgressDisplay:
         """Text of the status line."""
         self._lock = threading.RLock()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._draw_on, name="jumar-progress", daemon=True)
+        self._thread = threading.Thread(target=self._draw_until_stopped, name="jumar-progress", daemon=True)
         self._first = self._make(title, status or StatusLine(title=title))
         self._several: list[RunProgress] = []
         """Runs that are shown in the place of the first one."""
@@ -61,8 +61,8 @@ class ProgressDisplay:
         self._clear()
         self._voice.aside = nullcontext
 
-    def line(self, text: str) -> None:
-        """Print one line that stays above the status line."""
+    def print_line(self, text: str) -> None:
+        """Print one line above the status line."""
         with self._lock:
             self._voice.note(text)
 
@@ -76,7 +76,7 @@ class ProgressDisplay:
 
     @contextmanager
     def follow(self, title: str) -> Iterator[RunProgress]:
-        """Yield what shows one of several runs that are at work at once."""
+        """Yield the progress display of one of several concurrent runs."""
         run = self._make(title, StatusLine(title=title))
         run.tell(Work.STARTING)
         with self._lock:
@@ -88,9 +88,9 @@ class ProgressDisplay:
                 self._several.remove(run)
 
     def _make(self, title: str, status: StatusLine) -> RunProgress:
-        return RunProgress(self.line, self._lock, title, status, terminal=self._line)
+        return RunProgress(self.print_line, self._lock, title, status, terminal=self._line)
 
-    def _draw_on(self) -> None:
+    def _draw_until_stopped(self) -> None:
         while not self._over.wait(TICK_SECONDS):
             with self._lock, suppress(OSError, ValueError):
                 if self._line:
@@ -100,7 +100,7 @@ class ProgressDisplay:
                         run.say_now_and_then(time.monotonic())
 
     def _draw(self) -> None:
-        """Write the status line anew, if it changed; what a longer one has left behind it is taken away."""
+        """Write the status line again if it changed, over the remains of a longer one."""
         now = time.monotonic()
         runs = [run.status for run in self._several or [self._first]]
         busy = [status for status in runs if status.work and now - status.since >= QUICK_SECONDS]
@@ -117,13 +117,13 @@ class ProgressDisplay:
 
     @contextmanager
     def _step_aside(self) -> Iterator[None]:
-        """Take the status line away while something else is written; the thread that draws it waits."""
+        """Remove the status line while something else is written; its thread waits."""
         with self._lock:
             self._clear()
             yield
 
     def _clear(self) -> None:
-        """Take the status line away: something else is about to be written."""
+        """Remove the status line before something else is written."""
         with self._lock, suppress(OSError, ValueError):
             if self._shown:
                 sys.stderr.write("\r\x1b[K")

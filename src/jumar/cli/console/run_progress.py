@@ -1,4 +1,4 @@
-"""Progress of one run, for people: its current work, and a line for each event that is worth one."""
+"""Progress of one run, for people: its current work, and a line for each notable event."""
 
 from __future__ import annotations
 
@@ -46,22 +46,24 @@ class RunProgress:
     def watch(self, state: RunState, effect: effects.Effect) -> None:
         """Show the next effect of the kernel."""
         with self._lock:
-            for notice in self._notices.heed(state, effect):
+            for notice in self._notices.find_notices(state, effect):
                 self._print(f"{self._title or state.run.task}: {notice}")
             self.status.title = strip_controls(self._title or state.run.task)
             self.status.best = (state.best.score.passed, len(state.expected)) if state.best and state.expected else None
-            text = _fact(state, effect)
+            text = _describe_fact(state, effect)
             # A status line that goes on does not say what was refused for another reason than that it was worse.
-            shown = not self._terminal or (isinstance(effect, effects.GoBack | effects.Rebuild) and _void(state))
+            shown = not self._terminal or (
+                isinstance(effect, effects.GoBack | effects.Rebuild) and _explain_void(state)
+            )
             said = bool(shown and text and text != self._last)
             if said:
                 self._last = text
                 self._print(f"{self._title or state.run.task}: {text}")
-            if doing := _doing(effect):
+            if doing := _describe_work(effect):
                 self._begin(doing, named=said)
 
     def _begin(self, work: str, *, named: bool) -> None:
-        """Another *work* begins; *named*: a line has just said so."""
+        """Begin another *work*; *named*: a line has just named it."""
         now = time.monotonic()
         if work != self.status.work or named:
             first, self._pause = SILENT_SECONDS
@@ -69,13 +71,13 @@ class RunProgress:
         self.status.begin(work, now)
 
     def say_now_and_then(self, now: float) -> None:
-        """Print a line now and then on work that takes long, where there is no terminal."""
+        """Print a line now and then on slow work, if there is no terminal."""
         if self.status.work and now >= self._due:
             self._print(self.status.text(now, PLAIN_COLUMNS))
             self._due, self._pause = now + self._pause, 2 * self._pause
 
 
-def _doing(effect: effects.Effect) -> str:
+def _describe_work(effect: effects.Effect) -> str:
     match effect:
         case effects.Verify(trigger):
             return f"running the tests ({trigger})"
@@ -91,34 +93,34 @@ def _doing(effect: effects.Effect) -> str:
             return ""
 
 
-def _fact(state: RunState, effect: effects.Effect) -> str:  # noqa: PLR0911  one line per effect reads best
-    """Return a plain line, only for what is worth one."""
+def _describe_fact(state: RunState, effect: effects.Effect) -> str:  # noqa: PLR0911  one line per effect reads best
+    """Return a plain line for a notable event."""
     match effect:
         case effects.Keep(attempt):
             total = state.judged.tests.total if state.judged else len(state.expected)  # new tests join as they are kept
             if not total:
                 return f"no tests: {'kept' if state.best else 'begun'}"
-            return f"{attempt.score.passed} of {total} passed: kept{_wavering(state)}"
+            return f"{attempt.score.passed} of {total} passed: kept{_describe_wavering(state)}"
         case effects.GoBack(_, why):
-            return f"went back: {_void(state) or make_one_line(why, LONGEST)}{_wavering(state)}"
+            return f"went back: {_explain_void(state) or make_one_line(why, LONGEST)}{_describe_wavering(state)}"
         case effects.Rebuild(_, dropped, why) if why:
             became = "went back" if dropped else "taken apart, to be judged one by one"
-            return f"{became}: {_void(state) or make_one_line(why, LONGEST)}{_wavering(state)}"
+            return f"{became}: {_explain_void(state) or make_one_line(why, LONGEST)}{_describe_wavering(state)}"
         case effects.Finish(halt):
             return f"{halt.stop}"
         case effects.Verify() | effects.Localise() | effects.Call():
-            return _doing(effect)
+            return _describe_work(effect)
         case _:
             return ""
 
 
-def _void(state: RunState) -> str:
+def _explain_void(state: RunState) -> str:
     """Return the reason why the current verdict is void, for people; empty: it is not. Prompts say less."""
     void = state.judged.tests.void if state.judged and state.phase is Phase.JUDGED else None
     return make_one_line(void.reason, LONGEST) if void else ""
 
 
-def _wavering(state: RunState) -> str:
-    """Return the tests that came out differently on one tree in the verdict that is acted on."""
+def _describe_wavering(state: RunState) -> str:
+    """Return the tests whose outcomes varied on one tree in the current verdict."""
     flaky = state.judged.tests.flaky if state.judged and state.phase is Phase.JUDGED else ()
     return f"; flaky: {make_one_line(format_ids(flaky), LONGEST)}" if flaky else ""

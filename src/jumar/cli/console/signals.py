@@ -45,7 +45,7 @@ class SignalWatcher:
     def __init__(
         self, say: Callable[[str], None] = lambda _text: None, *, quiet: bool = False, patient: bool = False
     ) -> None:
-        """*say* shows a line; unless *quiet*, standard error is told where that would come too late.
+        """Report signals by *say*; unless *quiet*, on standard error if that would come too late.
 
         Who is *patient* breaks nothing off, however long the event loop takes: with several kernels in the loop, nobody
         knows whose work that would be.
@@ -62,7 +62,7 @@ class SignalWatcher:
         """Return whether a signal came."""
         return self._count > 0
 
-    def begun(self, kernel: Kernel) -> None:
+    def watch(self, kernel: Kernel) -> None:
         """Let a signal halt *kernel* from now on."""
         self._kernels.append(kernel)
         if self.interrupted:
@@ -73,7 +73,7 @@ class SignalWatcher:
         if not gc.isenabled():  # `cli.main` has begun this process: what was loaded until now stays
             gc.freeze()
             gc.enable()
-        with self._listening():
+        with self._listen():
             try:
                 return anyio.run(self._attend, work)
             except Stopped:
@@ -90,13 +90,13 @@ class SignalWatcher:
         return None  # it was cancelled
 
     @contextmanager
-    def _listening(self) -> Iterator[None]:
+    def _listen(self) -> Iterator[None]:
         try:
-            before = {number: signal.signal(number, self._signalled) for number in SIGNALS}
+            before = {number: signal.signal(number, self._note_signal) for number in SIGNALS}
         except ValueError:  # signals belong to the main thread
             yield
             return
-        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._overdue)
+        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._break_off)
         try:
             yield
         finally:
@@ -104,8 +104,8 @@ class SignalWatcher:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _signalled(self, number: int, _frame: FrameType | None) -> None:
-        """Take note of a signal. It may come in the middle of anything, so little is done here."""
+    def _note_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Record a signal. It may come at any moment, so little is done here."""
         self._count += 1
         last = 2 if self._kernels else 1  # the second one may come while the end is written down
         if self._loop is None or self._count > last:
@@ -116,11 +116,11 @@ class SignalWatcher:
         for kernel in self._running:
             kernel.intend(self._why)
         with suppress(RuntimeError):  # the loop is closed: all is over
-            self._loop.call_soon_threadsafe(self._heed)
+            self._loop.call_soon_threadsafe(self._cancel)
             signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS)
 
-    def _heed(self) -> None:
-        """Cancel what is in flight; called by the event loop."""
+    def _cancel(self) -> None:
+        """Cancel the effect in flight; called by the event loop."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         if self._text:
             self._say(self._text)
@@ -131,8 +131,8 @@ class SignalWatcher:
         if not running and self._scope is not None:
             self._scope.cancel()
 
-    def _overdue(self, _number: int, _frame: FrameType | None) -> None:
-        """The event loop is kept busy: say that the signal was heard, and break off what may be broken off.
+    def _break_off(self, _number: int, _frame: FrameType | None) -> None:
+        """Report a signal while the event loop is blocked, and interrupt what may be interrupted.
 
         Raises:
             Stopped: where nothing is half written: before there is a run, or within an effect that can be cancelled.

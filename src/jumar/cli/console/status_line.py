@@ -25,14 +25,14 @@ class PartCount:
     done: int = 0
     total: int = 0
 
-    def rate(self, now: float) -> float:
-        """Return parts a second; 0: nobody knows yet."""
+    def compute_rate(self, now: float) -> float:
+        """Return parts a second; 0: unknown."""
         seconds = now - self.since
         return self.done / seconds if seconds >= SURE_SECONDS and self.done else 0.0
 
-    def left(self, now: float) -> float:
-        """Return seconds until all are done; 0: nobody knows."""
-        rate = self.rate(now)
+    def estimate_left(self, now: float) -> float:
+        """Return the seconds until all are done; 0: unknown."""
+        rate = self.compute_rate(now)
         return (self.total - self.done) / rate if rate and self.total > self.done else 0.0
 
 
@@ -48,12 +48,12 @@ class StatusLine:
     counts: dict[ProgressPart, PartCount] = field(default_factory=dict)
 
     def begin(self, work: str, now: float) -> None:
-        """Begin another work; the counts of the one before are over."""
+        """Begin another work; the counts of the last one end."""
         if work != self.work:
             self.work, self.since, self.counts = work, now, {}
 
     def count(self, part: ProgressPart, done: int, total: int, now: float) -> None:
-        """Count *part*. A smaller number is that of another process, which has a rate of its own."""
+        """Count *part*. A smaller number is that of another process, with a rate of its own."""
         known = self.counts.get(part)
         if known is None or done < known.done:
             known = self.counts[part] = PartCount(now)
@@ -62,24 +62,24 @@ class StatusLine:
         known.done, known.total = done, total
 
     def text(self, now: float, width: int) -> str:
-        """Return all of it that fits into *width* columns.
+        """Return all parts that fit into *width* columns.
 
         First without the units, then the least important is left out.
         """
-        whole = self._parts(now, units=True)
+        whole = self._list_parts(now, units=True)
         fits = count_columns(" ".join(text for _, text in whole)) <= width
-        return fit_parts(whole if fits else self._parts(now, units=False), width)
+        return fit_parts(whole if fits else self._list_parts(now, units=False), width)
 
-    def _parts(self, now: float, *, units: bool) -> list[tuple[int, str]]:
-        """Return the parts in the order in which they stand, each with its weight: the lightest is left out first."""
+    def _list_parts(self, now: float, *, units: bool) -> list[tuple[int, str]]:
+        """Return the parts in their order, each with its weight: the lightest is left out first."""
         elapsed = int(now - self.since)
-        inner = self._inner()
-        rate, left = (inner.rate(now), inner.left(now)) if inner else (0.0, 0.0)
+        inner = self._find_innermost()
+        rate, left = (inner.compute_rate(now), inner.estimate_left(now)) if inner else (0.0, 0.0)
         parts = [
             (2, f"{self.title}:" if self.title else ""),
             (9, self.work),
             (1, format_bar(inner) if inner else ""),
-            *self._counted(units=units),
+            *self._format_counts(units=units),
             (4, f"{rate:.{1 if rate < BAR else 0}f}/s" if rate else ""),
             (5, f"ETA {format_duration(left)}" if left else ""),
             (8, format_duration(elapsed)),
@@ -87,7 +87,7 @@ class StatusLine:
         ]
         return [part for part in parts if part[1]]
 
-    def _inner(self) -> PartCount | None:
+    def _find_innermost(self) -> PartCount | None:
         """Return the counter with the smallest steps."""
         found = [
             self.counts[part]
@@ -96,7 +96,7 @@ class StatusLine:
         ]
         return found[-1] if found else None
 
-    def _counted(self, *, units: bool) -> Iterable[tuple[int, str]]:
+    def _format_counts(self, *, units: bool) -> Iterable[tuple[int, str]]:
         for part in ProgressPart:
             if (count := self.counts.get(part)) is None:
                 continue
@@ -105,7 +105,7 @@ class StatusLine:
 
 
 def format_bar(count: PartCount) -> str:
-    """Return a bar of what is done; nothing where nobody knows how much there is."""
+    """Return a progress bar; empty if the total is unknown."""
     if not count.total:
         return ""
     full = BAR * min(count.done, count.total) // count.total
@@ -136,10 +136,10 @@ def cut(text: str, width: int) -> str:
 
 def count_columns(text: str) -> int:
     """Return the number of terminal columns that *text* takes."""
-    return sum(_columns(letter) for letter in text)
+    return sum(_count_letter(letter) for letter in text)
 
 
-def _columns(letter: str) -> int:
+def _count_letter(letter: str) -> int:
     if unicodedata.combining(letter):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

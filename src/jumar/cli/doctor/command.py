@@ -1,4 +1,4 @@
-"""`jumar doctor`: checks what works here and what does not, and tells how to mend it."""
+"""`jumar doctor`: checks what works here and what does not, and shows how to fix it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def doctor(task: Path, python: str | None, runs: Path, test_command: str | None,
     """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, models, sandboxes."""
     voice = Console(json=speech["as_json"], quiet=speech["quiet"])
     refuse_links(runs)
-    checks = tuple(_checks(task, python, runs, test_command, anew=probe))
+    checks = tuple(_run_checks(task, python, runs, test_command, anew=probe))
     for check in checks:
         mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"
         voice.say(f"{mark}  {check.name:<13} {check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
@@ -57,32 +57,34 @@ def doctor(task: Path, python: str | None, runs: Path, test_command: str | None,
     for note in notes:
         voice.say(f"note  {note}")
     found = {"checks": checks, "settings": rows, "notes": notes}
-    voice.result(
+    voice.print_result(
         {"ok": not broken} | {key: [msgspec.to_builtins(each) for each in many] for key, many in found.items()}
     )
     return int(bool(broken))
 
 
-def _checks(task: Path, python: str | None, runs: Path, test_command: str | None, *, anew: bool) -> Iterator[GateCheck]:
-    yield _python()
-    yield from _tests(task, python, test_command)
+def _run_checks(
+    task: Path, python: str | None, runs: Path, test_command: str | None, *, anew: bool
+) -> Iterator[GateCheck]:
+    yield _check_python()
+    yield from _check_tests(task, python, test_command)
     yield from check_plans(runs)
-    yield _git()
-    yield _disk(runs)
-    yield from _permissions(runs)
-    yield _system()
-    yield _commands(task, python)
-    yield _models()
+    yield _check_git()
+    yield _check_disk(runs)
+    yield from _check_permissions(runs)
+    yield _check_system()
+    yield _check_commands(task, python)
+    yield _check_models()
     yield from check_sandboxes(runs, read_environment(), anew=anew)
 
 
-def _python() -> GateCheck:
+def _check_python() -> GateCheck:
     found = f"{platform.python_version()} at {sys.executable}"
     ok = sys.version_info >= (3, 11)
     return GateCheck("python", ok=ok, found=found, mend="" if ok else "install Python 3.11 or newer")
 
 
-def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[GateCheck]:
+def _check_tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[GateCheck]:
     try:
         loaded = apply_test_command(load_task(task), Options(test_command=test_command))
         python = find_interpreter(loaded, flag)
@@ -92,38 +94,38 @@ def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[G
         return
     yield GateCheck("task", ok=True, found=str(task.resolve()))
     yield from check_tests(loaded, read_environment())
-    yield _pytest(loaded, python)
+    yield _check_pytest(loaded, python)
     yield from check_runners(loaded, read_environment())
 
 
-def _pytest(loaded: Task, python: Path) -> GateCheck:
-    """Check that *python* has pytest. One that comes with the task is not started: no sandbox confines it here."""
+def _check_pytest(loaded: Task, python: Path) -> GateCheck:
+    """Check that *python* has pytest. One from the task is not started: no sandbox confines it here."""
     if is_project_python(python, loaded.root):
         found = find_pytest_version(python)
         ok = bool(found)
     else:
         probe = "import sys, pytest; print(pytest.__version__, 'with Python', sys.version.split()[0])"
-        found, ok = _said([str(python), "-I", "-c", probe])
+        found, ok = _run_program([str(python), "-I", "-c", probe])
     mend = "" if ok else f"{python} -m pip install pytest, or pass --python"
     found = f"{found} at {python}" if ok else f"{python} has no pytest"
     return GateCheck("pytest", ok=ok, found=found, mend=mend, needed=loaded.suite.runner == "pytest")
 
 
-def _git() -> GateCheck:
+def _check_git() -> GateCheck:
     git = shutil.which("git")
-    found, ok = _said([git, "--version"]) if git else ("not found", False)
+    found, ok = _run_program([git, "--version"]) if git else ("not found", False)
     return GateCheck("git", ok=ok, found=found, mend="" if ok else "install git: best.patch is made with it")
 
 
-def _disk(runs: Path) -> GateCheck:
-    free = shutil.disk_usage(_existing(runs)).free
+def _check_disk(runs: Path) -> GateCheck:
+    free = shutil.disk_usage(_find_existing(runs)).free
     ok = free >= ENOUGH_BYTES
     mend = "" if ok else "free some space, or keep runs elsewhere with --runs"
     return GateCheck("disk", ok=ok, found=f"{free / 1024**3:.1f} GiB free for {runs}", mend=mend)
 
 
-def _permissions(runs: Path) -> Iterator[GateCheck]:
-    for name, folder in (("runs", _existing(runs)), ("temporary", Path(tempfile.gettempdir()))):
+def _check_permissions(runs: Path) -> Iterator[GateCheck]:
+    for name, folder in (("runs", _find_existing(runs)), ("temporary", Path(tempfile.gettempdir()))):
         ok = os.access(folder, os.W_OK | os.X_OK)
         mend = "" if ok else f"make {folder} writable" + (", or pass --runs" if name == "runs" else ", or set TMPDIR")
         yield GateCheck(name, ok=ok, found=f"{folder} is {'' if ok else 'not '}writable", mend=mend)
@@ -132,13 +134,13 @@ def _permissions(runs: Path) -> Iterator[GateCheck]:
         yield GateCheck("user", ok=False, needed=False, found="root: in sandbox S0 tests have all rights", mend=mend)
 
 
-def _system() -> GateCheck:
+def _check_system() -> GateCheck:
     linux = sys.platform == "linux"
     mend = "" if linux else "use Linux: elsewhere a process that leaves its group may survive a kill"
     return GateCheck("processes", ok=linux, needed=False, found=f"{platform.system()} {platform.release()}", mend=mend)
 
 
-def _commands(task: Path, flag: str | None) -> GateCheck:
+def _check_commands(task: Path, flag: str | None) -> GateCheck:
     try:
         python = find_interpreter(load_task(task), flag)
     except BadInput:  # which has a line of its own
@@ -149,7 +151,7 @@ def _commands(task: Path, flag: str | None) -> GateCheck:
     return GateCheck("commands", ok=not why, needed=False, found=found, mend=mend)
 
 
-def _models() -> GateCheck:
+def _check_models() -> GateCheck:
     """Check that a provider can be asked. Keys are named by their variables, never shown."""
     try:
         check_installed()
@@ -164,13 +166,13 @@ def _models() -> GateCheck:
     return GateCheck("models", ok=True, needed=False, found=found)
 
 
-def _existing(folder: Path) -> Path:
+def _find_existing(folder: Path) -> Path:
     """Return *folder*, or the nearest of its parents that exists."""
     absolute = folder.absolute()
     return next(p for p in (absolute, *absolute.parents) if p.exists())
 
 
-def _said(argv: list[str]) -> tuple[str, bool]:
+def _run_program(argv: list[str]) -> tuple[str, bool]:
     """Run a program; return its output and whether it worked."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)  # noqa: S603  ours

@@ -1,4 +1,4 @@
-"""Gate checks of `jumar doctor`: which runners work here, whether there are tests, what a plan left open."""
+"""Gate checks of `jumar doctor`: the runners that work here, the tests, the open steps of a plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jumar.runs.setup.assembly import load_runner
 from jumar.runs.setup.result import read_state
 from jumar.runs.setup.toolchain_check import check_toolchain
 from jumar.task.task import Task, list_tree_files
-from jumar.task.untested import ELSE, SET_VERIFY, verify_commands
+from jumar.task.untested import ELSE, SET_VERIFY, find_verify_commands
 
 UNTESTED = "no test file: jumar run -i '...' begins in refactor mode, in which edits need no claims"
 OFFER = f"{SET_VERIFY}; {ELSE}; or pass --gate strict, and the agent writes the first failing test"
@@ -54,21 +54,21 @@ def check_runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Gat
 def check_tests(task: Task, environ: Mapping[str, str]) -> Iterator[GateCheck]:
     """Check whether *task* has tests at all, and else what could guard a refactoring of it."""
     if task.suite.single:
-        yield _command(task, environ)
+        yield _check_command(task, environ)
         return
     files = tuple(list_tree_files(task.root, task.withheld))
     there = load_runner(task.suite.runner).test_files(files, task.suite.select)
     if there:
         yield GateCheck("tests", ok=True, needed=False, found=f"{len(there)} test files for {task.suite.runner}")
     else:
-        guards = (task.verify,) if task.verify else verify_commands(task, environ)
+        guards = (task.verify,) if task.verify else find_verify_commands(task, environ)
         said = f"; [gate] verify: {guards[0]}" if task.verify else ""
         said = said or (f"; guarded by the first that succeeds: {', '.join(guards)}" if guards else "")
         facts = {"verify": list(guards)}
         yield GateCheck("tests", ok=False, needed=False, found=UNTESTED + said, mend=OFFER, facts=facts)
 
 
-def _command(task: Task, environ: Mapping[str, str]) -> GateCheck:
+def _check_command(task: Task, environ: Mapping[str, str]) -> GateCheck:
     """Check that the test command of *task* can be started."""
     try:
         build_argv(task.suite.command)
@@ -81,7 +81,7 @@ def _command(task: Task, environ: Mapping[str, str]) -> GateCheck:
 
 
 def check_plans(runs: Path) -> Iterator[GateCheck]:
-    """Report what the plan of the newest run below *runs* leaves open, if it has one."""
+    """Report the open steps in the plan of the newest run below *runs*, if it has one."""
     folders = sorted((path.parent for path in runs.glob("*/events.jsonl")), key=lambda path: path.name)
     for folder in reversed(folders):
         try:

@@ -1,4 +1,4 @@
-"""Finds the pytest of an environment by its files: an interpreter from a repository is not started for that."""
+"""Finds the pytest of an environment by its files: an interpreter from a repository is not started."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ def find_pytest_version(python: Path) -> str:
     Formats: docs.python.org/3/library/venv.html (`pyvenv.cfg`), packaging.python.org (`METADATA`, `PKG-INFO`)
     """
     place = python.parent.parent
-    settings = _pairs(place / "pyvenv.cfg", "=")
-    for folder in _folders(python, settings):
+    settings = _read_pairs(place / "pyvenv.cfg", "=")
+    for folder in _list_folders(python, settings):
         for found in sorted((*folder.glob("pytest-*.dist-info/METADATA"), *folder.glob("pytest-*.egg-info/PKG-INFO"))):
-            version = _version(_pairs(found, ":").get("version", ""))
+            version = _find_version(_read_pairs(found, ":").get("version", ""))
             if version:
-                return f"{version} with Python {_python(settings, folder) or 'of unknown version'}"
+                return f"{version} with Python {_find_python_version(settings, folder) or 'of unknown version'}"
     return ""
 
 
-def _folders(python: Path, settings: Mapping[str, str]) -> Iterator[Path]:
+def _list_folders(python: Path, settings: Mapping[str, str]) -> Iterator[Path]:
     """Yield the folders of packages for *python*: its own, those its `.pth` files name, those it shares."""
     place, home = python.parent.parent, Path(settings.get("home", ""))
-    yield from _packages(place)
+    yield from _list_packages(place)
     yield from find_source_folders(python)
     if settings.get("include-system-site-packages", "").lower() == "true" and is_base_interpreter(home / "python3"):
-        yield from _packages(home.parent)
+        yield from _list_packages(home.parent)
 
 
-def _packages(place: Path) -> Iterator[Path]:
+def _list_packages(place: Path) -> Iterator[Path]:
     for name in ("site-packages", "dist-packages"):
         yield from sorted(place.glob(f"lib*/python3*/{name}"))
         yield from sorted(place.glob(f"local/lib/python3*/{name}"))
 
 
-def _python(settings: Mapping[str, str], folder: Path) -> str:
-    named = _version(settings.get("version", "") or settings.get("version_info", ""))
-    return named or _version(folder.parent.name.removeprefix("python"))
+def _find_python_version(settings: Mapping[str, str], folder: Path) -> str:
+    named = _find_version(settings.get("version", "") or settings.get("version_info", ""))
+    return named or _find_version(folder.parent.name.removeprefix("python"))
 
 
-def _version(text: str) -> str:
+def _find_version(text: str) -> str:
     return text if VERSION.fullmatch(text) else ""
 
 
-def _pairs(file: Path, sign: str) -> dict[str, str]:
+def _read_pairs(file: Path, sign: str) -> dict[str, str]:
     """Return the first lines of *file*, as names in lower case and values, up to an empty line."""
     with suppress(OSError):
         if file.is_file():

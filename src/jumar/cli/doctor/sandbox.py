@@ -1,4 +1,4 @@
-"""Sandbox checks of `jumar doctor`: which there are, what was possible in each, and how to get a stronger one."""
+"""Sandbox checks of `jumar doctor`: the tiers, the probes that succeeded, and how to get a stronger one."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def check_sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> It
         )
         return
     best = min((f.tier for f in found if f.tier), key=TIERS.index, default="S0")
-    said = next((_said(f) for f in found if f.tier == best), "no other sandbox works here")
+    said = next((_describe(f) for f in found if f.tier == best), "no other sandbox works here")
     strong = best == "S3"
     yield from check_rounds(best, next((f.possible for f in found if f.tier == best), ()))
     yield GateCheck(
         "sandbox", ok=strong, needed=False, found=f"{best} is the strongest here; {said}; not covered: {LACKS[best]}",
-        mend="" if strong else "; ".join(_stronger(found, best)), facts={"tier": best, "candidates": list(found)},
+        mend="" if strong else "; ".join(_list_stronger(found, best)), facts={"tier": best, "candidates": list(found)},
     )  # fmt: skip
     for each in found:
         if each.tier != best or each.candidate != best:
@@ -51,7 +51,7 @@ def check_sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> It
 
 
 def check_rounds(tier: str, possible: Sequence[str]) -> Iterator[GateCheck]:
-    """Yield what a run in *tier* can leave for a later one, where it is known to leave anything."""
+    """Yield what a run in *tier* can leave for a later one, if that is known."""
     if channels := describe_channels(tier, possible):
         yield GateCheck(
             "rounds", ok=False, needed=False, mend=FORGET, facts={"channels": list(find_channels(possible))},
@@ -60,7 +60,7 @@ def check_rounds(tier: str, possible: Sequence[str]) -> Iterator[GateCheck]:
 
 
 def survey_candidates(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequence[CandidateFindings]:
-    """Return the findings on all candidates, tried in a folder that is gone afterwards.
+    """Return the findings on all candidates, tested in a folder that is removed afterwards.
 
     Raises:
         JumarError: if a process of the self-test cannot be started.
@@ -73,18 +73,20 @@ def survey_candidates(runs: Path, environ: Mapping[str, str], *, anew: bool = Tr
 
 
 def describe_sandbox(found: CandidateFindings) -> str:
-    """Describe whether a sandbox can be had by its name, and how strong it is then."""
+    """Describe whether a sandbox is available, by its name, and how strong it is."""
     if not found.tier:
         return "cannot be had here"
     if found.tier == found.candidate:
-        return f"can be had with --sandbox {found.candidate}; {_said(found)}"
+        return f"can be had with --sandbox {found.candidate}; {_describe(found)}"
     if TIERS.index(found.tier) < TIERS.index(found.candidate):
-        return f"can be had with --sandbox {found.candidate}, which is as strong as {found.tier} here; {_said(found)}"
-    return f"is no stronger than {found.tier} here; {_said(found)}"
+        return (
+            f"can be had with --sandbox {found.candidate}, which is as strong as {found.tier} here; {_describe(found)}"
+        )
+    return f"is no stronger than {found.tier} here; {_describe(found)}"
 
 
-def _said(found: CandidateFindings) -> str:
-    """Describe what is possible in it, of all that was tried, and the time of the test."""
+def _describe(found: CandidateFindings) -> str:
+    """Describe which probes succeeded in it, of all that were tried, and the time of the test."""
     named = ", ".join(f"{PROBES[name]} ({name})" for name in find_excess_probes("S3", found.possible))
     said = f"of {found.tried} things tried in it, {len(found.possible)} possible: writing to its room, as it must"
     said += f", and {named}" if named else ""
@@ -92,7 +94,7 @@ def _said(found: CandidateFindings) -> str:
     return f"{said} (tested on {when}; --probe tests again)" if when else f"{said} (tested just now)"
 
 
-def _stronger(found: Sequence[CandidateFindings], best: str) -> Iterator[str]:
+def _list_stronger(found: Sequence[CandidateFindings], best: str) -> Iterator[str]:
     """Yield how to get a sandbox stronger than *best*, the strongest first."""
     yield from (each.why for each in found if TIERS.index(each.candidate) < TIERS.index(best) and each.why)
     yield from find_namespace_limits()

@@ -1,4 +1,4 @@
-"""Settings that `jumar doctor` shows: those that `jumar run` would have in force here, each with its source."""
+"""Settings that `jumar doctor` shows: those that `jumar run` would use here, each with its source."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def resolve_run_settings(path: Path, environ: Mapping[str, str]) -> tuple[tuple[
     try:
         settled = apply_options(task, options, environ, from_environment=True)
     except BadInput as refused:
-        return _without_a_run(task, options, environ), (str(refused),)
+        return _resolve_without_run(task, options, environ), (str(refused),)
     return settled.in_force, settled.notes
 
 
-def _without_a_run(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[SettingValue, ...]:
+def _resolve_without_run(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[SettingValue, ...]:
     try:
         rows = resolve_settings(task, options, environ, from_environment=True)
     except BadInput:

@@ -28,7 +28,7 @@ SHARED = ("confirm", "sandbox", "min_grade")
 
 
 class SharedOption(click.Option):
-    """An option of several commands: where a command's own variable is not set, that of `jumar run` counts."""
+    """An option of several commands: its variable of `jumar run` counts if its own is not set."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """Return the value in the environment; None: there is none."""
@@ -135,7 +135,7 @@ def add_run_options(command: Decorated) -> Decorated:
 
 
 def read_options(chosen: dict[str, Any]) -> Options:
-    """Return the options that were chosen, without what is not the task's business."""
+    """Return the chosen options that concern the task."""
     names = {"timeout": "timeout_seconds", "test_timeout": "test_timeout_seconds"}
     names |= {"budget_usd": "usd", "budget_tokens": "tokens"}
     own = set(Options.__struct_fields__)

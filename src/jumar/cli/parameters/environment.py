@@ -13,5 +13,5 @@ def read_environment() -> Mapping[str, str]:
 
 
 def find_cache_folder() -> Path:
-    """Return the folder of downloads that are kept between calls, by the XDG convention."""
+    """Return the folder of downloads kept between calls, by the XDG convention."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jumar"

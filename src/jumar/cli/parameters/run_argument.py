@@ -30,7 +30,7 @@ class RunsPath(click.ParamType):  # type: ignore[type-arg]  # as above
     name = "runs"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002  click's
-        """Return the folder called *value*: `last`, where nothing has that name, is the campaign begun last."""
+        """Return the folder called *value*: `last`, if nothing has that name, is the campaign begun last."""
         place = value if isinstance(value, Path) or Path(value).exists() else _find_campaign(value)
         if not Path(place).exists():
             raise BadInput(f"there is no {value}; name the folder of a campaign or of runs, or `last`")

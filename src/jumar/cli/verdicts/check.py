@@ -50,10 +50,10 @@ def check(tasks: tuple[str, ...], *, as_json: bool, quiet: bool, **chosen: Any) 
     named = find_tasks(tasks)
     checks = SignalWatcher(voice.note, quiet=quiet).run(lambda: _check_all(voice, named, chosen))
     if checks is None:
-        return voice.interrupted()
+        return voice.report_interrupt()
     valid = sum(each.valid for each in checks)
     voice.say(f"{valid} of {len(checks)} tasks are valid")
-    voice.result({"tasks": checks, "valid": valid, "invalid": len(checks) - valid})
+    voice.print_result({"tasks": checks, "valid": valid, "invalid": len(checks) - valid})
     return 0 if valid == len(checks) else EXIT_CODES[StopReason.FINAL]
 
 
@@ -98,7 +98,7 @@ def _load(named: CampaignTask, chosen: dict[str, Any]) -> Task:
 
 
 def _show(voice: Console, found: TaskValidity) -> None:
-    """Say what was found, a line or more for each task."""
+    """Print the findings, a line or more for each task."""
     about = f"{found.tests} tests, {len(found.red)} red at the start, reference {found.reference}"
     voice.say(f"{'valid  ' if found.valid else 'INVALID'}  {found.task}  {about}  {found.seconds:.1f} s")
     for problem in found.problems:

@@ -46,11 +46,11 @@ def rescore(runs: tuple[Path, ...], *, as_json: bool, quiet: bool, **chosen: Any
     folders = find_run_directories(runs)
     found = SignalWatcher(voice.note, quiet=quiet).run(lambda: _rescore_all(voice, folders, rules, trust))
     if found is None:
-        return voice.interrupted()
+        return voice.report_interrupt()
     changed = sum(each.changed for each in found)
     void = sum(not each.after for each in found)
     voice.say(f"{changed} of {len(found)} runs changed" + (f", {void} could not be judged" if void else ""))
-    voice.result({"runs": found, "changed": changed, "void": void})
+    voice.print_result({"runs": found, "changed": changed, "void": void})
     return EXIT_CODES[StopReason.INFRA] if void else 0
 
 

@@ -45,13 +45,13 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
 
         for row in settled.in_force:
             if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
-                live.line(f"note: {row.note}")
-        attendant = SignalWatcher(live.line, quiet=voice.quiet)
+                live.print_line(f"note: {row.note}")
+        attendant = SignalWatcher(live.print_line, quiet=voice.quiet)
         scored = attendant.run(
             lambda: score_tree(settled, tree, python=python, environ=read_environment(), tell=live.tell)
         )
     if scored is None:
-        return voice.interrupted()
+        return voice.report_interrupt()
     for warning in scored.warnings:
         voice.say(f"warning: {warning}")
     counts = f"{scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors"
@@ -64,5 +64,5 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     voice.list_ids("flaky", scored.flaky)
     if scored.probed:
         voice.say(f"probe    {scored.probed.said}")
-    voice.result(scored)
+    voice.print_result(scored)
     return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)

@@ -1,4 +1,4 @@
-"""Admits the edits that a red test asks for, whoever makes them. No model is asked."""
+"""Admits the edits that a red test asks for, of any author. No model is asked."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Action(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Names the proposal by what it would write: sha256 over the paths and the texts, in order of the paths."""
+        """Hash of the proposal: sha256 over the paths and the texts, in order of the paths."""
         asked: object = (self.files, self.edit) if self.edit else self.files
         return sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()
 

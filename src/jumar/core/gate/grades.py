@@ -1,4 +1,4 @@
-"""Grades of the evidence, per test: a test is as well proved as what was done with itself.
+"""Grades of the evidence, per test: each test is graded by its own challenge rounds.
 
 The grade of a verdict is the lowest among the tests that were red before the change; where none was, among all.
 `docs/verdicts.md` says what each grade means to a user.
@@ -66,7 +66,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grades(msgspec.Struct, frozen=True):
-    """Grade of each test of a green, of the whole verdict, and what was possible."""
+    """Grade of each test of a green, of the whole verdict, and the best possible one."""
 
     tests: Mapping[str, Grade]
     lowest: Grade

@@ -57,7 +57,7 @@ def find_region(before: Sequence[bytes], after: Sequence[bytes]) -> range:
 
 
 def carry_region(region: range, now: Sequence[bytes], origin: Sequence[bytes]) -> range:
-    """Return where *region* of the text *now* lay in *origin*; what is new there stands for all that it replaced."""
+    """Return the range in *origin* of *region* of the text *now*; new lines stand for all that they replaced."""
     edited, shift = find_region(now, origin), len(origin) - len(now)
     if region.stop <= edited.start:
         return region

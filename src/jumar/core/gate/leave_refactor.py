@@ -73,10 +73,7 @@ def explain_no_codemod(state: RunState) -> str:
 
 
 def explain_not_kept(state: RunState) -> str:
-    """Return why a codemod is taken back: an expected id whose outcome it changed, or no usable evidence; empty.
-
-    It stays.
-    """
+    """Return why a codemod is reverted: an expected outcome changed, or no usable evidence; empty: it stays."""
     judged = state.judged
     if judged is None:
         return "it was not judged"

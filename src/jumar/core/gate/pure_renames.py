@@ -26,7 +26,7 @@ SCRIPTS = frozenset({"js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"})
 
 
 def find_renames(old: str, new: str) -> dict[str, str] | str:  # noqa: PLR0911  one line per reason
-    """Return the renames, old identifier to new one, that make *new* of *old*; or why there are none such."""
+    """Return the renames, old identifier to new one, that turn *old* into *new*; or why there are none."""
     before, after = WORD.split(old), WORD.split(new)
     if len(before) != len(after) or before[::2] != after[::2]:
         return "more than names changes"

@@ -45,7 +45,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class TurnTrial(msgspec.Struct, frozen=True):
-    """Edits that are judged next, and what is remembered meanwhile: see `Book`."""
+    """Edits that are judged next, and those that are kept in mind meanwhile: see `GateState`."""
 
     left: tuple[int, ...]
     settled: tuple[int, ...] = ()
@@ -58,7 +58,7 @@ class TurnTrial(msgspec.Struct, frozen=True):
 
 
 def judge_turn(state: RunState) -> Judgement:
-    """Return what the newest verification says of the edits in the workspace."""
+    """Return the judgement of the newest verification on the edits in the workspace."""
     judged, book = _get_judged(state), state.gate_state
     edits = [book.turn[n] for n in book.trying]
     if judged.tests.void is not None:

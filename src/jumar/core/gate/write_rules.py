@@ -51,7 +51,7 @@ class WriteRules(msgspec.Struct, frozen=True):
     """Files that steer the runner: a verdict uses those that the run began with."""
 
 
-def find_missing_editable(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
+def find_absent(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
     """Return the files that the globs in *editable* name plainly and that are not among *files*: they may be made.
 
     A plain name matches in every folder: it is a file to be made where none of that name is there.
@@ -120,7 +120,7 @@ def explain_misnamed(path: str) -> str | None:  # noqa: PLR0911  one line per re
 
 
 def explain_refusal(path: str, guard: WriteRules) -> str | None:
-    """Return why a write to *path* is refused, or None. The run goes on; the sentence is told to the model."""
+    """Return why a write to *path* is refused, or None. The run continues; the model gets the sentence."""
     if why := explain_misnamed(path):
         return why
     if guard.protected(path):

@@ -1,4 +1,4 @@
-"""Texts for models: the task, feedback after a verdict, reviews, and the bounds on what is quoted.
+"""Texts for models: the task, feedback after a verdict, reviews, and the bounds of quotations.
 
 A state enters; messages leave. Imports the core.
 """

@@ -1,4 +1,4 @@
-"""Builds the conversation from the state alone. It only grows: what was sent stays a byte-identical prefix."""
+"""Builds the conversation from the state alone. It only grows: sent messages stay a byte-identical prefix."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _strip_fence(said: str) -> str:
 
 
 def _drop_fenced_lines(said: str) -> Iterator[str]:
-    """Yield the lines of *said* outside fences; one that is never closed goes on to the end."""
+    """Yield the lines of *said* outside fences; one that is never closed extends to the end."""
     closing = ""
     for line in said.splitlines():
         mark = _FENCE.match(line)

@@ -62,7 +62,7 @@ def adjust_untested_end(state: RunState, ending: Halt) -> Halt:
 
 
 def _describe_command(state: RunState) -> str:
-    """Return the result of the command in `[gate] verify` on what is shipped, where it was run."""
+    """Return the result of the command in `[gate] verify` on the shipped tree, if it was run there."""
     judged, verify = state.judged, state.run.settings.verify
     if not verify or judged is None or judged.tests.trigger is not Trigger.TURN:
         return ""

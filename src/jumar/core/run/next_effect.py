@@ -84,7 +84,7 @@ def _choose_between_turns(state: RunState, agent: Strategy, halt: Halt | None) -
 
 
 def _find_due_judgement(state: RunState, ending: Halt | None) -> Effect | None:
-    """Return what the gate has yet to judge: the edits of a turn that is over, or a refactoring."""
+    """Return the judgement that is due: of the edits of a turn that is over, or of a refactoring."""
     book, best = state.gate_state, state.best
     if best is None or not state.coalesces:
         return None
@@ -203,5 +203,5 @@ def _explain_lower(state: RunState) -> str:
 
 
 def _find_home_tree(state: RunState) -> str:
-    """Return the tree that the workspace goes back to: the best one, or the untouched one."""
+    """Return the tree to which the workspace is reset: the best one, or the untouched one."""
     return state.best.tree if state.best is not None else state.run.tree

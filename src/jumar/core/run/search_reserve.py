@@ -1,4 +1,4 @@
-"""Time that a search reserves for the verification of what it finds. Pure."""
+"""Time that a search reserves for the verification of its finds. Pure."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def count_acceptance_runs(confirm: int) -> int:
 
 
 def compute_search_seconds(left: float, state: RunState) -> float:
-    """Return the part of the *left* seconds that a search may take, so that what it finds can still be verified."""
+    """Return the part of the *left* seconds for a search, so that its find can still be verified."""
     held = state.run_seconds * count_acceptance_runs(state.run.settings.suite.confirm)
     return max(left - held, left * SEARCHING)

@@ -1,4 +1,4 @@
-"""Detects a stalled run: the same action, where it can tell nothing new, three times in six."""
+"""Detects a stalled run: the same action, without any news, three times in six."""
 
 from __future__ import annotations
 

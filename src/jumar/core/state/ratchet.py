@@ -54,7 +54,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def holds(attempt: Attempt, best: Attempt | None, rule: Rule, deleted: Sequence[str] = ()) -> bool:
-    """Return whether *attempt* becomes the best; if not, the workspace goes back to *best*.
+    """Return whether *attempt* becomes the best; if not, the workspace is reset to *best*.
 
     *deleted* are files of the best tree that it does not have and did not move: at a tie they are not given away.
     """

@@ -35,7 +35,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def single(self) -> bool:
-        """Return whether one test stands for the whole suite: no result tells which test of which file failed."""
+        """Return whether one test stands for the whole suite: no result shows which test of which file failed."""
         return self.runner == "command"
 
 

@@ -167,7 +167,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def red_ids(self) -> tuple[str, ...]:
-        """The expected ids that did not pass, in order; what is flaky is not red."""
+        """The expected ids that did not pass, in order; flaky ids are not red."""
         return tuple(i for i, r in self.results.items() if i not in self.green_ids and r.outcome is not Outcome.FLAKY)
 
 

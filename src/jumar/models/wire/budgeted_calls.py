@@ -12,7 +12,7 @@ CALL_SECONDS = 300.0
 
 
 class BudgetedCalls:
-    """Calls of *model*, which cost at most *usd* together."""
+    """Calls of *model* that cost at most *usd* together."""
 
     def __init__(self, model: Model, usd: float) -> None:
         self._model, self._usd = model, usd
@@ -26,7 +26,7 @@ class BudgetedCalls:
         """True if that is the budget."""
 
     async def ask(self, request: Request, messages: tuple[Message, ...], position: int) -> Answer | None:
-        """Return the answer to *messages*; None: there is none, and `fault` says why.
+        """Return the answer to *messages*; None: there is none, and `fault` holds the reason.
 
         *position* is the number of the call, counted from 0: a recording knows it by that.
         """
@@ -44,7 +44,7 @@ class BudgetedCalls:
         return None
 
     async def _reserve(self, worst: float) -> bool:
-        """Return whether *worst* was set aside. Calls under way are awaited: they may cost less than they reserved."""
+        """Set *worst* aside if possible. Open calls are awaited: they may cost less than they reserved."""
         while not self.fault and self.spent + self._reserved + worst > self._usd:
             if not self._under_way:
                 self.fault, self.exhausted = f"its budget of ${self._usd:g} does not suffice", True

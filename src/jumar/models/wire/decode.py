@@ -1,4 +1,4 @@
-"""Decodes a provider's answer and its usage, whole or streamed. Data that does not parse as one is no answer."""
+"""Decodes a provider's answer and its usage, whole or streamed. Data that does not parse is no answer."""
 
 from __future__ import annotations
 
@@ -58,32 +58,38 @@ def decode_answer(form: RequestFormat, data: bytes, *, stream: bool) -> DecodedR
     """Decode the answer *data* to a request of *form*; None if it is no such answer."""
     try:
         if not stream:
-            return _whole(form, json.loads(data))
-        events = tuple(_events(data))
-        return _chunks(events) if form is CHAT else _pieces(events) if form is MESSAGES else _staged(events)
+            return _decode_whole(form, json.loads(data))
+        events = tuple(_parse_events(data))
+        return (
+            _join_chunks(events)
+            if form is CHAT
+            else _join_message(events)
+            if form is MESSAGES
+            else _join_response(events)
+        )
     except (ValueError, TypeError, KeyError, IndexError, RecursionError, msgspec.ValidationError):
         return None
 
 
 def build_reply(answer: DecodedReply, secrets: tuple[str, ...]) -> Reply:
-    """*answer* as the journal keeps it."""
+    """Return *answer* in the form that the journal keeps."""
     calls = tuple(
-        ToolCall(clean(name, secrets), _arguments(text, secrets), clean(call_id, secrets))
+        ToolCall(clean(name, secrets), _decode_arguments(text, secrets), clean(call_id, secrets))
         for name, text, call_id in answer.calls
     )
     return Reply(clean(answer.content, secrets), calls, cut=answer.cut)
 
 
 def strip_usage(data: bytes) -> bytes:
-    """Return the stream *data* of a chat completion without the piece that has no choices.
+    """Return the stream *data* of a chat completion without the event that has no choices.
 
     Not every client can read it.
     """
     events = data.replace(b"\r\n", b"\n").split(b"\n\n")
-    return b"\n\n".join(event for event in events if not _only_usage(event))
+    return b"\n\n".join(event for event in events if not _is_only_usage(event))
 
 
-def _only_usage(event: bytes) -> bool:
+def _is_only_usage(event: bytes) -> bool:
     try:
         piece = json.loads(event.partition(b"data:")[2])
     except ValueError:
@@ -91,7 +97,7 @@ def _only_usage(event: bytes) -> bool:
     return isinstance(piece, dict) and piece.get("choices") == [] and bool(piece.get("usage"))
 
 
-def _events(data: bytes) -> Iterator[Json]:
+def _parse_events(data: bytes) -> Iterator[Json]:
     """Yield the JSON objects of a stream of server-sent events."""
     for event in data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n\n"):
         text = "\n".join(line[5:].removeprefix(" ") for line in event.split("\n") if line.startswith("data:"))
@@ -104,28 +110,35 @@ def _events(data: bytes) -> Iterator[Json]:
             yield piece
 
 
-def _whole(form: RequestFormat, body: Json) -> DecodedReply:
+def _decode_whole(form: RequestFormat, body: Json) -> DecodedReply:
     if form is CHAT:
-        return _chat(_read(body, Chat))
-    return _letter(_read(body, AnthropicMessage)) if form is MESSAGES else _response(_read(body, Response))
+        return _decode_chat(_convert(body, Chat))
+    return (
+        _decode_message(_convert(body, AnthropicMessage))
+        if form is MESSAGES
+        else _decode_response(_convert(body, Response))
+    )
 
 
-def _read(value: object, kind: type[Shape]) -> Shape:
+def _convert(value: object, kind: type[Shape]) -> Shape:
     return msgspec.convert(value, kind, strict=False)
 
 
-def _chat(chat: Chat, *, whole: bool = True) -> DecodedReply:
+def _decode_chat(chat: Chat, *, whole: bool = True) -> DecodedReply:
     choice = chat.choices[0]
     message = choice.message or CompletionMessage()
     usage = chat.usage or UsageCounts()
-    hits = max(_count((usage.prompt_tokens_details or Details()).cached_tokens), _count(usage.prompt_cache_hit_tokens))
+    hits = max(
+        _limit_tokens((usage.prompt_tokens_details or Details()).cached_tokens),
+        _limit_tokens(usage.prompt_cache_hit_tokens),
+    )
     withheld = choice.finish_reason == "content_filter"
     return DecodedReply(
         content=message.content or "",
         calls=tuple((c.function.name or "", c.function.arguments or "", c.id or "") for c in message.tool_calls or ()),
-        input_tokens=_count(usage.prompt_tokens),
-        cached_tokens=min(hits, _count(usage.prompt_tokens)),
-        output_tokens=_count(usage.completion_tokens),
+        input_tokens=_limit_tokens(usage.prompt_tokens),
+        cached_tokens=min(hits, _limit_tokens(usage.prompt_tokens)),
+        output_tokens=_limit_tokens(usage.completion_tokens),
         charged=usage.cost,
         cut=choice.finish_reason == "length",
         refused=message.refusal or ("the answer was withheld" if withheld else ""),
@@ -133,52 +146,58 @@ def _chat(chat: Chat, *, whole: bool = True) -> DecodedReply:
     )
 
 
-def _response(response: Response) -> DecodedReply:
+def _decode_response(response: Response) -> DecodedReply:
     parts = [part for item in response.output if item.type == "message" for part in item.content or ()]
     usage = response.usage or UsageCounts()
-    cached = _count((usage.input_tokens_details or Details()).cached_tokens)
+    cached = _limit_tokens((usage.input_tokens_details or Details()).cached_tokens)
     why = (response.incomplete_details or Incomplete()).reason
     refusals = [part.refusal for part in parts if part.refusal]
     return DecodedReply(
         content="".join(part.text or "" for part in parts),
         calls=tuple(
-            (item.name or item.type, _text(item.arguments if item.input is None else item.input), item.call_id)
+            (
+                item.name or item.type,
+                _encode_arguments(item.arguments if item.input is None else item.input),
+                item.call_id,
+            )
             for item in response.output
             if item.call_id is not None
         ),
-        input_tokens=_count(usage.input_tokens),
-        cached_tokens=min(cached, _count(usage.input_tokens)),
-        output_tokens=_count(usage.output_tokens),
+        input_tokens=_limit_tokens(usage.input_tokens),
+        cached_tokens=min(cached, _limit_tokens(usage.input_tokens)),
+        output_tokens=_limit_tokens(usage.output_tokens),
         cut=why == "max_output_tokens",
         refused=refusals[0] if refusals else "the answer was withheld" if why == "content_filter" else "",
         failed=str((response.error or {}).get("message") or "it failed") if response.status == "failed" else "",
     )
 
 
-def _letter(letter: AnthropicMessage, *, whole: bool = True) -> DecodedReply:
+def _decode_message(letter: AnthropicMessage, *, whole: bool = True) -> DecodedReply:
     usage = letter.usage or UsageCounts()
-    cached, written = _count(usage.cache_read_input_tokens), _count(usage.cache_creation_input_tokens)
+    cached, written = _limit_tokens(usage.cache_read_input_tokens), _limit_tokens(usage.cache_creation_input_tokens)
     return DecodedReply(
         content="".join(block.text or "" for block in letter.content if block.type == "text"),
-        calls=tuple((b.name or "", _text(b.input), b.id or "") for b in letter.content if b.type == "tool_use"),
-        input_tokens=_count(usage.input_tokens) + cached + written,
+        calls=tuple(
+            (b.name or "", _encode_arguments(b.input), b.id or "") for b in letter.content if b.type == "tool_use"
+        ),
+        input_tokens=_limit_tokens(usage.input_tokens) + cached + written,
         cached_tokens=cached,
         written_tokens=written,
-        output_tokens=_count(usage.output_tokens),
+        output_tokens=_limit_tokens(usage.output_tokens),
         cut=letter.stop_reason == "max_tokens",
         refused="the answer was withheld" if letter.stop_reason == "refusal" else "",
         whole=whole,
     )
 
 
-def _chunks(events: Sequence[Json]) -> DecodedReply:
-    """Return a chat completion from its pieces."""
+def _join_chunks(events: Sequence[Json]) -> DecodedReply:
+    """Return a chat completion from its chunks."""
     chat, usage, finish = CompletionMessage(), None, None
     calls: dict[int, CompletionToolCall] = {}
     for event in events:
         if event.get("error"):
-            return DecodedReply(failed=_why(event["error"]))
-        piece = _read(event, Chat)
+            return DecodedReply(failed=_map_error(event["error"]))
+        piece = _convert(event, Chat)
         usage = piece.usage or usage
         for choice in piece.choices[:1]:
             delta, finish = choice.delta or CompletionMessage(), choice.finish_reason or finish
@@ -189,70 +208,70 @@ def _chunks(events: Sequence[Json]) -> DecodedReply:
                 text = (old.function.arguments or "") + (call.function.arguments or "")
                 calls[call.index] = CompletionToolCall(call.index, old.id or call.id, Function(name, text))
     message = CompletionMessage(chat.content, chat.refusal, list(calls.values()))
-    return _chat(Chat([Choice(message, finish_reason=finish)], usage), whole=finish is not None)
+    return _decode_chat(Chat([Choice(message, finish_reason=finish)], usage), whole=finish is not None)
 
 
-def _staged(events: Sequence[Json]) -> DecodedReply:
-    """Return a response of OpenAI's: the last event holds all of it."""
+def _join_response(events: Sequence[Json]) -> DecodedReply:
+    """Return a response of OpenAI's from its stream: the last event holds all of it."""
     for event in reversed(events):
         if event.get("type") in ("response.completed", "response.incomplete", "response.failed"):
-            return _response(_read(event["response"], Response))
+            return _decode_response(_convert(event["response"], Response))
         if event.get("type") == "error":
-            return DecodedReply(failed=_why(event.get("error") or event))
+            return DecodedReply(failed=_map_error(event.get("error") or event))
     return DecodedReply(whole=False)
 
 
-def _pieces(events: Sequence[Json]) -> DecodedReply:
-    """Return a message of Anthropic's from its pieces."""
+def _join_message(events: Sequence[Json]) -> DecodedReply:
+    """Return a message of Anthropic's from its stream."""
     blocks: dict[int, Json] = {}
     usage: Json = {}
     stop, whole = None, False
     for event in events:
         match event.get("type"):
             case "message_start":
-                usage |= _told(event["message"].get("usage"))
+                usage |= _drop_missing(event["message"].get("usage"))
             case "content_block_start":
                 blocks[event["index"]] = {**event["content_block"], "input": None}
             case "content_block_delta":
-                _add(blocks[event["index"]], event["delta"])
+                _add_delta(blocks[event["index"]], event["delta"])
             case "message_delta":
                 stop = event["delta"].get("stop_reason") or stop
-                usage |= _told(event.get("usage"))
+                usage |= _drop_missing(event.get("usage"))
             case "message_stop":
                 whole = True
             case "error":
-                return DecodedReply(failed=_why(event.get("error")))
-    return _letter(
-        _read({"content": list(blocks.values()), "stop_reason": stop, "usage": usage}, AnthropicMessage), whole=whole
+                return DecodedReply(failed=_map_error(event.get("error")))
+    return _decode_message(
+        _convert({"content": list(blocks.values()), "stop_reason": stop, "usage": usage}, AnthropicMessage), whole=whole
     )
 
 
-def _told(usage: Json | None) -> Json:
+def _drop_missing(usage: Json | None) -> Json:
     return {name: count for name, count in (usage or {}).items() if count is not None}
 
 
-def _add(block: Json, delta: Json) -> None:
+def _add_delta(block: Json, delta: Json) -> None:
     for name, field in (("text", "text"), ("partial_json", "input")):
         if isinstance(delta.get(name), str):
             block[field] = (block.get(field) or "") + delta[name]
 
 
-def _why(error: object) -> str:
+def _map_error(error: object) -> str:
     said = error.get("message") if isinstance(error, dict) else error
     return str(said or "it failed")
 
 
-def _count(tokens: int | None) -> int:
-    """Return *tokens* as reported; none where no call can take so many or so few."""
+def _limit_tokens(tokens: int | None) -> int:
+    """Return *tokens* as reported, or none for an impossible number."""
     return tokens if tokens is not None and 0 <= tokens <= MOST_TOKENS else 0
 
 
-def _text(arguments: object) -> str:
+def _encode_arguments(arguments: object) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
-def _arguments(text: str, secrets: tuple[str, ...]) -> dict[str, object]:
-    """Arguments of a call as an object; what is none becomes the one argument `MALFORMED`."""
+def _decode_arguments(text: str, secrets: tuple[str, ...]) -> dict[str, object]:
+    """Return the arguments of a call as an object; any other value becomes the one argument `MALFORMED`."""
     try:
         found = clean_json(JSON_OBJECT.decode(text or "{}"), secrets)
         msgspec.json.encode(found)

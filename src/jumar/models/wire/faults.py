@@ -1,4 +1,4 @@
-"""Describes the failure of a call as a value: whether it may pass, what the provider said, and who pays for it."""
+"""Describes the failure of a call as a value: whether it may pass, the provider's message, and who pays."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def classify_fault(raised: Exception) -> CallFault:
     from pydantic_ai import exceptions as ai  # noqa: PLC0415  it raised them: it is loaded
 
     if isinstance(raised, ai.ModelRequestTimeout | ai.ModelConnectionError):
-        return _broken_off(raised)
+        return _classify_broken_off(raised)
     if isinstance(raised, ai.ModelAPIError):
-        return _refused(raised)
+        return _classify_error(raised)
     if isinstance(raised, ai.ContentFilterError):
         return CallFault("refusal", str(raised), billed=True)
     if isinstance(raised, ai.UserError):
@@ -47,16 +47,18 @@ def classify_fault(raised: Exception) -> CallFault:
     )
 
 
-def _broken_off(raised: Exception) -> CallFault:
-    """There was no whole answer."""
+def _classify_broken_off(raised: Exception) -> CallFault:
+    """Return the fault of a call without a whole answer."""
     from pydantic_ai import exceptions as ai  # noqa: PLC0415  as above
 
     unsent = getattr(raised, "phase", None) in ("pool", "connect")
     late = isinstance(raised, ai.ModelRequestTimeout | ai.ModelTimeoutError)
-    return CallFault("timeout" if late and not unsent else "connection", _first_words(raised), billed=not unsent)
+    return CallFault(
+        "timeout" if late and not unsent else "connection", _get_connection_error(raised), billed=not unsent
+    )
 
 
-def _first_words(raised: BaseException) -> str:
+def _get_connection_error(raised: BaseException) -> str:
     """Return the connection's own error message: the clients say only that it failed."""
     words = str(raised) or type(raised).__name__
     while raised.__cause__ is not None:
@@ -65,11 +67,11 @@ def _first_words(raised: BaseException) -> str:
     return words
 
 
-def _refused(raised: Exception) -> CallFault:
-    """Classify an answer that was an error; one without a status came in the body of an answer that had begun well."""
+def _classify_error(raised: Exception) -> CallFault:
+    """Classify an answer that was an error; one without a status came in the body of a successful answer."""
     from pydantic_ai import exceptions as ai  # noqa: PLC0415  as above
 
-    if (redirect := _redirected(raised)) is not None:
+    if (redirect := _find_redirect(raised)) is not None:
         return CallFault("rejected", f"HTTP {redirect}: the server redirects, and redirects are not followed")
     status = getattr(raised, "status_code", None)
     begun = status is None or bool(getattr(raised, "in_stream", False))
@@ -87,12 +89,12 @@ def _refused(raised: Exception) -> CallFault:
     if error == "rejected" and getattr(raised, "provider_error_type", None) == "exceed_context_size_error":
         error = "context"  # llama.cpp's word for it
     if error is None:
-        error = _by_status(status)
+        error = _classify_status(status)
     billed = begun and error != "rejected"
-    return CallFault(error, _words(raised, status), _seconds(raised), billed)
+    return CallFault(error, _get_error_message(raised, status), _read_retry_after(raised), billed)
 
 
-def _by_status(status: int | None) -> str:
+def _classify_status(status: int | None) -> str:
     if status is None:
         return "malformed"
     if status >= 500:  # noqa: PLR2004  where HTTP begins to blame the server
@@ -100,14 +102,14 @@ def _by_status(status: int | None) -> str:
     return {408: "timeout", 413: "context", 429: "rate_limit"}.get(status, "rejected")
 
 
-def _redirected(raised: Exception) -> int | None:
-    """Return the status that the client's own exception came with, if it is a redirect: it would carry the key away."""
+def _find_redirect(raised: Exception) -> int | None:
+    """Return the status of the client's own exception, if it is a redirect, which would leak the key."""
     cause = raised.__cause__
     status = getattr(cause, "status_code", getattr(cause, "code", None))
     return status if isinstance(status, int) and 300 <= status < 400 else None  # noqa: PLR2004  HTTP's redirects
 
 
-def _words(raised: Exception, status: int | None) -> str:
+def _get_error_message(raised: Exception, status: int | None) -> str:
     """Return the error message of the provider's body, else the client's."""
     body = getattr(raised, "body", None)
     for inner in (body.get("error") if isinstance(body, dict) else None, body):
@@ -117,7 +119,7 @@ def _words(raised: Exception, status: int | None) -> str:
     return str(raised)
 
 
-def _seconds(raised: Exception) -> float | None:
+def _read_retry_after(raised: Exception) -> float | None:
     """Return the seconds the provider asked to wait: as the client read it, or a fraction, which it does not read."""
     asked = getattr(raised, "retry_after", None)
     if asked is None:

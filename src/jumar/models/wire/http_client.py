@@ -39,7 +39,7 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_installed() -> None:
-    """Refuse to go on where the clients are not installed.
+    """Refuse to continue if the clients are not installed.
 
     Raises:
         BadInput: naming the extra that brings them.
@@ -50,10 +50,10 @@ def check_installed() -> None:
 
 @asynccontextmanager
 async def open_client(line: ModelEndpoint, context: ssl.SSLContext) -> AsyncIterator[Client]:
-    """Yield the client for one call over *line*; its connection is closed when the block ends, however it ends."""
+    """Yield the client for one call over *line*; its connection is closed when the block ends in any way."""
     import httpx2  # noqa: PLC0415  not part of the core install
 
-    base_url = _rooted(line)
+    base_url = _build_base_url(line)
     timeout = httpx2.Timeout(line.seconds, connect=min(CONNECT_SECONDS, line.seconds))
     # A proxy of the environment has nothing to do with a server on this machine.
     async with httpx2.AsyncClient(
@@ -61,14 +61,14 @@ async def open_client(line: ModelEndpoint, context: ssl.SSLContext) -> AsyncIter
     ) as http:
         match line.provider.wire:
             case "openai":
-                yield _openai(line, base_url, http)
+                yield _open_openai(line, base_url, http)
             case "anthropic":
-                yield _anthropic(line, base_url, http)
+                yield _open_anthropic(line, base_url, http)
             case "google":
-                yield _google(line, base_url, http, context)
+                yield _open_google(line, base_url, http, context)
 
 
-def _rooted(line: ModelEndpoint) -> str:
+def _build_base_url(line: ModelEndpoint) -> str:
     """Return the base URL, without the version that two of the clients add by themselves."""
     base_url = (line.base_url or line.provider.base_url).rstrip("/")
     if line.provider.wire == "openai":
@@ -76,8 +76,8 @@ def _rooted(line: ModelEndpoint) -> str:
     return base_url.removesuffix("/v1beta" if line.provider.wire == "google" else "/v1").removesuffix("/v1")
 
 
-def _openai(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient) -> Client:
-    """Chat completions, in the dialect of the provider."""
+def _open_openai(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient) -> Client:
+    """Open a client of chat completions, in the dialect of the provider."""
     from openai import AsyncOpenAI  # noqa: PLC0415  not part of the core install
     from pydantic_ai.models.ollama import OllamaModel  # noqa: PLC0415  as above
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415  as above
@@ -99,12 +99,12 @@ def _openai(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient) -> Cli
         case "ollama":
             return OllamaModel(line.model, provider=OllamaProvider(openai_client=client))
         case _ if base_url != OPENAI:
-            return _compatible(line, client)
+            return _add_compatible(line, client)
         case _:
             return OpenAIChatModel(line.model, provider=OpenAIProvider(openai_client=client))
 
 
-def _compatible(line: ModelEndpoint, client: AsyncOpenAI) -> Client:
+def _add_compatible(line: ModelEndpoint, client: AsyncOpenAI) -> Client:
     """Return a server that speaks OpenAI's wire and is not OpenAI."""
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415  as above
     from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415  as above
@@ -117,7 +117,7 @@ def _compatible(line: ModelEndpoint, client: AsyncOpenAI) -> Client:
     )
 
 
-def _anthropic(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient) -> Client:
+def _open_anthropic(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient) -> Client:
     from anthropic import AsyncAnthropic  # noqa: PLC0415  not part of the core install
     from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415  as above
     from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415  as above
@@ -128,7 +128,7 @@ def _anthropic(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient) -> 
 
 
 def _strip(client: AsyncOpenAI | AsyncAnthropic) -> None:
-    """Take away the headers that *client* found in the environment (`OPENAI_CUSTOM_HEADERS` and its kin).
+    """Remove the headers that *client* found in the environment (`OPENAI_CUSTOM_HEADERS` and the like).
 
     They may hold a secret, and go wherever a base URL leads. Public ways only add to them.
     """
@@ -136,7 +136,7 @@ def _strip(client: AsyncOpenAI | AsyncAnthropic) -> None:
         client._custom_headers = {}  # noqa: SLF001  as above
 
 
-def _google(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient, context: ssl.SSLContext) -> Client:
+def _open_google(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient, context: ssl.SSLContext) -> Client:
     from google.genai import Client as Gemini  # noqa: PLC0415  not part of the core install
     from google.genai.client import DebugConfig  # noqa: PLC0415  as above
     from google.genai.types import HttpOptions, HttpRetryOptions  # noqa: PLC0415  as above

@@ -21,7 +21,7 @@ Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 
 
 def read_once(path: Path, what: str) -> bytes:
-    """Return the bytes of the file at *path*, which may be a pipe. *what* names it to a person.
+    """Return the bytes of the file at *path*, which may be a pipe. *what* names it in errors.
 
     Raises:
         BadInput: if it cannot be read.
@@ -46,7 +46,7 @@ def number_lines(data: bytes, name: str) -> Iterator[tuple[int, str]]:
 
 
 def decode_line(text: str, kind: type[Line], where: str) -> Line:
-    """Return the line *text* as *kind*; *where* names it to a person, with what it should be.
+    """Decode the line *text* as *kind*; *where* names it in errors, with the expected content.
 
     Raises:
         BadInput: if it is something else.
@@ -58,5 +58,5 @@ def decode_line(text: str, kind: type[Line], where: str) -> Line:
 
 
 def build_exhausted_reply(what: str, position: int) -> Reply:
-    """Return the last word, at *position*: *what* has no more to say."""
+    """Return the final reply, at *position*: *what* is used up."""
     return Reply(tool_calls=(ToolCall("final", {"message": f"the {what} is used up"}, f"call_{position}_0"),))

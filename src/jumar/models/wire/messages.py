@@ -1,4 +1,4 @@
-"""Converts messages to the client's types and its response to ours. A provider gets its own parts back untouched."""
+"""Converts messages to the client's types and its response to jumar's. A provider gets its own parts back."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ class Transcript:
         self._said, self._whole = [0], [0]
         """Bytes of the first n messages: those that every provider counts, and all of them."""
 
-    def history(self, messages: Sequence[Message]) -> list[ModelMessage]:
-        """Return *messages* as the client takes them: what lies between two replies is one request."""
+    def convert(self, messages: Sequence[Message]) -> list[ModelMessage]:
+        """Return *messages* in the client's types: those between two replies are one request."""
         from pydantic_ai import messages as ai  # noqa: PLC0415  0.5 s, and not part of the core install
 
         self._follow(messages)
         for message in messages[self._turned :]:
             self._leading = self._leading and message.role == "system"
             if message.role == "assistant":
-                reply = _reply(message)
+                reply = _build_response(message)
                 self._turns += [ai.ModelRequest(parts=self._parts), reply] if self._parts else [reply]
                 self._parts = []
             else:
-                self._parts.append(_part(message, leading=self._leading))
+                self._parts.append(_build_part(message, leading=self._leading))
             self._turned += 1
         return [*self._turns, ai.ModelRequest(parts=[*self._parts])] if self._parts else [*self._turns]
 
-    def most_tokens(self, messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
+    def bound_tokens(self, messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
         """Return an upper bound of the tokens that the provider will count for this prompt.
 
         A token of a byte-pair encoding covers at least one byte, so there are never more of them than bytes. *measured*
@@ -81,19 +81,22 @@ class Transcript:
         """
         self._follow(messages)
         for message in messages[len(self._whole) - 1 :]:
-            said, beside = _said(message), _beside(message)
+            said, beside = _count_bytes(message), _count_name_bytes(message)
             self._said.append(self._said[-1] + said)
             self._whole.append(self._whole[-1] + said + beside)
         count, tokens = measured
         least = self._said[count] if 0 < count <= len(messages) else math.inf
         if tokens > 0 and least <= tokens * MOST_BYTES_PER_TOKEN:
             return tokens + self._whole[-1] - self._whole[count] + PER_MESSAGE * (len(messages) - count) + PER_REQUEST
-        schemas = sum(2 * _size(tool.parameters) + _size([tool.name, tool.description]) + PER_MESSAGE for tool in tools)
+        schemas = sum(
+            2 * _count_json_bytes(tool.parameters) + _count_json_bytes([tool.name, tool.description]) + PER_MESSAGE
+            for tool in tools
+        )
         most = self._whole[-1] + PER_MESSAGE * len(messages) + PER_REQUEST
         return most + (schemas + PER_TOOLS if tools else 0)
 
     def _follow(self, messages: Sequence[Message]) -> None:
-        """Forget what was read if *messages* do not go on from there."""
+        """Forget the messages read so far if *messages* do not continue them."""
         messages = tuple(messages)
         if not is_continuation(self._newest, messages):
             self._turns, self._parts, self._turned, self._leading = [], [], 0, True
@@ -102,17 +105,17 @@ class Transcript:
 
 
 def convert_history(messages: Sequence[Message]) -> list[ModelMessage]:
-    """Return *messages* as the client takes them; see `Transcript`."""
-    return Transcript().history(messages)
+    """Return *messages* in the client's types; see `Transcript`."""
+    return Transcript().convert(messages)
 
 
 def bound_tokens(messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
     """Return an upper bound of the tokens that the provider will count for this prompt; see `Transcript`."""
-    return Transcript().most_tokens(messages, tools, measured)
+    return Transcript().bound_tokens(messages, tools, measured)
 
 
-def _part(message: Message, *, leading: bool) -> ModelRequestPart:
-    """Return the part of a request that *message* is.
+def _build_part(message: Message, *, leading: bool) -> ModelRequestPart:
+    """Return *message* as a part of a request.
 
     A `system` message that is not among the first ones goes as the user's: not every wire has a place for it.
     """
@@ -125,7 +128,7 @@ def _part(message: Message, *, leading: bool) -> ModelRequestPart:
 
 
 def convert_tools(tools: Sequence[Tool]) -> list[ToolDefinition]:
-    """Return *tools* as the client takes them."""
+    """Return *tools* in the client's types."""
     from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415  as above
 
     return [
@@ -155,7 +158,7 @@ def build_reply(response: ModelResponse, secrets: tuple[str, ...]) -> Reply:
             texts.append(clean(part["content"], secrets))
             kept["content"] = len(texts[-1])
         elif part["part_kind"] == "tool-call":
-            arguments = _arguments(part["args"], secrets)
+            arguments = _convert_arguments(part["args"], secrets)
             calls.append(ToolCall(clean(part["tool_name"], secrets), arguments, clean(part["tool_call_id"], secrets)))
             kept = {k: v for k, v in kept.items() if k not in ("tool_name", "args", "tool_call_id")}
         parts.append(kept)
@@ -164,8 +167,8 @@ def build_reply(response: ModelResponse, secrets: tuple[str, ...]) -> Reply:
     return Reply("".join(texts), tuple(calls), {} if plain else {"parts": parts, "source": source})
 
 
-def _reply(message: Message) -> ModelResponse:
-    """Return the response that *message* repeats.
+def _build_response(message: Message) -> ModelResponse:
+    """Return *message* as a response of the client's types.
 
     In its own parts where they fit its text and calls, else in plain ones.
     """
@@ -176,7 +179,7 @@ def _reply(message: Message) -> ModelResponse:
         for c in message.tool_calls
     ]
     text = [{"part_kind": "text", "content": message.content}] if message.content else []
-    parts, source = _restored(message, calls), message.opaque.get("source")
+    parts, source = _restore_parts(message, calls), message.opaque.get("source")
     whole: dict[str, object] = {"kind": "response", "parts": [*text, *calls] if parts is None else parts}
     whole |= source if isinstance(source, Mapping) else {}
     # The client stamps what has no time; the request it sends does not hold it.
@@ -186,8 +189,8 @@ def _reply(message: Message) -> ModelResponse:
     return response
 
 
-def _restored(message: Message, calls: Sequence[dict[str, object]]) -> list[dict[str, object]] | None:
-    """Return the parts of the reply as they came, or None where there are none or they do not fit what it says."""
+def _restore_parts(message: Message, calls: Sequence[dict[str, object]]) -> list[dict[str, object]] | None:
+    """Return the parts of the reply as they came, or None if there are none or they contradict it."""
     kept = message.opaque.get("parts")
     if not isinstance(kept, list | tuple):
         return None
@@ -207,7 +210,7 @@ def _restored(message: Message, calls: Sequence[dict[str, object]]) -> list[dict
     return parts if at == len(message.content) and next(call, None) is None else None
 
 
-def _arguments(args: object, secrets: tuple[str, ...]) -> dict[str, object]:
+def _convert_arguments(args: object, secrets: tuple[str, ...]) -> dict[str, object]:
     """Return the arguments of a call.
 
     What is no JSON object that can be written down becomes the one argument `MALFORMED`.
@@ -223,17 +226,17 @@ def _arguments(args: object, secrets: tuple[str, ...]) -> dict[str, object]:
     )
 
 
-def _beside(message: Message) -> int:
-    """Bytes of the names in *message*, and of what the provider handed us to be kept: some count nothing for that."""
-    return 4 * (len(message.name) + len(message.call_id)) + (_size(message.opaque) if message.opaque else 0)
+def _count_name_bytes(message: Message) -> int:
+    """Count the bytes of names in *message* and of the provider's opaque parts: some providers do not bill them."""
+    return 4 * (len(message.name) + len(message.call_id)) + (_count_json_bytes(message.opaque) if message.opaque else 0)
 
 
-def _said(message: Message) -> int:
-    """Bytes of *message* that every provider counts."""
-    calls = sum(_size([c.name, c.arguments, c.id]) for c in message.tool_calls)
+def _count_bytes(message: Message) -> int:
+    """Count the bytes of *message* that every provider bills."""
+    calls = sum(_count_json_bytes([c.name, c.arguments, c.id]) for c in message.tool_calls)
     return len(message.content.encode("utf-8", "replace")) + calls
 
 
-def _size(value: object) -> int:
-    """Bytes of *value* as JSON, not escaped more than it must be."""
+def _count_json_bytes(value: object) -> int:
+    """Count the bytes of *value* as JSON, with the least escaping."""
     return len(json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Prices of calls: the person's own, nothing for a model on this machine, or the table's; any other is refused."""
+"""Prices of calls: the person's own, zero for a model on this machine, or the table's; any other is refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PriceList(Protocol):
         ...
 
     def worst(self, input_tokens: int, output_tokens: int) -> float:
-        """Return the most that a call of so many tokens can cost, whatever is cached or written, and at any time."""
+        """Return the most that a call of so many tokens can cost, at any time and however much is cached."""
         ...
 
 
@@ -56,7 +56,7 @@ class OwnPrices:
 
 
 class TablePrices:
-    """The maintained table's price of *model*: tiers, times of day and dates of change included."""
+    """Price of *model* in the maintained table: tiers, times of day and dates of change included."""
 
     def __init__(self, model: ModelInfo) -> None:
         self._model = model
@@ -66,14 +66,16 @@ class TablePrices:
         cached = min(cached_tokens, input_tokens)
         written = min(written_tokens, input_tokens - cached)
         price = self._model.get_prices(datetime.now(UTC))
-        return _billed(price, (input_tokens, cached, output_tokens, written))
+        return _compute_bill(price, (input_tokens, cached, output_tokens, written))
 
     def worst(self, input_tokens: int, output_tokens: int) -> float:
-        """Return the dearest of this day's prices, with all of the input plain, or all of it written to the cache."""
+        """Return the highest of this day's prices, with all of the input plain, or all written to the cache."""
         now = datetime.now(UTC)
-        prices = {id(p): p for p in (self._model.get_prices(now + _quarters(n)) for n in range(QUARTERS_OF_A_DAY))}
+        prices = {
+            id(p): p for p in (self._model.get_prices(now + _build_quarters(n)) for n in range(QUARTERS_OF_A_DAY))
+        }
         ways = ((input_tokens, 0, output_tokens, written) for written in (0, input_tokens))
-        return max(_billed(price, way) for way in ways for price in prices.values())
+        return max(_compute_bill(price, way) for way in ways for price in prices.values())
 
 
 class PriceRise:
@@ -103,11 +105,11 @@ def find_tariff(route: Route) -> PriceList:
     if route.price is not None:
         _check(route.price, route.model)
         own = OwnPrices(route.price, WRITE_SURCHARGE if provider.wire == "anthropic" else 1.0)
-        known = None if is_local(route.base_url) or not route.foreign_price else _found_for(route)
+        known = None if is_local(route.base_url) or not route.foreign_price else _find_entry_for(route)
         return own if known is None else PriceRise(own, TablePrices(known))
     if provider.name == "ollama" or is_local(route.base_url):
         return OwnPrices(Price(input=0.0, output=0.0, cached=0.0))
-    found = _found_for(route)
+    found = _find_entry_for(route)
     if found is None:
         where = f" at {route.base_url}" if route.base_url else ""
         raise BadInput(
@@ -118,20 +120,20 @@ def find_tariff(route: Route) -> PriceList:
 
 
 def can_cost_money(route: Route) -> bool:
-    """Return whether calls of *route* may cost money. They are free if its price, its place or the table says so."""
+    """Return whether calls of *route* may cost money: they are free by price, by place or by the table."""
     try:
         return find_tariff(route).worst(MILLION, MILLION) > 0
     except BadInput:  # it is refused with this sentence before it is asked
         return True
 
 
-def _found_for(route: Route) -> ModelInfo | None:
+def _find_entry_for(route: Route) -> ModelInfo | None:
     provider, _, name = route.model.partition(":")
-    return _found(name, provider, route.base_url)
+    return _find_entry(name, provider, route.base_url)
 
 
-def _found(name: str, provider: str, base_url: str) -> ModelInfo | None:
-    """Return the table's entry, if it has a price for the tokens that go in and come out."""
+def _find_entry(name: str, provider: str, base_url: str) -> ModelInfo | None:
+    """Return the table's entry, if it has prices for input and output tokens."""
     try:
         from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415  loads all prices of the world: 0.3 s
     except ImportError:
@@ -147,8 +149,8 @@ def _found(name: str, provider: str, base_url: str) -> ModelInfo | None:
     return found if price.input_mtok is not None and price.output_mtok is not None else None
 
 
-def _billed(price: ModelPrice, tokens: tuple[int, int, int, int]) -> float:
-    """Usd of (input, cached, output, written) tokens; cached or written ones without a price of theirs are plain."""
+def _compute_bill(price: ModelPrice, tokens: tuple[int, int, int, int]) -> float:
+    """Return usd for (input, cached, output, written) tokens; cached or written ones default to the input price."""
     from genai_prices import Usage  # noqa: PLC0415  loaded before, with the table
 
     total, cached, output, written = tokens
@@ -161,7 +163,7 @@ def _billed(price: ModelPrice, tokens: tuple[int, int, int, int]) -> float:
     return float(price.calc_price(usage)["total_price"])
 
 
-def _quarters(count: int) -> timedelta:
+def _build_quarters(count: int) -> timedelta:
     return timedelta(minutes=15 * count)
 
 

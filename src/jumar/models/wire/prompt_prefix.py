@@ -1,4 +1,4 @@
-"""Detects a prompt that continues the one before it: of a growing conversation only the new messages are read."""
+"""Detects a prompt that continues the one before it, so that only its new messages are read."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def find_provider(model: str) -> Provider:
 
 
 def check_temperature(temperature: float, said: str) -> None:
-    """Refuse a *temperature* that no provider takes; *said* is how a person gave it.
+    """Refuse a *temperature* that no provider accepts; *said* is the person's own text.
 
     Raises:
         BadInput: naming it.
@@ -122,7 +122,7 @@ def check_temperature(temperature: float, said: str) -> None:
 
 
 def check_base_url(base_url: str) -> None:
-    """Refuse what is no place to send a request to.
+    """Refuse a *base_url* to which no request can be sent.
 
     Raises:
         BadInput: if *base_url* is no http or https URL, or holds a user name or password.
@@ -152,7 +152,7 @@ def is_local(base_url: str) -> bool:
 
 
 def find_key(provider: Provider, environ: Mapping[str, str], base_url: str = "") -> str:
-    """Return the key to send; `PLACEHOLDER` where none is set and none is needed.
+    """Return the key to send; `PLACEHOLDER` if none is set and none is needed.
 
     Raises:
         BadInput: if a key is needed and not set (the variable is named), or is not one line of plain characters.

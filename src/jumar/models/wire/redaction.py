@@ -1,4 +1,4 @@
-"""Redacts keys in all that a provider says and makes it valid text before it is kept."""
+"""Redacts keys in everything that a provider sends, and makes it valid text before it is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk)-[\w-]{16,}|\bAIza[\w-]{30,}|(?<=B
 
 
 def clean(text: str, secrets: tuple[str, ...]) -> str:
-    """Return *text* without *secrets*, as UTF-8 can hold it: half a surrogate pair becomes a question mark."""
+    """Return *text* without *secrets*, as valid UTF-8: half a surrogate pair becomes a question mark."""
     for secret in secrets:
         if len(secret) >= SHORTEST:
             text = text.replace(secret, MASK)

@@ -1,4 +1,4 @@
-"""Limits the requests of foreign agents to a provider: none may cost more than is set aside, or be unmetered."""
+"""Limits the requests of foreign agents to a provider: none may cost more than was reserved, or be unmetered."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ IMAGES = frozenset({"image", "image_url", "input_image"})
 
 
 class ForwardRefusal(msgspec.Struct, frozen=True):
-    """Reason why a request is not forwarded, for whoever made it."""
+    """Reason why a request is not forwarded, for its client."""
 
     status: int
     why: str
@@ -141,34 +141,34 @@ def find_form(path: str) -> RequestFormat | None:
 def parse_request(
     form: RequestFormat, raw: bytes, model: str, max_output: int, base_url: str = ""
 ) -> ForwardedRequest | ForwardRefusal:
-    """Return the request *raw* as it may be sent.
+    """Return the request *raw* in the form in which it may be sent.
 
     To *model* (`PROVIDER:NAME`), with at most *max_output* tokens to come.
     """
     try:
-        return _asked(form, json.loads(raw), model, max_output, base_url)
+        return _build_request(form, json.loads(raw), model, max_output, base_url)
     except ValueError:
         return ForwardRefusal(400, "the body is no JSON")
     except RecursionError:  # from the reading of it, or from what is done with it
         return ForwardRefusal(400, "the body is nested too deep")
 
 
-def _asked(
+def _build_request(
     form: RequestFormat, body: object, model: str, max_output: int, base_url: str
 ) -> ForwardedRequest | ForwardRefusal:
     if not isinstance(body, dict) or not isinstance(body.get(form.turns), str | list):
         return ForwardRefusal(400, f"the body is no JSON object with `{form.turns}`")
-    if why := _unmetered(form, body):
+    if why := _explain_unmetered(form, body):
         return ForwardRefusal(400, why)
     wanted = isinstance(options := body.get("stream_options"), dict) and options.get("include_usage") is True
-    kept = _without_ttl({k: v for k, v in body.items() if k in form.fields and v is not None})
+    kept = _strip_ttl({k: v for k, v in body.items() if k in form.fields and v is not None})
     kept |= {"model": model.partition(":")[2]}
-    cap = _capped(form, kept, max_output, newer=_newer(model, base_url))
+    cap = _cap_output(form, kept, max_output, newer=_needs_newer_cap(model, base_url))
     stream = kept.get("stream") is True
     kept.pop("stream_options", None)
     if stream and form is CHAT:
         kept["stream_options"] = {"include_usage": True}
-    head, turns, overhead = _measures(form, kept)
+    head, turns, overhead = _measure(form, kept)
     return ForwardedRequest(
         form=form,
         body=json.dumps(kept).encode(),
@@ -181,14 +181,14 @@ def _asked(
     )
 
 
-def _newer(model: str, base_url: str) -> bool:
-    """Return whether *model* refuses the older word for the cap of a chat completion."""
+def _needs_newer_cap(model: str, base_url: str) -> bool:
+    """Return whether *model* refuses the older name of the cap on a chat completion."""
     name = model.partition(":")[2].rpartition("/")[2]
     own = find_provider(model).base_url == OPENAI and (base_url or OPENAI).rstrip("/") == OPENAI
     return own or name.startswith(ONLY_COMPLETION_TOKENS)
 
 
-def _unmetered(form: RequestFormat, body: Json) -> str:
+def _explain_unmetered(form: RequestFormat, body: Json) -> str:
     """Return why the cost of *body* could not be known, or empty."""
     for name, why in form.refused.items():
         if body.get(name) not in (None, False, [], {}):
@@ -198,9 +198,9 @@ def _unmetered(form: RequestFormat, body: Json) -> str:
         kind = tool.get("type", "custom") if isinstance(tool, dict) else ""
         if not isinstance(kind, str) or not kind.startswith(CLIENT_TOOLS):
             return f"tools of the provider ({kind!r}) are billed apart and not offered by this proxy; take them out"
-    if form is RESPONSES and isinstance(body["input"], list) and any(map(_refers, body["input"])):
+    if form is RESPONSES and isinstance(body["input"], list) and any(map(_is_reference, body["input"])):
         return f"an item that is named by its id alone is not offered by this proxy: {UNSEEN}"
-    for part in _parts(body.get(form.turns)):
+    for part in _list_objects(body.get(form.turns)):
         kind = part.get("type")
         source = part.get("source") if isinstance(part.get("source"), dict) else part
         stored = "file_id" in part or (isinstance(source, dict) and "file_id" in source)
@@ -210,12 +210,12 @@ def _unmetered(form: RequestFormat, body: Json) -> str:
     return ""
 
 
-def _refers(item: object) -> bool:
+def _is_reference(item: object) -> bool:
     """Return whether *item* of a conversation is a mere reference, whose type may be left out."""
     return isinstance(item, dict) and item.get("type") is None and "role" not in item
 
 
-def _parts(value: object) -> Iterator[Json]:
+def _list_objects(value: object) -> Iterator[Json]:
     """Yield all JSON objects in *value*, however deep, but for the arguments of calls and schemas."""
     todo = [value]
     while todo:
@@ -229,18 +229,18 @@ def _parts(value: object) -> Iterator[Json]:
                 todo.append(source.get("content"))
 
 
-def _without_ttl(value: Any) -> Any:
-    """Return *value* with prompt caches of the usual length alone: longer ones cost more to write."""
+def _strip_ttl(value: Any) -> Any:
+    """Return *value* with prompt caches of the usual duration alone: longer ones cost more to write."""
     if isinstance(value, dict):
         return {
-            k: {"type": "ephemeral"} if k == "cache_control" and isinstance(v, dict) else _without_ttl(v)
+            k: {"type": "ephemeral"} if k == "cache_control" and isinstance(v, dict) else _strip_ttl(v)
             for k, v in value.items()
         }
-    return [_without_ttl(v) for v in value] if isinstance(value, list) else value
+    return [_strip_ttl(v) for v in value] if isinstance(value, list) else value
 
 
-def _capped(form: RequestFormat, body: Json, most: int, *, newer: bool) -> int:
-    """Cap the output of *body* at *most* tokens, in the word that its server knows; what it may have."""
+def _cap_output(form: RequestFormat, body: Json, most: int, *, newer: bool) -> int:
+    """Cap the output of *body* at *most* tokens, in the field its server knows; return the cap."""
     given = [value for name in form.caps if isinstance(value := body.pop(name, None), int) and value > 0]
     cap = min([most, *given])
     body[form.caps[0 if newer or len(form.caps) == 1 else -1]] = cap
@@ -251,32 +251,45 @@ def _capped(form: RequestFormat, body: Json, most: int, *, newer: bool) -> int:
     return cap
 
 
-def _measures(form: RequestFormat, body: Json) -> tuple[str, tuple[tuple[str, int, int], ...], int]:
+def _measure(form: RequestFormat, body: Json) -> tuple[str, tuple[tuple[str, int, int], ...], int]:
     """Return the head's digest, the measures of each turn, and the most tokens of all but the turns."""
     turns = body[form.turns] if isinstance(body[form.turns], list) else [body[form.turns]]
     head = {k: v for k, v in body.items() if k not in (form.turns, *form.caps, "stream", "stream_options", "metadata")}
-    tools = len(_plain([head.get("tools"), head.get("functions")])) if head.get("tools") or head.get("functions") else 0
+    tools = (
+        len(_encode_plain([head.get("tools"), head.get("functions")]))
+        if head.get("tools") or head.get("functions")
+        else 0
+    )
     # Templates write schemas in words of their own: twice their bytes, as for our own agents.
-    overhead = len(_plain(head)) + (tools + PER_TOOLS if tools else 0) + PER_REQUEST
-    return _digest(head), tuple((_digest(t), _most(t), len(_plain(t))) for t in turns), overhead
+    overhead = len(_encode_plain(head)) + (tools + PER_TOOLS if tools else 0) + PER_REQUEST
+    return (
+        _compute_digest(head),
+        tuple((_compute_digest(t), _bound_turn(t), len(_encode_plain(t))) for t in turns),
+        overhead,
+    )
 
 
-def _most(turn: object) -> int:
+def _bound_turn(turn: object) -> int:
     """Return the most tokens that *turn* can be: its bytes, and for images what images can be."""
-    pictures = [p for p in _parts(turn) if p.get("type") in IMAGES]
-    return len(_plain(turn)) - sum(len(_plain(p)) for p in pictures) + IMAGE_TOKENS * len(pictures) + PER_MESSAGE
+    pictures = [p for p in _list_objects(turn) if p.get("type") in IMAGES]
+    return (
+        len(_encode_plain(turn))
+        - sum(len(_encode_plain(p)) for p in pictures)
+        + IMAGE_TOKENS * len(pictures)
+        + PER_MESSAGE
+    )
 
 
-def _plain(value: object) -> bytes:
+def _encode_plain(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def _digest(value: object) -> str:
-    """Return names *value*, whatever in it is marked to be cached: the marks move with the conversation."""
-    return sha256(_plain(_unmarked(value))).hexdigest()
+def _compute_digest(value: object) -> str:
+    """Return the sha256 of *value* without its cache marks, which move with the conversation."""
+    return sha256(_encode_plain(_strip_cache_marks(value))).hexdigest()
 
 
-def _unmarked(value: Any) -> Any:
+def _strip_cache_marks(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: _unmarked(v) for k, v in value.items() if k != "cache_control"}
-    return [_unmarked(v) for v in value] if isinstance(value, list) else value
+        return {k: _strip_cache_marks(v) for k, v in value.items() if k != "cache_control"}
+    return [_strip_cache_marks(v) for v in value] if isinstance(value, list) else value

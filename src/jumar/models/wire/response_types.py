@@ -1,4 +1,4 @@
-"""Types of the providers' JSON answers, with only the fields read here. JSON of another shape is no answer."""
+"""Types of the providers' JSON answers, with only the fields read here. Other JSON is no answer."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class MarkedOutput:
         """Bytes that belong to the orders before."""
 
     async def copy(self, mark: str, output: Path) -> bool:
-        """Copy what was printed since the last order, up to *mark*, to *output*; whether there may be more orders."""
+        """Copy the text since the last order, up to *mark*, to *output*; return whether more may follow."""
         if self._source is None:
             return True
         until, whole = time.monotonic() + MARK_SECONDS, f"\n{mark}\n".encode()

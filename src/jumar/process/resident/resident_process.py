@@ -1,4 +1,4 @@
-"""Process that is kept for many orders: one sandbox, one room, one supervisor; it dies with jumar like any other.
+"""A process that is kept for many orders: one sandbox, one room, one supervisor; it dies with jumar.
 
 What it answers is worth less than what a fresh process says: code under test has run beside it before.
 """
@@ -69,7 +69,7 @@ class ResidentProcess:
     async def order(
         self, edits: Mapping[str, bytes], ids: Sequence[str], seconds: float, output: Path
     ) -> Answer | Refusal:
-        """Edit files of the room and judge *ids*, in *seconds* at most; *output* gets what is printed."""
+        """Edit files of the room and judge *ids*, in *seconds* at most; *output* gets the printed text."""
         mark = secrets.token_hex(16)
         request = {
             "edits": {path: base64.b64encode(content).decode() for path, content in edits.items()},
@@ -80,7 +80,7 @@ class ResidentProcess:
         stays = False
         try:
             with anyio.move_on_after(seconds):
-                answer = await self._settle() or await self._ask(request)
+                answer = await self._settle() or await self._send_order(request)
             # Without its end, what it prints next could not be told from this.
             stays = isinstance(answer, Answer) and await self._printed.copy(mark, output)
         finally:
@@ -97,7 +97,7 @@ class ResidentProcess:
             discard(self._confinement.private)
             discard(self._confinement.room)
 
-    async def _ask(self, request: Mapping[str, object]) -> Answer | Refusal:
+    async def _send_order(self, request: Mapping[str, object]) -> Answer | Refusal:
         child, records = self._child, list[Record]()
         if child is None:
             return Refusal("it is gone")
@@ -116,7 +116,7 @@ class ResidentProcess:
         return Refusal("; ".join(child.anomalies) or f"it ended: {child.detail}")
 
     async def _settle(self) -> Refusal | None:
-        """Wait until it has looked for what the last order left; a refusal if that was anything."""
+        """Wait for its search for leftovers of the last order; return a refusal if it found any."""
         if not self._pending or self._child is None:
             return None
         self._pending = False

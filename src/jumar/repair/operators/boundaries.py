@@ -43,24 +43,24 @@ def shift_counts(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
         return
     if not isinstance(node, cst.Name | cst.Call | cst.BinaryOperation | cst.Attribute | cst.Subscript):
         return
-    prior = _counts(site, node)
+    prior = _estimate_count(site, node)
     if prior:
         for sign in ("+", "-"):
-            text = site.text(node) if isinstance(node, cst.BinaryOperation) and _sums(node) else site.atom(node)
+            text = site.text(node) if isinstance(node, cst.BinaryOperation) and _is_sum(node) else site.atom(node)
             yield site.put(node, f"{text} {sign} 1", f"{sign} 1", prior)
 
 
-def _sums(node: cst.BinaryOperation) -> bool:
+def _is_sum(node: cst.BinaryOperation) -> bool:
     return isinstance(node.operator, cst.Add | cst.Subtract | cst.Multiply | cst.Modulo | cst.Divide | cst.FloorDivide)
 
 
-def _counts(site: EditSite, node: cst.BaseExpression) -> float:
+def _estimate_count(site: EditSite, node: cst.BaseExpression) -> float:
     """Return the likelihood that *node* is a number at whose end a bug can sit; 0 if it is none."""
     match site.parent(node):
         case cst.Index() | cst.Slice():
             return 0.8
         case cst.Arg() as argument:
-            return _counted(site, argument)
+            return _estimate_argument(site, argument)
         case cst.BinaryOperation():
             return 0.6
         case cst.Comparison() | cst.ComparisonTarget():
@@ -71,14 +71,14 @@ def _counts(site: EditSite, node: cst.BaseExpression) -> float:
             return 0.0
 
 
-def _counted(site: EditSite, argument: cst.Arg) -> float:
+def _estimate_argument(site: EditSite, argument: cst.Arg) -> float:
     call = site.parent(argument)
     name = site.text(call.func) if isinstance(call, cst.Call) else ""
     return 0.0 if name in _SEQUENCE_CALLS else 0.8 if name in _NUMERIC_CALLS else 0.6
 
 
 def change_slices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """Yield changes: a slice with an end dropped, set or turned round."""
+    """Yield changes: a slice with an end dropped, set or negated."""
     if not isinstance(node, cst.Slice):
         return
     lower = site.text(node.lower) if node.lower else ""
@@ -103,7 +103,7 @@ def change_indices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
         return
     if isinstance(node, cst.Subscript):
         yield site.put(node, site.text(node.value), "index dropped", 0.4)
-    if not isinstance(node, cst.Name | cst.Attribute | cst.Call | cst.Subscript) or not _indexable(site, node):
+    if not isinstance(node, cst.Name | cst.Attribute | cst.Call | cst.Subscript) or not _is_indexable(site, node):
         return
     text, names = site.atom(node), site.locals(node)
     for form in ("[1:]", "[:-1]", "[::-1]"):
@@ -118,7 +118,7 @@ def change_indices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
                 yield site.put(node, f"{text}[{name}]", "index added", 0.25)
 
 
-def _indexable(site: EditSite, node: cst.BaseExpression) -> bool:
+def _is_indexable(site: EditSite, node: cst.BaseExpression) -> bool:
     parent = site.parent(node)
     if isinstance(parent, cst.Call):
         return False
@@ -128,7 +128,7 @@ def _indexable(site: EditSite, node: cst.BaseExpression) -> bool:
 
 
 def change_ranges(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """Yield changes: `range` with a start of one or nought, reversed, or over a length."""
+    """Yield changes: `range` with a start of one or zero, reversed, or over a length."""
     if not isinstance(node, cst.Call) or site.text(node.func) != "range":
         return
     arguments = [site.text(a) for a in node.args]

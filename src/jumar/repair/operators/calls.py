@@ -24,7 +24,7 @@ def change_arguments(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
         for right in plain[i + 1 :]:
             if site.text(left.value) != site.text(right.value):
                 yield _exchange(site, left, right)
-    texts = [_argument(site, a) for a in node.args]
+    texts = [_get_argument(site, a) for a in node.args]
     function = site.text(node.func)
     for i in range(len(texts)):
         kept = ", ".join(texts[:i] + texts[i + 1 :])
@@ -36,7 +36,7 @@ def change_arguments(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
                 yield site.put(node, f"{function}({', '.join([name, *texts])})", f"argument {name} added", 0.2)
 
 
-def _argument(site: EditSite, node: cst.Arg) -> str:
+def _get_argument(site: EditSite, node: cst.Arg) -> str:
     star = node.star if isinstance(node.star, str) else ""
     keyword = f"{node.keyword.value}=" if node.keyword else ""
     return f"{star}{keyword}{site.text(node.value)}"
@@ -49,7 +49,7 @@ def _exchange(site: EditSite, left: cst.Arg, right: cst.Arg) -> TextEdit:
 
 
 def unwrap_calls(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """Yield changes: a call replaced by one of its arguments, or by what its method was called on."""
+    """Yield changes: a call replaced by one of its arguments, or by the owner of its method."""
     if not isinstance(node, cst.Call) or not site.is_used(node):
         return
     for argument in node.args:
@@ -62,8 +62,8 @@ def unwrap_calls(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def wrap_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """Yield changes: a value handed to a function first: one of the unit's, or one of the language's."""
-    if not isinstance(node, cst.BaseExpression) or not site.is_used(node) or _placed(site, node):
+    """Yield changes: a value passed to a function first: one of the unit's, or one of the language's."""
+    if not isinstance(node, cst.BaseExpression) or not site.is_used(node) or _is_fixed(site, node):
         return
     text = site.text(node)
     single = [s for s in site.seen if s.isidentifier() and f"{s}(" in site.snippet and s not in site.locals(node)]
@@ -99,7 +99,7 @@ def combine_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """Yield changes: a value together with another one, by an operator."""
     if not isinstance(node, cst.Name | cst.Call | cst.Subscript | cst.Attribute | cst.ListComp | cst.List):
         return
-    if not site.is_used(node) or _placed(site, node):
+    if not site.is_used(node) or _is_fixed(site, node):
         return
     text = site.atom(node)
     numbers = not isinstance(node, cst.ListComp | cst.List)
@@ -118,7 +118,7 @@ def combine_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
             yield site.put(node, f"{text} {form}", f"{form} added", 0.1)
 
 
-def _placed(site: EditSite, node: cst.BaseExpression) -> bool:
+def _is_fixed(site: EditSite, node: cst.BaseExpression) -> bool:
     """Return whether *node* names a callee or an owner, where no other value can stand."""
     parent = site.parent(node)
     if isinstance(parent, cst.Call):

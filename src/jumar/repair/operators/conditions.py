@@ -24,7 +24,7 @@ def list_clauses(site: EditSite, node: cst.CSTNode) -> Iterator[Clause]:
     for name in names:
         yield from ((name, 1.0), (f"not {name}", 1.0), (f"{name} is None", 0.95), (f"{name} is not None", 0.95))
     for text in site.seen:
-        if _comparison(text):
+        if _is_comparison(text):
             yield text, 0.8
             yield f"not {text}" if " " not in text else f"not ({text})", 0.6
         elif text.count(".") == 1 and text.replace(".", "").replace("_", "").isalnum() and not text[0].isdigit():
@@ -40,7 +40,7 @@ def list_clauses(site: EditSite, node: cst.CSTNode) -> Iterator[Clause]:
         yield from ((f"{left} in {right}", 0.45), (f"{left} not in {right}", 0.45))
 
 
-def _comparison(text: str) -> bool:
+def _is_comparison(text: str) -> bool:
     short = len(text) <= 50  # noqa: PLR2004 - longer ones are whole algorithms
     return short and (any(f" {c} " in text for c in ("<", ">", "<=", ">=", "==", "!=", "in", "is"))
                       or text.startswith(("isinstance(", "hasattr(", "callable(")))  # fmt: skip

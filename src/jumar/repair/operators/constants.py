@@ -41,7 +41,7 @@ def change_containers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
         return
     items = [site.text(e) for e in node.elements]
     if isinstance(node, cst.List):
-        yield from _list(site, node, items)
+        yield from _change_list(site, node, items)
     elif len(items) == 1:
         yield site.put(node, items[0], "tuple of one to its member", 0.4)
     elif len(items) > 2:  # noqa: PLR2004  # a pair stays a pair
@@ -50,7 +50,7 @@ def change_containers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
             yield site.edit(node, f"({rest})", f"{item} dropped from the tuple", 0.3)
 
 
-def _list(site: EditSite, node: cst.List, items: list[str]) -> Iterator[TextEdit]:
+def _change_list(site: EditSite, node: cst.List, items: list[str]) -> Iterator[TextEdit]:
     yield site.put(node, f"[{site.text(node)}]", "list nested", 0.25 if items else 0.5)
     for name in site.locals(node):
         if name not in items:

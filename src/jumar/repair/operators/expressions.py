@@ -41,7 +41,7 @@ _COMMUTATIVE = frozenset({"*", "&", "|", "^"})
 
 
 def change_comparisons(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """`<` to `<=` and every other comparison; `==` with a number also as a bound beside it."""
+    """Yield changes: `<` to `<=` and every other comparison; `==` with a number also as a bound beside it."""
     if not isinstance(node, cst.ComparisonTarget):
         return
     old = " ".join(site.text(node.operator).split())
@@ -109,7 +109,7 @@ def change_booleans(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     if not isinstance(node, cst.BaseExpression) or isinstance(node, cst.UnaryOperation):
         return
     if is_condition(site, node):
-        yield site.put(node, f"not {_grouped(site, node)}", "condition negated", 0.7)
+        yield site.put(node, f"not {_group(site, node)}", "condition negated", 0.7)
     elif site.is_used(node) and isinstance(site.parent(node), cst.BinaryOperation):
         yield site.put(node, f"-{site.atom(node)}", "sign changed", 0.2)
 
@@ -125,7 +125,7 @@ def is_condition(site: EditSite, node: cst.BaseExpression) -> bool:
             return False
 
 
-def _grouped(site: EditSite, node: cst.BaseExpression) -> str:
+def _group(site: EditSite, node: cst.BaseExpression) -> str:
     """Return *node* as the operand of `not`, which binds looser than everything but `and`, `or` and conditionals."""
     text = site.text(node)
     return f"({text})" if isinstance(node, cst.BooleanOperation | cst.IfExp | cst.Lambda | cst.NamedExpr) else text

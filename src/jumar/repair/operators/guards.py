@@ -17,7 +17,7 @@ _INDENT = "    "
 
 
 def make_conditional(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """Yield changes: a statement done only under a condition."""
+    """Yield changes: a statement executed only under a condition."""
     if isinstance(line.node, cst.If | cst.FunctionDef) or "\n" in line.body.strip():
         return
     body = indent_text(line.body, _INDENT)
@@ -26,16 +26,16 @@ def make_conditional(site: EditSite, line: StatementLines) -> Iterator[TextEdit]
 
 
 def return_early(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """Yield changes: a way out before *line*: a return, and in loops `continue` and `break`."""
-    exits = [(f"return {value}", likely) for value, likely in _returned(site, line)]
-    if _loops(site, line.node):
+    """Yield changes: an exit before *line*: a return, and in loops `continue` and `break`."""
+    exits = [(f"return {value}", likely) for value, likely in _list_returned(site, line)]
+    if _is_in_loop(site, line.node):
         exits = [("continue", 1.0), ("break", 0.9), *exits]
     for clause, likely in list_clauses(site, line.node):
         for exit_, fit in exits:
             yield insert_text(line, f"if {clause}:\n{_INDENT}{exit_}", f"{exit_} if {clause}", 0.4 * likely * fit)
 
 
-def _returned(site: EditSite, line: StatementLines) -> Iterator[tuple[str, float]]:
+def _list_returned(site: EditSite, line: StatementLines) -> Iterator[tuple[str, float]]:
     """Yield values that the function could return, most likely first."""
     values = [n.value for n in site.nodes if isinstance(n, cst.Return) and n.value is not None]
     texts = dict.fromkeys(t for t in map(site.text, values) if len(t) <= 20)  # noqa: PLR2004 - short
@@ -46,7 +46,7 @@ def _returned(site: EditSite, line: StatementLines) -> Iterator[tuple[str, float
             yield text, 0.9 if text == "None" else 0.5
 
 
-def _loops(site: EditSite, node: cst.CSTNode) -> bool:
+def _is_in_loop(site: EditSite, node: cst.CSTNode) -> bool:
     """Return whether *node* stands in a loop of its own function."""
     parent = site.parent(node)
     while not isinstance(parent, cst.FunctionDef | cst.Module | cst.ClassDef):
@@ -57,11 +57,11 @@ def _loops(site: EditSite, node: cst.CSTNode) -> bool:
 
 
 def catch_exceptions(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """Yield changes: an exception of the statement caught and passed over, or answered by leaving."""
+    """Yield changes: an exception of the statement caught and ignored, or answered by leaving."""
     if isinstance(line.node, cst.Try) or "\n" in line.body.strip():
         return
-    ways = ["pass", "return None", *(f"return {v}" for v, fit in _returned(site, line) if fit > 0.5)]  # noqa: PLR2004
-    if _loops(site, line.node):
+    ways = ["pass", "return None", *(f"return {v}" for v, fit in _list_returned(site, line) if fit > 0.5)]  # noqa: PLR2004
+    if _is_in_loop(site, line.node):
         ways = ["pass", "continue", "break", *ways[1:]]
     body = indent_text(line.body, _INDENT)
     for exception in _EXCEPTIONS:

@@ -46,7 +46,7 @@ _FAMILIES: tuple[tuple[str, ...], ...] = (
 """Functions and methods of the language and its library that are mistaken for one another."""
 
 
-def _siblings(name: str) -> tuple[str, ...]:
+def _list_siblings(name: str) -> tuple[str, ...]:
     found = [sibling for family in _FAMILIES if name in family for sibling in family]
     return tuple(s for s in dict.fromkeys(found) if s != name)
 
@@ -57,7 +57,7 @@ def change_variables(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
         return
     old = node.value
     if isinstance(site.parent(node), cst.Call):
-        others = [(_siblings(old), 0.7), (site.scope.callables, 0.2)]
+        others = [(_list_siblings(old), 0.7), (site.scope.callables, 0.2)]
     else:
         others = [(site.locals(node), 0.75), (site.scope.variables if old in site.scope.variables else (), 0.3)]
     for names, prior in others:
@@ -71,7 +71,7 @@ def change_attributes(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     if not isinstance(node, cst.Attribute):
         return
     old = node.attr.value
-    for sibling in _siblings(old):
+    for sibling in _list_siblings(old):
         yield site.edit(node.attr, sibling, f".{old} to .{sibling}", 0.6)
     for name in site.scope.attributes:
         if name != old:
@@ -102,27 +102,27 @@ def reuse_expressions(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     text, names = site.text(node), site.locals(node)
     candidates = names if target else (*names, *site.seen)
     for other in dict.fromkeys(candidates if not target else (*site.seen, *names)):
-        if other != text and len(other) <= 40 and not (target and not _assignable(other)):  # noqa: PLR2004 - short
-            yield site.put(node, other, f"{_short(text)} to {_short(other)}", 0.35 if other in names else 0.3)
+        if other != text and len(other) <= 40 and not (target and not _is_assignable(other)):  # noqa: PLR2004 - short
+            yield site.put(node, other, f"{_is_short(text)} to {_is_short(other)}", 0.35 if other in names else 0.3)
 
 
-def _assignable(text: str) -> bool:
+def _is_assignable(text: str) -> bool:
     return text.isidentifier() or (text.endswith("]") and not text.startswith("[") and ":" not in text)
 
 
-def _short(text: str) -> str:
+def _is_short(text: str) -> str:
     return text if len(text) <= 30 else f"{text[:27]}..."  # noqa: PLR2004 - fits in a sentence
 
 
 def change_elements(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """Yield changes: the members of an index or a tuple exchanged or dropped."""
     if isinstance(node, cst.Subscript) and len(node.slice) > 1:
-        yield from _exchanged(site, [e.slice for e in node.slice], 0.8)
+        yield from _exchange_parts(site, [e.slice for e in node.slice], 0.8)
     elif isinstance(node, cst.Tuple) and len(node.elements) > 1:
-        yield from _exchanged(site, [e.value for e in node.elements], 0.5)
+        yield from _exchange_parts(site, [e.value for e in node.elements], 0.5)
 
 
-def _exchanged(site: EditSite, parts: list[cst.CSTNode], prior: float) -> Iterator[TextEdit]:
+def _exchange_parts(site: EditSite, parts: list[cst.CSTNode], prior: float) -> Iterator[TextEdit]:
     for i, left in enumerate(parts):
         for right in parts[i + 1 :]:
             if site.text(left) != site.text(right):

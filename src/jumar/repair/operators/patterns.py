@@ -37,12 +37,12 @@ def rewrite_pattern(body: str, *, raw: bool, pattern: bool) -> Iterator[Rewritin
     if len(body) > _LONGEST:
         return
     if pattern:
-        yield from _pattern(body)
+        yield from _rewrite_regex(body)
     else:
-        yield from _plain(body, raw=raw)
+        yield from _rewrite_plain(body, raw=raw)
 
 
-def _plain(body: str, *, raw: bool) -> Iterator[Rewriting]:
+def _rewrite_plain(body: str, *, raw: bool) -> Iterator[Rewriting]:
     if body != body.strip():
         yield body.strip(), "spaces at the ends of the string dropped", 0.4
     yield f"{body} ", "space added to the string", 0.25
@@ -54,10 +54,10 @@ def _plain(body: str, *, raw: bool) -> Iterator[Rewriting]:
     for change, what in ((body.lower(), "lower"), (body.upper(), "upper")):
         if change != body and "\\" not in body:
             yield change, f"string in {what} case", 0.2
-    yield from _formatted(body)
+    yield from _rewrite_format(body)
 
 
-def _formatted(body: str) -> Iterator[Rewriting]:
+def _rewrite_format(body: str) -> Iterator[Rewriting]:
     """Yield changes: the conversions of `%` and `format` strings."""
     for match in re.finditer(r"%([-+ 0#]*\d*(?:\.\d+)?)([sdrfgi])", body):
         for kind in "sdrfg":
@@ -72,13 +72,13 @@ def _formatted(body: str) -> Iterator[Rewriting]:
             yield f"{body[: match.start(1)]}{digits}{body[match.end(1) :]}", "precision of the format", 0.4
 
 
-def _pattern(body: str) -> Iterator[Rewriting]:
+def _rewrite_regex(body: str) -> Iterator[Rewriting]:
     for match in _PIECE.finditer(body):
         before, piece, after = body[: match.start()], match[0], body[match.end() :]
-        for new, what, prior in _piece(match.lastgroup or "other", piece):
+        for new, what, prior in _rewrite_piece(match.lastgroup or "other", piece):
             yield before + new + after, what, prior
         if match.lastgroup in ("set", "escape") or piece in ").":
-            yield from _repeated(before + piece, after)
+            yield from _add_repetition(before + piece, after)
         for atom in _ATOMS:
             if not after.startswith(atom) and match.lastgroup != "repeat":
                 yield f"{before}{atom}{piece}{after}", f"{atom} added to the pattern", 0.2
@@ -86,21 +86,21 @@ def _pattern(body: str) -> Iterator[Rewriting]:
         yield body + atom, f"{atom} added at the end of the pattern", 0.35
 
 
-def _repeated(before: str, after: str) -> Iterator[Rewriting]:
+def _add_repetition(before: str, after: str) -> Iterator[Rewriting]:
     """Yield changes: a repetition put on a piece that has none."""
     if after[:1] not in ("*", "+", "?", "{"):
         for repeat, prior in (("?", 0.4), ("+", 0.4), ("*", 0.4)):
             yield before + repeat + after, f"{repeat} added to the pattern", prior
 
 
-def _piece(kind: str, piece: str) -> Iterator[Rewriting]:
+def _rewrite_piece(kind: str, piece: str) -> Iterator[Rewriting]:
     match kind:
         case "repeat":
             changes = (c for c in ("*", "+", "?", "*?", "+?", "") if c != piece)
             yield from ((c, f"repetition {piece} to {c or 'none'}", 0.5) for c in changes)
-            yield from _counted(piece)
+            yield from _rewrite_count(piece)
         case "set":
-            yield from _set(piece)
+            yield from _rewrite_set(piece)
         case "anchor":
             yield "", f"{piece} dropped from the pattern", 0.5
         case "escape":
@@ -109,10 +109,10 @@ def _piece(kind: str, piece: str) -> Iterator[Rewriting]:
         case "group":
             yield from ((c, "group captures or not", 0.2) for c in _GROUPS.get(piece, ()))
         case _:
-            yield from _literal(piece)
+            yield from _rewrite_literal(piece)
 
 
-def _literal(piece: str) -> Iterator[Rewriting]:
+def _rewrite_literal(piece: str) -> Iterator[Rewriting]:
     if piece == ".":
         yield r"\.", "dot of the pattern escaped", 0.5
     elif piece == "|":
@@ -122,7 +122,7 @@ def _literal(piece: str) -> Iterator[Rewriting]:
         yield f"{piece}?", f"{piece} made optional", 0.35
 
 
-def _counted(piece: str) -> Iterator[Rewriting]:
+def _rewrite_count(piece: str) -> Iterator[Rewriting]:
     numbers = re.findall(r"\d+", piece)
     for number in numbers:
         for new in (int(number) + 1, int(number) - 1):
@@ -133,7 +133,7 @@ def _counted(piece: str) -> Iterator[Rewriting]:
         yield piece.replace("{", "{1,"), "count of the pattern opened", 0.4
 
 
-def _set(piece: str) -> Iterator[Rewriting]:
+def _rewrite_set(piece: str) -> Iterator[Rewriting]:
     inverted = piece.startswith("[^")
     start = 2 if inverted else 1
     yield ("[" if inverted else "[^") + piece[start:], "character set inverted", 0.4

@@ -33,15 +33,15 @@ _VALUES = (("return", 0.5), ("yield", 0.25), ("yield from", 0.25), ("await", 0.2
 
 
 def delete_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """Yield changes: a statement dropped, or a compound one opened up."""
+    """Yield changes: a statement dropped, or a compound one replaced by its body."""
     yield replace_line(line, "pass", "statement dropped", 0.5)
-    if isinstance(line.node, cst.If | cst.For | cst.While | cst.With | cst.Try) and (body := _body(site, line)):
+    if isinstance(line.node, cst.If | cst.For | cst.While | cst.With | cst.Try) and (body := _get_body(site, line)):
         yield replace_line(line, body, "statement replaced by its body", 0.4)
     if isinstance(line.node, cst.If) and line.node.orelse is not None:
-        yield from _branches(site, line, line.node)
+        yield from _keep_branches(site, line, line.node)
 
 
-def _branches(site: EditSite, line: StatementLines, node: cst.If) -> Iterator[TextEdit]:
+def _keep_branches(site: EditSite, line: StatementLines, node: cst.If) -> Iterator[TextEdit]:
     if isinstance(node.orelse, cst.If):
         start, _ = site.span(node.orelse)
         keyword = site.snippet.find("elif", line.start, start + 4)
@@ -56,7 +56,7 @@ def _branches(site: EditSite, line: StatementLines, node: cst.If) -> Iterator[Te
         )
 
 
-def _body(site: EditSite, line: StatementLines) -> str:
+def _get_body(site: EditSite, line: StatementLines) -> str:
     """Return the text of the body of a compound statement, without its indentation."""
     node = line.node
     if not isinstance(node, cst.If | cst.For | cst.While | cst.With | cst.Try) or not isinstance(
@@ -75,7 +75,7 @@ def move_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     if after is not None and after.start == line.end:
         text = after.text + line.text
         yield TextEdit(line.start, after.end, text, "statements exchanged", 0.55, line.number)
-    if after is not None and (inner := _ends(site, after)):
+    if after is not None and (inner := _find_ends(site, after)):
         first, last, indent = inner
         body = indent_text(line.body, indent) + "\n"
         between, rest = site.snippet[line.end : first], site.snippet[first:last]
@@ -96,18 +96,18 @@ def move_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
             owner.start, line.end, f"{indent_text(body, owner.indent)}\n{front}",
             "statement moved before its block", 0.3, line.number,
         )  # fmt: skip
-    yield from _into_previous(site, line)
+    yield from _move_into_previous(site, line)
 
 
-def _into_previous(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def _move_into_previous(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     before, _ = find_siblings(site, line)
-    if before is not None and before.end == line.start and (inner := _ends(site, before)):
+    if before is not None and before.end == line.start and (inner := _find_ends(site, before)):
         text = indent_text(dedent_text(line.body, line.indent), inner[2]) + "\n"
         yield TextEdit(line.start, line.end, text, "statement moved into the block before", 0.45, line.number)
 
 
-def _ends(site: EditSite, line: StatementLines) -> tuple[int, int, str] | None:
-    """Offsets of the start and the end of a block's body, and its indentation."""
+def _find_ends(site: EditSite, line: StatementLines) -> tuple[int, int, str] | None:
+    """Return the offsets of the start and the end of a block's body, and its indentation."""
     node = line.node
     if not isinstance(node, cst.For | cst.While | cst.If | cst.With) or not isinstance(node.body, cst.IndentedBlock):
         return None
@@ -118,7 +118,7 @@ def _ends(site: EditSite, line: StatementLines) -> tuple[int, int, str] | None:
 
 def change_keywords(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:  # noqa: ARG001  # an operator's signature
     """Yield changes: the keyword that a statement begins with to a related one."""
-    head, rest = _split(line.body)
+    head, rest = _split_body(line.body)
     if head in _BARE and not rest:
         for new in _BARE:
             if new != head:
@@ -136,7 +136,7 @@ def change_keywords(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
 
 
 def find_returns(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """Return assignments of a returned value to a name or a constant."""
+    """Yield changes: a returned value assigned to a name or a constant."""
     if not isinstance(line.node, cst.SimpleStatementLine) or not isinstance(line.node.body[0], cst.Return):
         return
     value = line.node.body[0].value
@@ -145,7 +145,7 @@ def find_returns(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
             yield replace_line(line, f"return {name}", f"return of {name}", 0.35)
 
 
-def _split(body: str) -> tuple[str, str]:
+def _split_body(body: str) -> tuple[str, str]:
     match = re.match(r"(\w+)\b ?(.*)", body, re.DOTALL)
     return (match[1], match[2]) if match else ("", body)
 
@@ -165,7 +165,7 @@ def copy_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
         if not simple or len(other.body) > 80:  # noqa: PLR2004 - a line's length
             continue
         if other.node is not line.node:
-            yield from _around(line, other.body, "statement copied", 0.35)
+            yield from _insert_around(line, other.body, "statement copied", 0.35)
         if other.body.startswith(("return", "import", "from", "global")):
             continue
         used = dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", other.body))
@@ -173,10 +173,10 @@ def copy_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
             for new in names:
                 if new != old:
                     text = re.sub(rf"(?<![.\w]){old}\b", new, other.body)
-                    yield from _around(line, text, f"statement copied with {new} for {old}", 0.28)
+                    yield from _insert_around(line, text, f"statement copied with {new} for {old}", 0.28)
 
 
-def _around(line: StatementLines, text: str, operator: str, prior: float) -> Iterator[TextEdit]:
+def _insert_around(line: StatementLines, text: str, operator: str, prior: float) -> Iterator[TextEdit]:
     yield insert_text(line, text, operator, prior)
     if not line.body.startswith(("return", "raise", "break", "continue")):
         yield insert_text(line, text, operator, prior, after=True)
@@ -189,27 +189,27 @@ def assign_names(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
         if f"{left} =" in site.snippet or f"{left}," in site.snippet:
             for right in names:
                 if left != right:
-                    yield from _around(line, f"{left} = {right}", "assignment added", 0.3)
+                    yield from _insert_around(line, f"{left} = {right}", "assignment added", 0.3)
             for form in (f"{left} += 1", f"{left} -= 1"):
-                yield from _around(line, form, "count added", 0.25)
+                yield from _insert_around(line, form, "count added", 0.25)
             for value in ("None", "0", "[]", "''", "False", "True"):
-                yield from _around(line, f"{left} = {value}", "assignment added", 0.15)
+                yield from _insert_around(line, f"{left} = {value}", "assignment added", 0.15)
 
 
 def collect_names(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """Yield changes: a local name put into a local collection, before or after *line*."""
     names = site.locals(line.node)
     for owner in names:
-        if _collects(site.snippet, owner):
+        if _is_collecting(site.snippet, owner):
             for item in names:
                 if item != owner:
                     for method in ("append", "add"):
-                        yield from _around(line, f"{owner}.{method}({item})", "collection added", 0.3)
+                        yield from _insert_around(line, f"{owner}.{method}({item})", "collection added", 0.3)
             for method in ("pop()", "sort()", "clear()"):
-                yield from _around(line, f"{owner}.{method}", "collection changed", 0.1)
+                yield from _insert_around(line, f"{owner}.{method}", "collection changed", 0.1)
 
 
-def _collects(snippet: str, name: str) -> bool:
+def _is_collecting(snippet: str, name: str) -> bool:
     return any(mark in snippet for mark in (f"in {name}", f"{name}.", f"{name} = [", f"{name} = set", f"{name} = {{"))
 
 

@@ -32,7 +32,7 @@ class StatementLines:
 
 
 def find_line(site: EditSite, node: cst.CSTNode) -> StatementLines | None:
-    """Return *node* as lines, or None where it shares one (`if x: return`) or continues another statement (`elif`)."""
+    """Return *node* as lines, or None if it shares one (`if x: return`) or continues another statement (`elif`)."""
     if not isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
         return None
     if isinstance(node, cst.FunctionDef | cst.ClassDef) or isinstance(site.parent(node), cst.If):
@@ -65,13 +65,13 @@ def is_docstring(node: cst.CSTNode) -> bool:
 
 
 def insert_text(line: StatementLines, text: str, operator: str, prior: float, *, after: bool = False) -> TextEdit:
-    """Return *text* (one statement, no indentation) on a line of its own before or *after* *line*."""
+    """Return an edit that puts *text*, one unindented statement, on its own line before or *after* *line*."""
     place = line.end if after else line.start
     return TextEdit(place, place, f"{indent_text(text, line.indent)}\n", operator, prior, line.number)
 
 
 def replace_line(line: StatementLines, text: str, operator: str, prior: float) -> TextEdit:
-    """Return *text* in the place of *line*."""
+    """Return an edit that puts *text* in place of *line*."""
     return TextEdit(line.start, line.end, f"{indent_text(text, line.indent)}\n", operator, prior, line.number)
 
 

@@ -89,15 +89,17 @@ class EditSite:
         return TextEdit(start, end, text, operator, prior, self.line(node))
 
     def put(self, node: cst.BaseExpression, text: str, operator: str, prior: float) -> TextEdit:
-        """Put the expression *text* in the place of *node*, in parentheses where its surroundings would tear it."""
-        return self.edit(node, f"({text})" if self._tears(node) and not _atomic(text) else text, operator, prior)
+        """Put the expression *text* in the place of *node*, in parentheses if its surroundings need them."""
+        return self.edit(
+            node, f"({text})" if self._needs_parentheses(node) and not _is_atomic(text) else text, operator, prior
+        )
 
     def atom(self, node: cst.BaseExpression) -> str:
-        """Return the text of *node* such that an operator may stand beside it."""
+        """Return the text of *node* in a form that an operator may stand beside."""
         text = self.text(node)
-        return text if _atomic(text) else f"({text})"
+        return text if _is_atomic(text) else f"({text})"
 
-    def _tears(self, node: cst.BaseExpression) -> bool:
+    def _needs_parentheses(self, node: cst.BaseExpression) -> bool:
         match self.parent(node):
             case cst.Subscript() | cst.Call() as parent:
                 return not node.lpar and node in (getattr(parent, "value", None), getattr(parent, "func", None))
@@ -105,7 +107,7 @@ class EditSite:
                 return not node.lpar and isinstance(parent, _TIGHT)
 
 
-def _atomic(text: str) -> bool:
+def _is_atomic(text: str) -> bool:
     """Return whether *text* is one name, number, string, call, index or bracket, judged by its brackets alone."""
     outside = _STRING.sub("s", text)
     while (shorter := _BRACKETS.sub("", outside)) != outside:
@@ -135,20 +137,20 @@ class _Loads:
         inner: cst.CSTNode = node
         parent = self._site.parent(node)
         while not isinstance(parent, cst.BaseStatement | cst.BaseSmallStatement | cst.Module):
-            if self._names(parent, inner):
+            if self._is_naming(parent, inner):
                 return False
-            if self._shields(parent, inner):
+            if self._is_shielding(parent, inner):
                 return True
             inner, parent = parent, self._site.parent(parent)
-        return not self._names(parent, inner)
+        return not self._is_naming(parent, inner)
 
     @staticmethod
-    def _shields(parent: cst.CSTNode, inner: cst.CSTNode) -> bool:
-        """Inside an index or the owner of an attribute even a target's parts are read."""
+    def _is_shielding(parent: cst.CSTNode, inner: cst.CSTNode) -> bool:
+        """Check for an index or the owner of an attribute: even a target's parts are read there."""
         return (isinstance(parent, cst.Subscript)) or (isinstance(parent, cst.Attribute) and parent.value is inner)
 
     @staticmethod
-    def _names(parent: cst.CSTNode, inner: cst.CSTNode) -> bool:
+    def _is_naming(parent: cst.CSTNode, inner: cst.CSTNode) -> bool:
         if isinstance(parent, _NAMING):
             return True
         field = next((field for kind, field in _NAMED if isinstance(parent, kind)), "")

@@ -18,7 +18,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Names that one function or class can see."""
+    """Names that one function or class can use."""
 
     extents: tuple[Extent, ...]
     variables: tuple[str, ...]
@@ -42,27 +42,27 @@ def build_scope(snippet: str, variables: tuple[str, ...], callables: tuple[str, 
     attributes: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            extents.append(_extent(node, (*_parameters(node.args), *_assigned(node))))
+            extents.append(_build_extent(node, (*_list_parameters(node.args), *_list_assigned(node))))
         elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            extents.append(_extent(node, tuple(n for g in node.generators for n in _stored(g.target))))
+            extents.append(_build_extent(node, tuple(n for g in node.generators for n in _list_stored(g.target))))
         elif isinstance(node, ast.Attribute):
             attributes.append(node.attr)
     return Scope(tuple(extents), variables, callables, tuple(dict.fromkeys(attributes)))
 
 
-def _extent(node: ast.expr | ast.stmt, names: tuple[str, ...]) -> Extent:
+def _build_extent(node: ast.expr | ast.stmt, names: tuple[str, ...]) -> Extent:
     return Extent(node.lineno, node.end_lineno or node.lineno, tuple(dict.fromkeys(names)))
 
 
-def _parameters(arguments: ast.arguments) -> tuple[str, ...]:
+def _list_parameters(arguments: ast.arguments) -> tuple[str, ...]:
     plain = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return tuple(a.arg for a in [*plain, arguments.vararg, arguments.kwarg] if a is not None)
 
 
-def _assigned(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Iterator[str]:
+def _list_assigned(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Iterator[str]:
     """Yield names the function's own body binds, in order; those of inner functions and comprehensions are theirs."""
     body = function.body if isinstance(function.body, list) else [function.body]
-    for node in _own(body):
+    for node in _walk_own(body):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
@@ -72,7 +72,7 @@ def _assigned(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> 
             yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
 
 
-def _own(nodes: list[ast.stmt] | list[ast.expr]) -> Iterator[ast.AST]:
+def _walk_own(nodes: list[ast.stmt] | list[ast.expr]) -> Iterator[ast.AST]:
     pending: list[ast.AST] = list(reversed(nodes))
     while pending:
         node = pending.pop()
@@ -83,5 +83,5 @@ def _own(nodes: list[ast.stmt] | list[ast.expr]) -> Iterator[ast.AST]:
             pending.extend(reversed(list(ast.iter_child_nodes(node))))
 
 
-def _stored(target: ast.expr) -> Iterator[str]:
+def _list_stored(target: ast.expr) -> Iterator[str]:
     return (n.id for n in ast.walk(target) if isinstance(n, ast.Name))

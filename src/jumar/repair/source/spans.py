@@ -21,11 +21,11 @@ class TextEdit:
     line: int
     """The line (from 1) whose suspicion the edit inherits."""
 
-    def applied(self, source: str) -> str:
+    def apply(self, source: str) -> str:
         """Return *source* with this change."""
         return source[: self.start] + self.text + source[self.end :]
 
-    def fitted(self, source: str) -> TextEdit:
+    def fit(self, source: str) -> TextEdit:
         """Return the same change with the line endings of *source*, whose last line may have none."""
         text, start = self.text, self.start
         if not source.endswith("\n") and self.end >= len(source):
@@ -35,6 +35,6 @@ class TextEdit:
             text = text.replace("\r\n", "\n").replace("\n", "\r\n")
         return replace(self, start=min(start, len(source)), end=min(self.end, len(source)), text=text)
 
-    def shifted(self, offset: int, lines: int) -> TextEdit:
-        """Return the same change in a text where its surroundings begin *offset* characters and *lines* lines later."""
+    def shift(self, offset: int, lines: int) -> TextEdit:
+        """Return the same change, moved *offset* characters and *lines* lines down."""
         return TextEdit(self.start + offset, self.end + offset, self.text, self.operator, self.prior, self.line + lines)

@@ -1,4 +1,4 @@
-"""Units of a source file: the parts that can be edited, compiled and swapped alone, in a shell of their own."""
+"""Units of a source file: the parts that can be edited, compiled and swapped alone, each with its shell."""
 
 from __future__ import annotations
 
@@ -58,35 +58,35 @@ def build_outline(source: str) -> FileUnits | None:
     except (SyntaxError, ValueError, RecursionError):
         return None
     starts = find_line_starts(source)
-    units = tuple(_Walk(source, starts).block(tree.body, ""))
+    units = tuple(_Walk(source, starts).walk_block(tree.body, ""))
     variables: list[str] = []
     callables: list[str] = []
-    for node in _top_level(tree.body):
+    for node in _walk_top_level(tree.body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             callables.append(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             callables += [alias.asname or alias.name.partition(".")[0] for alias in node.names]
         else:
-            variables += _bound(node)
+            variables += _list_bound(node)
     return FileUnits(units, tuple(dict.fromkeys(variables)), tuple(dict.fromkeys(callables)))
 
 
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def _walk_top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     for node in body:
         yield node
-        for inner in _bodies(node):
-            yield from _top_level(inner)
+        for inner in _list_bodies(node):
+            yield from _walk_top_level(inner)
 
 
-def _bodies(node: ast.stmt) -> list[list[ast.stmt]]:
-    """Return the blocks of a compound statement that run where it stands (not those of classes and functions)."""
+def _list_bodies(node: ast.stmt) -> list[list[ast.stmt]]:
+    """Return the blocks of a compound statement that run in its scope (not those of classes and functions)."""
     if not isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While):
         return []
     blocks = [getattr(node, field, []) for field in ("body", "orelse", "finalbody")]
     return [*blocks, *(handler.body for handler in getattr(node, "handlers", []))]
 
 
-def _bound(node: ast.stmt) -> list[str]:
+def _list_bound(node: ast.stmt) -> list[str]:
     if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         return []
     return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
@@ -103,34 +103,34 @@ class _Walk:
         self.source = source
         self.starts = starts
 
-    def block(self, body: list[ast.stmt], shell: str) -> Iterator[Unit]:
+    def walk_block(self, body: list[ast.stmt], shell: str) -> Iterator[Unit]:
         taken = 0
         for node in body:
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
             last = node.end_lineno or node.lineno
-            alone = first > taken and not self.source[self.starts[first - 1] : self._column(node, first)].strip()
+            alone = first > taken and not self.source[self.starts[first - 1] : self._find_column(node, first)].strip()
             taken = last
             if alone:
-                yield from self._statement(node, first, last, shell)
+                yield from self._walk_statement(node, first, last, shell)
 
-    def _column(self, node: ast.stmt, first: int) -> int:
-        """Offset of the first token of *node*; a decorated one starts at its `@`."""
+    def _find_column(self, node: ast.stmt, first: int) -> int:
+        """Return the offset of the first token of *node*; a decorated one starts at its `@`."""
         return self.starts[first - 1] + (node.col_offset if first == node.lineno else 0)
 
-    def _statement(self, node: ast.stmt, first: int, last: int, shell: str) -> Iterator[Unit]:
+    def _walk_statement(self, node: ast.stmt, first: int, last: int, shell: str) -> Iterator[Unit]:
         start = self.starts[node.lineno - 1]
         indent = self.source[start : start + node.col_offset]
         if isinstance(node, ast.ClassDef):
-            yield from self.block(node.body, f"{shell}{indent}class {node.name}:\n")
-        elif inner := _bodies(node):
+            yield from self.walk_block(node.body, f"{shell}{indent}class {node.name}:\n")
+        elif inner := _list_bodies(node):
             for body in inner:
-                yield from self.block(body, f"{shell}{indent}if 1:\n")
+                yield from self.walk_block(body, f"{shell}{indent}if 1:\n")
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield self._unit(node.name, (first, last, node.body[0].lineno), shell, function=True)
+            yield self._build_unit(node.name, (first, last, node.body[0].lineno), shell, function=True)
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) and not _is_docstring(node):
-            yield self._unit(next(iter(_bound(node)), ""), (first, last, first), shell, function=False)
+            yield self._build_unit(next(iter(_list_bound(node)), ""), (first, last, first), shell, function=False)
 
-    def _unit(self, name: str, lines: tuple[int, int, int], shell: str, *, function: bool) -> Unit:
+    def _build_unit(self, name: str, lines: tuple[int, int, int], shell: str, *, function: bool) -> Unit:
         first, last, body = lines
         start, end, inside = self.starts[first - 1], self.starts[last], self.starts[body - 1]
         return Unit(function, name, first, last, start, end, inside, shell)

@@ -36,7 +36,7 @@ class Changes(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The patch for people: what is no text is only named."""
+        """The patch for people: files that are not text are only named."""
         return strip_binary(self.patch).decode("utf-8", "backslashreplace")
 
 

@@ -43,7 +43,7 @@ class CleaningRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cleaned(msgspec.Struct, frozen=True, kw_only=True):
-    """Report of what was removed, or would be."""
+    """Report of the removed runs and objects, or of those that would be removed."""
 
     removed: tuple[RunRow, ...]
     kept: int

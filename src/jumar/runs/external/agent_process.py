@@ -1,4 +1,4 @@
-"""Runs one turn of an external agent: a supervised process in the workspace, without anything of the person's."""
+"""Runs one turn of an external agent: a supervised process in the workspace, without the person's files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def build_reach(self, prompt_file: Path) -> Reach:
-        """Return what a turn may reach of the machine."""
+        """Return the files of the machine that a turn may reach."""
         home = self.place.environ.get("HOME")
         return AgentView(
             argv=self.outside.argv,

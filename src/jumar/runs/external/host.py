@@ -128,7 +128,7 @@ class ExternalHost:
         wish = (
             parse(knock.wish, knock.body)
             if knock.form is None
-            else self.model.asked(knock.form, knock.body, knock.headers)
+            else self.model.build_request(knock.form, knock.body, knock.headers)
         )
         if isinstance(wish, ForwardRefusal):
             return build_error(wish.status, "refused", wish.why)

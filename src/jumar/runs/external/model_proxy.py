@@ -147,10 +147,10 @@ class _Visits:
         async with stream:
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError, h11.ProtocolError):
                 connection = h11.Connection(h11.SERVER)
-                while await self._request(connection, stream):
+                while await self._answer_one(connection, stream):
                     connection.start_next_cycle()
 
-    async def _request(self, connection: h11.Connection, stream: SocketStream) -> bool:
+    async def _answer_one(self, connection: h11.Connection, stream: SocketStream) -> bool:
         """Answer one request; return whether another may follow on this connection."""
         import h11  # noqa: PLC0415  as above
 

@@ -1,4 +1,4 @@
-"""Files that an external agent must see to work: its program, what is on its PATH, and those its arguments name.
+"""Files that an external agent needs to see: its program, programs on its PATH, and files in its arguments.
 
 Nothing of it leads to the home folder as a whole, or to the run.
 """
@@ -39,7 +39,7 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
     """The folder of the task."""
 
     def build_reach(self) -> Reach:
-        """Return what the agent may see; only its workspace can be changed for good."""
+        """Return the files that the agent may see; only its workspace can be changed for good."""
         named = tuple(Path(word) for word in self.argv[1:] if Path(word).is_absolute() and "\0" not in word)
         found = (
             *self._list_programs(),

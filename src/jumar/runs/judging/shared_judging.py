@@ -1,4 +1,4 @@
-"""Lets runs share what judges them: a run waits for a free core, and is told what another run found out already."""
+"""Lets runs share their judging: a run waits for a free core, and reuses the verdict of another run."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar import plugins
-from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_missing_editable, matches_nothing
+from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_absent, matches_nothing
 from jumar.core.run.strategy import AgentFacts, BuildAgent, Strategy
 from jumar.core.state.events import RunStart
 from jumar.core.state.settings import Settings
@@ -164,7 +164,7 @@ def build_verifier(
 
 
 def _build_surroundings(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> Surroundings:
-    """Return what the processes of a task with *settings* need beside its tree; its commands may start any program."""
+    """Return the needs of a task's processes beside its tree; its commands may start any program."""
     known = find_runner_surroundings(runner, Path(settings.origin), environ)
     if not (settings.verify or settings.suite.single):
         return known
@@ -229,7 +229,7 @@ def build_judges(run: RunStart, place: RunPlace) -> tuple[Runner, WriteRules, Tr
 def find_targets(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
     """Return those of *files* that may be edited, and the files named as editable by the task that do not exist yet."""
     guard, there = build_write_rules(settings), set(files)
-    both = sorted(there.union(find_missing_editable(settings.editable, there)))
+    both = sorted(there.union(find_absent(settings.editable, there)))
     return tuple(p for p in both if guard.editable(p) and not guard.protected(p))
 
 

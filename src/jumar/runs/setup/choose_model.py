@@ -98,7 +98,7 @@ def load_models(state: RunState, place: RunPlace) -> ByTier:
         model = parse_script(script.read_bytes(), run.model)
         return lambda _tier: model
     if (cassette := place.folder / CASSETTE).is_file():
-        return parse_cassette(cassette.read_bytes(), str(cassette)).of
+        return parse_cassette(cassette.read_bytes(), str(cassette)).get_model
     tiers = list_tiers(run.agent, run.gate, run.settings.routes, review=run.settings.switches.review)
     by_tier = _check_tiers(build_routes(run.settings, place.environ), tiers)
     if (record := place.folder / RECORD).is_file():
@@ -109,7 +109,7 @@ def load_models(state: RunState, place: RunPlace) -> ByTier:
         recorder = (
             resume_recording(path, secrets) if there else start_recording(path, run.model, run.settings.routes, secrets)
         )
-        return recorder.around(by_tier)
+        return recorder.record_models(by_tier)
     return by_tier
 
 
@@ -133,7 +133,7 @@ def _build_repair_models(run: ev.RunStart, place: RunPlace) -> ByTier:
 
 def _note_unread_script(task: Task, script: ScriptModel) -> Task:
     """Return *task* with a note if its driver reads nothing of the content of *script*."""
-    first = script.line(0)
+    first = script.get_line(0)
     if task.agent != DRIVER or task.switches.text_actions or first is None or first.tool_calls or not first.content:
         return task
     said = f"{task.model} begins with content, and the driver reads tool_calls; --agent pipeline reads content"
@@ -144,7 +144,7 @@ def _drop_review(task: Task, script: ScriptModel) -> Task:
     """Return *task* without a review, if nobody asked for one and the script's second reply is a file."""
     if task.pipeline.review is not None or task.agent != PIPELINE:
         return task
-    second = script.line(1)
+    second = script.get_line(1)
     holds_file = second is not None and not isinstance(extract(second.content, list_targets(task)), str)
     reviewed = second is not None and not (second.tool_calls or second.error or holds_file)
     return replace(task, switches=replace(task.switches, review=reviewed))

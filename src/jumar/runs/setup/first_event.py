@@ -29,7 +29,7 @@ from jumar.runs.setup.assembly import (
 from jumar.runs.tree.missing_files import find_needed_by
 from jumar.task.suites import find_judging_files
 from jumar.task.task import Task
-from jumar.task.untested import ELSE, SET_VERIFY, verify_commands
+from jumar.task.untested import ELSE, SET_VERIFY, find_verify_commands
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay
 from jumar.workspace.workspace import Workspace
@@ -110,7 +110,7 @@ async def _settle_untested(task: Task, place: RunPlace, settings: Settings, tree
     if task.gate_chosen and task.gate is not Gate.REFACTOR:
         return task
     task = replace(task, gate=Gate.REFACTOR)
-    for command in () if task.verify else verify_commands(task, place.environ):
+    for command in () if task.verify else find_verify_commands(task, place.environ):
         verifier = build_verifier(place, replace(settings, verify=command), tree, ())
         # One that fails on the untouched files would send every edit back, whatever that did.
         if (await verifier.check(tree, command, settings.verify_seconds)).ok:

@@ -156,7 +156,7 @@ def replay_state(entries: Iterable[Entry]) -> RunState:
 
 
 def read_head(folder: Path) -> JournalEnd | None:
-    """Return the end of the journal as `result.json` in *folder* has it; None if there is none to be read."""
+    """Return the end of the journal as `result.json` in *folder* has it; None if it cannot be read."""
     try:
         return msgspec.json.decode((folder / "result.json").read_bytes(), type=_Head).head
     except (OSError, msgspec.MsgspecError):

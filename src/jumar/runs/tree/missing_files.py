@@ -1,4 +1,4 @@
-"""Finds the ignored files that tests seem to need: what failed tests name, what git ignores and what is in no tree."""
+"""Finds ignored files that tests seem to need: failed tests name them, git ignores them, no tree holds them."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.core.gate.write_rules import find_missing_editable
+from jumar.core.gate.write_rules import find_absent
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.task.settings.task_files import TASK_FILE
 from jumar.task.task import Task
@@ -43,7 +43,7 @@ def settle_tree(task: Task, environ: Mapping[str, str]) -> Task:
 
 def list_named_files(task: Task) -> tuple[str, ...]:
     """Return lines for the files and folders that *task* names one by one: they belong to its tree, ignored or not."""
-    plain = (*find_missing_editable(task.editable, ()), *(entry.partition("::")[0] for entry in task.suite.select))
+    plain = (*find_absent(task.editable, ()), *(entry.partition("::")[0] for entry in task.suite.select))
     return tuple(
         escape_path(path) for path in dict.fromkeys(plain) if (task.root / path).exists() and path not in ("", ".")
     )

@@ -1,4 +1,4 @@
-"""Probes of a sandbox, and how many of them each tier must withstand: a tier is what its probes showed."""
+"""Probes of a sandbox, and those that each tier must withstand: a tier is the result of its probes."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ LACKS: Mapping[str, str] = MappingProxyType(
 
 
 def find_tier(possible: Collection[str]) -> str:
-    """Return the strongest tier whose floor is reached where the probes named in *possible* succeeded."""
+    """Return the strongest tier whose floor is reached if the probes in *possible* succeeded."""
     return next(tier for tier in TIERS if not find_excess_probes(tier, possible))
 
 

@@ -1,4 +1,4 @@
-"""Channels between rounds: ways in which code under test can leave a word for a later run of itself.
+"""Channels between rounds: ways for code under test to leave information for a later run of itself.
 
 What a round was asked must not reach the next one: code that knows both can tell what was falsified.
 """
@@ -22,7 +22,7 @@ class Confining(Protocol):
 
     @property
     def tier(self) -> str:
-        """Return the tier."""
+        """Tier of the sandbox."""
         ...
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
@@ -32,7 +32,7 @@ class Confining(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProbedSandbox:
-    """A sandbox whose probes showed another tier than the one it was made for, or channels between rounds."""
+    """A sandbox whose probes showed another tier than it was made for, or channels between rounds."""
 
     sandbox: Confining
     tier: str
@@ -45,17 +45,17 @@ class ProbedSandbox:
 
 
 def find_channels(possible: Collection[str]) -> tuple[str, ...]:
-    """Return the channels among the probes that were *possible*."""
+    """Return the channels among the *possible* probes."""
     return tuple(name for name in CHANNELS if name in possible)
 
 
 def has_channels_between_rounds(sandbox: Confining) -> bool:
-    """Return whether a run in *sandbox* can leave a word for a later one: no falsified test is worth much there."""
+    """Return whether a run in *sandbox* can inform a later one: falsified tests prove little then."""
     return sandbox.tier not in CLOSED or (isinstance(sandbox, ProbedSandbox) and bool(sandbox.channels))
 
 
 def describe_channels(tier: str, possible: Collection[str]) -> str:
-    """Return what a run in a sandbox of *tier* can leave for a later one, in one sentence; empty if nothing."""
+    """Describe what a run in a sandbox of *tier* can leave for a later one, in a sentence; empty: nothing."""
     channels = find_channels(possible)
     if tier in CLOSED and not channels:
         return ""

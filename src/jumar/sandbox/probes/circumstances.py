@@ -43,25 +43,29 @@ def hash_circumstances(place: Path, programs: Iterable[Path]) -> str:
     facts = [
         list(os.uname()),
         sys.version,
-        [_proc(name) for name in _PROC],
+        [_read_proc(name) for name in _PROC],
         _read(Path("/sys/kernel/security/lsm")),
-        [line for line in _proc("self/status").splitlines() if line.partition(":")[0] in _STATUS],
-        [_link(Path("/proc/self/ns", name)) for name in _NAMESPACES],
-        [_file(path) for program in (Path(sys.executable), *programs) for path in (program, program.resolve())],
-        [_file(path) for path in _sources()],
-        list(_way(place)),
+        [line for line in _read_proc("self/status").splitlines() if line.partition(":")[0] in _STATUS],
+        [_read_link(Path("/proc/self/ns", name)) for name in _NAMESPACES],
+        [
+            _read_metadata(path)
+            for program in (Path(sys.executable), *programs)
+            for path in (program, program.resolve())
+        ],
+        [_read_metadata(path) for path in _list_sources()],
+        list(_list_above(place)),
     ]
     return sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def _sources() -> Iterator[Path]:
+def _list_sources() -> Iterator[Path]:
     root = Path(start.FOLDER).parent
     for folder in ("child", "process", "sandbox"):
         yield from sorted((root / folder).rglob("*.py"))
 
 
-def _file(path: Path) -> list[object]:
-    """Return the metadata that tells one state of a file from another, without reading it.
+def _read_metadata(path: Path) -> list[object]:
+    """Return the metadata that differs between states of a file, without reading it.
 
     Nobody can choose its ctime.
     """
@@ -75,7 +79,7 @@ def _file(path: Path) -> list[object]:
     ]  # fmt: skip
 
 
-def _way(place: Path) -> Iterator[list[object]]:
+def _list_above(place: Path) -> Iterator[list[object]]:
     """Yield the folders from the root to *place*.
 
     Below the folder for temporary files, and last, their names are chance.
@@ -86,17 +90,17 @@ def _way(place: Path) -> Iterator[list[object]]:
         named = folder != real and chance not in folder.parents
         yield [
             str(folder) if named else "", found.st_dev, found.st_mode, found.st_uid, found.st_gid,
-            [_label(folder, name) for name in _LABELS],
+            [_read_label(folder, name) for name in _LABELS],
         ]  # fmt: skip
 
 
-def _label(folder: Path, name: str) -> str:
+def _read_label(folder: Path, name: str) -> str:
     with suppress(OSError):
         return os.getxattr(folder, name).hex()
     return ""
 
 
-def _proc(name: str) -> str:
+def _read_proc(name: str) -> str:
     return _read(Path("/proc", name))
 
 
@@ -106,7 +110,7 @@ def _read(path: Path) -> str:
     return ""
 
 
-def _link(path: Path) -> str:
+def _read_link(path: Path) -> str:
     with suppress(OSError):
         return str(path.readlink())
     return ""

@@ -1,4 +1,4 @@
-"""Creates decoys for the probes: a home, a run, a repository, a terminal, none of which is anybody's."""
+"""Creates decoys for the probes: a home, a run, a repository, a terminal, which belong to nobody."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGES = 128
 
 @dataclass(frozen=True, slots=True)
 class Decoys:
-    """Folder with all decoys, for the length of one self-test."""
+    """Folder with all decoys, for the duration of one self-test."""
 
     folder: Path
     """It looks like the folder of a run: rooms are made in `rooms/`."""
@@ -55,12 +55,12 @@ class Decoys:
 
     @property
     def output(self) -> Path:
-        """The file for what the prober prints."""
+        """File for the output of the prober."""
         return self.folder / "output.txt"
 
     @property
     def lure(self) -> Mapping[str, str]:
-        """Return paths and addresses that the probing process is given to try."""
+        """Paths and addresses that the prober is given to try."""
         return {
             "token": self.token,
             "abstract": f"jumar-{self.token[:16]}",
@@ -70,8 +70,8 @@ class Decoys:
             "secret": str(self.folder / "home" / "key"),
         }
 
-    def aims(self, environ: bytes) -> dict[str, object]:
-        """Return the values that the prober is told; *environ* is the environment of this process as /proc shows it."""
+    def build_aims(self, environ: bytes) -> dict[str, object]:
+        """Return the values that the prober is given; *environ* is this process's environment in /proc."""
         home = self.folder / "home"
         return {
             **self.lure,
@@ -91,22 +91,22 @@ class Decoys:
             "shared": str(self.shared),
             "jumar": os.getpid(),
             "environ": hashlib.sha256(environ).hexdigest(),
-            "processes": _namespace(),
+            "processes": _read_namespace(),
             "terminal": self.terminal[1],
             "terminal_path": os.ttyname(self.terminal[1]),
         }
 
-    def harmed(self) -> Mapping[str, bool]:
-        """Probe -> whether it did what it tried, as seen from outside. What it left behind is taken away."""
+    def find_harm(self) -> Mapping[str, bool]:
+        """Return for each probe whether it succeeded, as seen from outside, and remove its traces."""
         home = self.folder / "home"
-        journal = _text(self.folder / "events.jsonl")
+        journal = _read_text(self.folder / "events.jsonl")
         told = {
             "write_home": (home / "probe").exists(),
             "write_run": self.token in journal,
             "write_descriptor": "by descriptor" in journal,
-            "write_tests": self.token in _text(self.repository / "tests" / "test_it.py"),
-            "write_git": self.token in _text(self.repository / ".git" / "config"),
-            "truncate_outside": not _text(home / "truncated"),
+            "write_tests": self.token in _read_text(self.repository / "tests" / "test_it.py"),
+            "write_git": self.token in _read_text(self.repository / ".git" / "config"),
+            "truncate_outside": not _read_text(home / "truncated"),
             "remove_outside": not (home / "removed").exists(),
             "link_outside": (home / "key").stat().st_nlink > 1,
             "change_modes": (home / "moded").stat().st_mode & 0o777 != 0o600,  # noqa: PLR2004
@@ -185,11 +185,11 @@ def _remove(left: Path) -> None:
         left.unlink()
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     return file.read_text("utf-8")
 
 
-def _namespace() -> str:
+def _read_namespace() -> str:
     with suppress(OSError):
         return str(Path("/proc/self/ns/pid").readlink())
     return ""

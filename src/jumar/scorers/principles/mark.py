@@ -1,4 +1,4 @@
-"""Marks as a judge's answer gives them: those whose quotes are in the code count, any other one is void."""
+"""Marks in a judge's answer: those whose quotes are in the code count, any other one is void."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUOTES = 5
 
 
 class PrincipleMark(msgspec.Struct, frozen=True):
-    """Mark that the judge gave for one principle."""
+    """The judge's mark for one principle."""
 
     principle: str
     mark: int | None
@@ -53,7 +53,7 @@ def read_marks(answer: str, principles: Sequence[Principle], files: Mapping[str,
 
 
 def find_quote(quote: str, files: Mapping[str, str]) -> str:
-    """Return `path:line` of *quote* in *files*; empty: it is not there. Indentation does not count."""
+    """Return `path:line` of *quote* in *files*; empty: it is not there. Indentation is ignored."""
     wanted = [line.strip() for line in quote.splitlines() if line.strip()]
     if sum(map(len, wanted)) < QUOTE_CHARACTERS:
         return ""
@@ -66,7 +66,7 @@ def find_quote(quote: str, files: Mapping[str, str]) -> str:
 
 
 def _is_quoted(part: str, line: str) -> bool:
-    """Return whether *part* quotes *line*: a word of it alone would be in any code."""
+    """Return whether *part* quotes *line*: one word of it could be in any code."""
     return part in line and 2 * len(part) >= len(line)
 
 

@@ -1,4 +1,4 @@
-"""A principle that code is judged by: its description, and an example of each mark."""
+"""A principle by which code is judged: its description, and an example of each mark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BEST = 2
 
 
 class Principle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One principle, `[[principle]]`: code has it not at all (0), in part (1) or wholly (2)."""
+    """One principle, `[[principle]]`: code does not follow it (0), follows it in part (1) or wholly (2)."""
 
     name: Text
     description: Text

@@ -35,7 +35,7 @@ def build_prefix(principles: Iterable[Principle]) -> Message:
 
 
 def build_code(files: Mapping[str, str]) -> Message:
-    """Return the message with the code in *files*. Files are numbered: no path tells whose code it is."""
+    """Return the message with the code in *files*. Files are numbered: no path shows whose code it is."""
     texts = (f"File {number}\n{fence_text(text)}" for number, text in enumerate(files.values(), 1))
     return Message("user", "\n\n".join(texts))
 

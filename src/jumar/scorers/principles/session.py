@@ -1,4 +1,4 @@
-"""Runs one session of the judge: what is to be judged and what its author marked already, shuffled, within a budget."""
+"""Runs one session of the judge: code to judge and calibration examples, shuffled, within a budget."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Case(NamedTuple):
 
 
 class JudgeRules(NamedTuple):
-    """Rules by which code is judged, and the judge believed."""
+    """Rules by which code is judged, and the judge trusted."""
 
     principles: tuple[Principle, ...]
     tier: str = "mid"
@@ -107,7 +107,7 @@ class JudgeSession:
         )
 
     def _doubt(self, calibration: float | None, swayed: float | None, agreement: float | None) -> str:
-        """Return why the judge is not believed; empty: it is."""
+        """Return why the judge is not trusted; empty: it is."""
         rules = self._rules
         if calibration is not None and calibration < rules.calibration:
             least = f"{rules.calibration:.0%} were needed"
@@ -137,7 +137,7 @@ def list_calibration_cases(principles: Iterable[Principle]) -> Iterable[Case]:
 
 
 def measure_calibration(cases: Iterable[Case], marks: Mapping[str, Sequence[Sequence[PrincipleMark]]]) -> float | None:
-    """Return the share of *marks* of *cases* that are as their author gave them; None: there are none at all."""
+    """Return the share of *marks* of *cases* that equal the author's; None: there are none."""
     given = [
         mark.mark == case.mark
         for case in cases
@@ -149,7 +149,7 @@ def measure_calibration(cases: Iterable[Case], marks: Mapping[str, Sequence[Sequ
 
 
 def measure_agreement(answers: Iterable[Sequence[Sequence[PrincipleMark]]]) -> float | None:
-    """Return the share of marks that are what most answers on the same code say; None: nothing was judged twice."""
+    """Return the share of marks that equal the majority for the same code; None: no code was judged twice."""
     agreed = count = 0
     for repeated in answers:
         for marks in zip(*repeated, strict=True):

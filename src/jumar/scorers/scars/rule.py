@@ -1,4 +1,4 @@
-"""Rules that find scars: read from TOML, and tried on their own examples before they judge anything."""
+"""Rules that find scars: read from TOML, and tested on their own examples before use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTENSIONS = {"python": "py", "javascript": "js", "typescript": "ts", "tsx": "ts
 
 
 class RuleFiles(StrEnum):
-    """Files that a rule is about."""
+    """Files to which a rule applies."""
 
     ALL = "all"
     TESTS = "tests"
@@ -39,7 +39,7 @@ class RuleText(StrEnum):
 
 
 class ScarRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One known fault: how it is found, what it costs, and examples that hold the rule to its word.
+    """One known fault: how it is found, its points, and examples that test the rule.
 
     It is found by `query`, a tree-sitter query whose node `@scar` is the finding, or by `regex`. `unless`, `without`
     and `outside` excuse findings of a query; `also` and `joins` ask for something else in the same file.

@@ -102,7 +102,7 @@ class _Log(msgspec.Struct, frozen=True):
 
 
 def parse_sarif(data: bytes, points: Mapping[str, float], where: str) -> Iterator[Finding]:
-    """Yield the findings of another linter in its SARIF log *data*; *where* is what it is called in a message.
+    """Yield the findings of another linter in its SARIF log *data*; *where* names the linter in errors.
 
     *points* says what a finding costs, by the rule's id or by its beginning (the longest counts); `*` stands for all
     others. What is not named costs nothing and is left out.

@@ -94,25 +94,25 @@ class RuleInLanguage:
             text = _select_text(source, self.rule.within)
             yield from (text.count(b"\n", 0, m.start()) + 1 for m in _search_bytes(self._regex, text))
             return
-        excused = {_span(node) for node in self._captures("unless", source.root, "scar")}
-        places = [_span(node) for node in self._captures("outside", source.root, "place")]
-        for captured in self._matches("query", source.root):
+        excused = {_find_span(node) for node in self._list_captures("unless", source.root, "scar")}
+        places = [_find_span(node) for node in self._list_captures("outside", source.root, "place")]
+        for captured in self._list_matches("query", source.root):
             if not (nodes := captured.get("scar")):
                 continue
-            node, span = nodes[0], _span(nodes[0])
+            node, span = nodes[0], _find_span(nodes[0])
             if span in excused or any(start <= span[0] and span[1] <= end for start, end, _ in places):
                 continue
-            if "without" in self._queries and any(self._matches("without", node)):
+            if "without" in self._queries and any(self._list_matches("without", node)):
                 continue
             if self.rule.joins and not self._is_joined(source, captured):
                 continue
             yield node.start_point[0] + 1
 
     def _is_joined(self, source: SourceFile, captured: Mapping[str, list[Node]]) -> bool:
-        """Return whether `@target` is what `joins` says, with the captures of `also`."""
+        """Check whether `@target` is what `joins` says, with the captures of `also`."""
         target = _get_text(captured["target"][0])
         unit = UNIT.sub("", PurePosixPath(source.path).stem)
-        also = self._matches("also", source.root) if "also" in self._queries else iter([{}])
+        also = self._list_matches("also", source.root) if "also" in self._queries else iter([{}])
         for words in also:
             named = {name: _get_text(nodes[0]) for name, nodes in words.items()}
             joined = (text.format(**{"unit": unit, **named}) for text in self.rule.joins)
@@ -120,19 +120,19 @@ class RuleInLanguage:
                 return True
         return False
 
-    def _captures(self, name: str, node: Node, capture: str) -> Iterator[Node]:
+    def _list_captures(self, name: str, node: Node, capture: str) -> Iterator[Node]:
         if name in self._queries:
-            for captured in self._matches(name, node):
+            for captured in self._list_matches(name, node):
                 yield from captured.get(capture, ())
 
-    def _matches(self, name: str, node: Node) -> Iterator[Mapping[str, list[Node]]]:
+    def _list_matches(self, name: str, node: Node) -> Iterator[Mapping[str, list[Node]]]:
         from tree_sitter import QueryCursor  # noqa: PLC0415  as above
 
         yield from (captured for _, captured in QueryCursor(self._queries[name]).matches(node))
 
 
 class ScarSearch:
-    """Searches files by *rules*, all of which hold what their examples say.
+    """Searches files by *rules*, all of which pass their examples.
 
     Raises:
         BadInput: if a rule names no known language, cannot be compiled, or is wrong about one of its examples.
@@ -169,7 +169,7 @@ class ScarSearch:
 
 
 def parse_source(path: str, data: bytes, language: str) -> SourceFile:
-    """Return the file *path* parsed by the grammar *language*; what is wrong in it is passed over by the parser."""
+    """Return the file *path* parsed by the grammar *language*; the parser skips syntax errors."""
     from tree_sitter import Parser  # noqa: PLC0415  as above
 
     return SourceFile(path, data, language, Parser(_load_grammar(language)).parse(data).root_node)
@@ -268,7 +268,7 @@ def _build_text_query(language: str) -> Query:
     return Query(grammar, "\n".join(known))
 
 
-def _span(node: Node) -> tuple[int, int, str]:
+def _find_span(node: Node) -> tuple[int, int, str]:
     return node.start_byte, node.end_byte, node.type
 
 

@@ -1,4 +1,4 @@
-"""Reads the source files below a folder, without what others wrote: environments, packages, caches."""
+"""Reads the source files below a folder, without those of others: environments, packages, caches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_OWN = frozenset({"node_modules", "__pycache__", "site-packages", "venv", "ve
 
 
 def read_source_files(places: Iterable[Path]) -> Mapping[str, bytes]:
-    """Return path -> content of the source files that *places*, files or folders, are or hold.
+    """Return path -> content of the source files at or below *places*.
 
     A path is relative to the current folder where it lies in it. Links are not followed.
 
@@ -31,7 +31,7 @@ def read_source_files(places: Iterable[Path]) -> Mapping[str, bytes]:
                 continue
             try:
                 if path.stat().st_size <= LARGEST_BYTES:
-                    found[_name(path)] = path.read_bytes()
+                    found[_get_name(path)] = path.read_bytes()
             except OSError as error:
                 raise BadInput(f"cannot read {path}: {error.strerror}") from None
     return found
@@ -43,7 +43,7 @@ def _list_files(folder: Path) -> Iterable[Path]:
         yield from (path for name in sorted(names) if not (path := Path(place, name)).is_symlink())
 
 
-def _name(path: Path) -> str:
+def _get_name(path: Path) -> str:
     here = Path.cwd()
     whole = path.absolute()
     return whole.relative_to(here).as_posix() if whole.is_relative_to(here) else str(whole)

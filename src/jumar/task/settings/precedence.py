@@ -51,19 +51,19 @@ class SettingValue(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """One line on what was overridden; empty if nothing was."""
+        """One line on the overridden values; empty if there are none."""
         if not self.overridden:
             return ""
         return f"{self.name} is {format_value(self.value)} ({self.source}), not {', nor '.join(self.overridden)}"
 
-    def yields(self, value: Value | None, why: str) -> SettingValue:
+    def reset(self, value: Value | None, why: str) -> SettingValue:
         """Return this setting at its default *value*, as its value contradicts *why*."""
         lost = f"{format_value(self.value)} of {self.source}"
         return SettingValue(self.name, value, why, overridden=(*self.overridden, lost))
 
 
 def format_value(value: Value | None) -> str:
-    """Return *value* as a person reads it."""
+    """Return *value* in the form that a person reads."""
     return "not set" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -77,7 +77,7 @@ def read_file_settings(where: str, raw: Mapping[str, object], *, own: bool) -> F
     Raises:
         BadInput: on a value that a setting cannot have, or two tables that contradict each other.
     """
-    run, budget, tests = (_table(raw, name) for name in ("run", "budget", "tests"))
+    run, budget, tests = (_get_table(raw, name) for name in ("run", "budget", "tests"))
     for key, value in run.items():
         _check_row(key, value, where)
     elsewhere = {name: ("budget", budget[name]) for name in CAPS if name in budget}
@@ -92,7 +92,7 @@ def read_file_settings(where: str, raw: Mapping[str, object], *, own: bool) -> F
 
 
 def settle(setting: Setting, typed: Value | None, files: tuple[FileSettings, ...], given: str = "") -> SettingValue:
-    """Return the value of *setting* that is in force; None where nobody set it.
+    """Return the value of *setting* in force; None if nobody set it.
 
     Args:
         setting: its row.
@@ -118,7 +118,7 @@ def settle(setting: Setting, typed: Value | None, files: tuple[FileSettings, ...
 
 
 def apply_limit(setting: Setting, found: SettingValue, limit: Value, source: str) -> SettingValue:
-    """Return *found*, unless nobody set it or a file that came with the task asks for less strict than *limit*."""
+    """Return *found*, limited to *limit* if a file that came with the task asks for less strictness."""
     loose = found.authority <= Authority.TASK and found.value is not None and not setting.tightens(found.value, limit)
     if found.value is not None and not loose:
         return found
@@ -126,7 +126,7 @@ def apply_limit(setting: Setting, found: SettingValue, limit: Value, source: str
     return SettingValue(setting.name, limit, source, overridden=(*found.overridden, *lost))
 
 
-def _table(raw: Mapping[str, object], name: str) -> Mapping[str, object]:
+def _get_table(raw: Mapping[str, object], name: str) -> Mapping[str, object]:
     table = raw.get(name, {})
     return table if isinstance(table, Mapping) else {}
 
@@ -138,9 +138,9 @@ def _check_row(key: str, value: object, where: str) -> None:
     if not fits or not isinstance(value, str | int | float):
         raise BadInput(f"{where}: {label} must be {kinds[setting.kind]}, not {value!r}")
     setting.check(value, f"{label} in {where}")
-    if _answers_from_file(setting, value):
+    if _is_from_file(setting, value):
         raise BadInput(f"{where}: {label} = {value!r} answers from a file, which only --model names; take it out")
 
 
-def _answers_from_file(setting: Setting, value: Value) -> bool:
+def _is_from_file(setting: Setting, value: Value) -> bool:
     return setting.name == "model" and str(value).partition(":")[0] in OFFLINE

@@ -86,14 +86,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
                 return wish == own
 
     def check(self, value: Value, label: str) -> None:
-        """Refuse a *value* that this setting cannot have; *label* is how the person wrote the setting.
+        """Refuse a *value* that this setting cannot have; *label* is the person's spelling of the setting.
 
         Raises:
             BadInput: naming the setting, the value and what would do.
         """
         if self.name == "model":
             check_model(str(value), label)
-        elif self.values and value not in self.values and not self._names_extension(str(value)):
+        elif self.values and value not in self.values and not self._is_extension(str(value)):
             known = (*self.values, *(set(list_names(self.plugins)) - set(self.values) if self.plugins else ()))
             hint = self.instead.get(str(value)) or build_suggestion(str(value), known)
             raise BadInput(f"unknown value {value!r} of {label}; {hint}")
@@ -101,12 +101,12 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             limit = f" and at most {self.most:g}" if self.most < LARGEST else ""
             raise BadInput(f"{label} must be {self.least:g} or more{limit}, not {value}")
 
-    def _names_extension(self, value: str) -> bool:
+    def _is_extension(self, value: str) -> bool:
         return self.plugins is not None and value in list_names(self.plugins)
 
 
 def check_model(model: str, label: str = "--model") -> None:
-    """Refuse a *model* that is none: neither `repair` nor a file nor a provider's.
+    """Refuse a *model* that is neither `repair` nor a file nor a provider's.
 
     Raises:
         BadInput: listing the forms.
@@ -123,7 +123,7 @@ def check_model(model: str, label: str = "--model") -> None:
     raise BadInput(f"unknown model {model!r}{where}; {hint}")
 
 
-def _cap(name: str, flag: str, about: str, kind: type[Value] = int, least: float = 1) -> Setting:
+def _build_cap(name: str, flag: str, about: str, kind: type[Value] = int, least: float = 1) -> Setting:
     return Setting(name=name, flag=flag, help=about, kind=kind, least=least, stricter=Stricter.LOWER)
 
 
@@ -150,12 +150,12 @@ ROWS = (
         name="ties", flag="--ties", values=(Ties.KEEP, Ties.REVERT), stricter=Stricter.LATER,
         help="keep (default) the newer tree at a tie, or revert it.",
     ),
-    _cap("attempts", "--attempts", "Cap on verified candidates."),
-    _cap("turns", "--turns", "Cap on replies of the model (driver: 40)."),
-    _cap("test_runs", "--test-runs", "Cap on verifications."),
-    _cap("usd", "--budget-usd", "Cap on money (a model that costs money: 10 where nobody set one).", float, 0),
-    _cap("tokens", "--budget-tokens", "Cap on tokens.", int, 0),
-    _cap("seconds", "--seconds", "Cap on the time of the whole run.", float, 0),
+    _build_cap("attempts", "--attempts", "Cap on verified candidates."),
+    _build_cap("turns", "--turns", "Cap on replies of the model (driver: 40)."),
+    _build_cap("test_runs", "--test-runs", "Cap on verifications."),
+    _build_cap("usd", "--budget-usd", "Cap on money (a model that costs money: 10 where nobody set one).", float, 0),
+    _build_cap("tokens", "--budget-tokens", "Cap on tokens.", int, 0),
+    _build_cap("seconds", "--seconds", "Cap on the time of the whole run.", float, 0),
     Setting(
         name="confirm", flag="--confirm", kind=int, most=MOST_CONFIRMATIONS, stricter=Stricter.HIGHER,
         help="Fresh runs that must agree before a tree is green (default 3).",

@@ -1,4 +1,4 @@
-"""Reads a configuration file whole or refuses it; one sentence names the key, its table and what was meant."""
+"""Reads a configuration file whole or refuses it; one sentence names the key, its table and the likely fix."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def parse(raw: Raw, where: str) -> TaskFile:
     try:
         tables = msgspec.convert(raw, TaskFile)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{where}: {_type_sentence(str(error))}") from error
+        raise BadInput(f"{where}: {_translate_type_error(str(error))}") from error
     _refuse_numbers(msgspec.to_builtins(tables), "", where)
     return tables
 
@@ -187,7 +187,7 @@ def merge_tables(low: Raw, high: Raw) -> Raw:
 
 
 def refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], where: str) -> None:
-    """Refuse what the tables name and is not there, or not inside the task's folder.
+    """Refuse a named path that does not exist, or is not inside the task's folder.
 
     Raises:
         BadInput: naming the first of them, and the file *where* it stands.
@@ -211,18 +211,18 @@ def refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], where
 
 
 def _refuse_seen(root: Path, inside: str, hidden: str, where: str) -> None:
-    """Held-out tests enter no workspace, so they cannot be those that an agent sees."""
+    """Refuse held-out tests that an agent can see: they enter no workspace."""
     if hidden and (root / inside).resolve().is_relative_to((root / hidden).resolve()):
         said = f"tests.select names {inside!r}, which lies in tests.hidden = {hidden!r}"
         raise BadInput(f"{where}: {said}: no agent sees held-out tests, so keep them in a folder apart")
 
 
-def _type_sentence(message: str) -> str:
-    """Translate what msgspec says of a wrong type into the words of the file."""
+def _translate_type_error(message: str) -> str:
+    """Translate msgspec's message on a wrong type into the words of the file."""
     what, _, place = message.partition(" - at `$.")
     place = re.sub(r"\[(\d+|\.\.\.)\]", " (one entry)", place.removesuffix("`"))
     if match := re.fullmatch(r"Expected `(.+)`, got `(.+)`", what):
-        what = f"must be {_words(match[1])}, not {_words(match[2])}"
+        what = f"must be {_translate_kinds(match[1])}, not {_translate_kinds(match[2])}"
     elif match := re.fullmatch(r"Object missing required field `(.+)`", what):
         what = f"lacks the key {match[1]!r}"
     elif what == "Number out of range":
@@ -230,7 +230,7 @@ def _type_sentence(message: str) -> str:
     return f"{place or 'the file'} {what}"
 
 
-def _words(kinds: str) -> str:
+def _translate_kinds(kinds: str) -> str:
     said = {
         "array": "a list", "str": "a string", "int": "a whole number", "float": "a number", "bool": "true or false",
         "object": "a table", "null": "absent",
@@ -245,7 +245,7 @@ _MAY_BE_ZERO = re.compile(r"budget\..*|run\..*|prices\..*|routes\..*\.temperatur
 
 
 def _refuse_numbers(value: object, place: str, where: str) -> None:
-    """No number in these tables may be negative, infinite or not a number; a time or a token limit is not zero."""
+    """Refuse numbers that are negative, infinite or not a number, and times or token limits of zero."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             _refuse_numbers(inner, f"{place}.{key}" if place else str(key), where)

@@ -1,4 +1,4 @@
-"""Files of a task: the `task.toml` and `jumar.toml` that count, whose they are, and their tables merged."""
+"""Files of a task: the `task.toml` and `jumar.toml` in force, their owners, and their tables merged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_files(path: Path, config: Path | None) -> TaskTables:
         BadInput: if a file is missing, cannot be read, or holds what it cannot.
     """
     root, task_file = _locate(path)
-    read = [(file, own, read_tables(file)) for file, own in _files(root, task_file, config)]
+    read = [(file, own, read_tables(file)) for file, own in _list_files(root, task_file, config)]
     raw: Raw = {}
     for _, _, tables in reversed(read):
         raw = merge_tables(raw, tables)
@@ -51,8 +51,8 @@ def read_files(path: Path, config: Path | None) -> TaskTables:
     return TaskTables(root, where, parse(raw, where), settings, own_prices[0] if own_prices else {}, named)
 
 
-def _files(root: Path, task_file: Path | None, config: Path | None) -> Iterator[tuple[Path, bool]]:
-    """The files of the task in *root*, the highest first, and whether each is the person's own, no part of the task."""
+def _list_files(root: Path, task_file: Path | None, config: Path | None) -> Iterator[tuple[Path, bool]]:
+    """Yield the files of the task in *root*, the highest first, and whether each is the person's own."""
     if task_file:
         yield task_file, False
     if config:
@@ -62,14 +62,14 @@ def _files(root: Path, task_file: Path | None, config: Path | None) -> Iterator[
     if inside.is_file():
         yield inside, False
     if beside.is_file():
-        yield beside, not beside.resolve().is_relative_to(root.resolve()) and not _versioned(root.parent)
+        yield beside, not beside.resolve().is_relative_to(root.resolve()) and not _is_versioned(root.parent)
 
 
 HISTORIES = (".git", ".hg", ".svn")
 
 
-def _versioned(folder: Path) -> bool:
-    """Return whether *folder* lies in a repository: a file in it may have come with the tasks that lie there."""
+def _is_versioned(folder: Path) -> bool:
+    """Return whether *folder* lies in a repository: a file in it may have come with the tasks in it."""
     here = folder.resolve()
     return any((above / name).exists() for above in (here, *here.parents) for name in HISTORIES)
 

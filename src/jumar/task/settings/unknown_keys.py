@@ -1,4 +1,4 @@
-"""Refuses tables and keys that no configuration file has, and names the nearest known one, in whichever table it is."""
+"""Refuses tables and keys that no configuration file has, and names the nearest known one in any table."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def refuse_unknown(raw: Mapping[str, Any], whole: type[msgspec.Struct], where: s
     Raises:
         BadInput: naming it, its table, the file *where*, and the nearest known one.
     """
-    keys = dict(_keys(whole, ""))
-    for table, shown, key, value in _used(raw, whole, ("", "")):
+    keys = dict(_list_keys(whole, ""))
+    for table, shown, key, value in _list_used(raw, whole, ("", "")):
         known = keys[table]
         if not table and key in SETTINGS and not isinstance(value, Mapping):
             raise BadInput(f"{where}: {key!r} stands in no table; did you mean {key!r} in [run]?")
@@ -37,12 +37,12 @@ def refuse_unknown(raw: Mapping[str, Any], whole: type[msgspec.Struct], where: s
             raise BadInput(f"{where}: [run] {key} is no key of a file; pass {flag}, or set JUMAR_RUN_{key.upper()}")
         label = f"table [{f'{shown}.' if shown else ''}{key}]" if isinstance(value, Mapping) else f"key {key!r}"
         raise BadInput(
-            f"{where}: unknown {label} in {f'[{shown}]' if shown else 'the file'}; {_hint(key, table, keys)}"
+            f"{where}: unknown {label} in {f'[{shown}]' if shown else 'the file'}; {_suggest(key, table, keys)}"
         )
 
 
-def _hint(key: str, table: str, keys: Keys) -> str:
-    """Suggest what was meant: a key of this table, else the same or a near one of another; else the known keys."""
+def _suggest(key: str, table: str, keys: Keys) -> str:
+    """Suggest a key of this table, else the same or a near one of another; else the known keys."""
     if near := find_nearest(key, keys[table]):
         return f"did you mean {near!r}?"
     others = [(other, each) for other, known in keys.items() if other and other != table for each in known]
@@ -55,38 +55,40 @@ def _hint(key: str, table: str, keys: Keys) -> str:
     return f"known are {', '.join(sorted(keys[table]))}"
 
 
-def _keys(struct: type[msgspec.Struct], table: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _list_keys(struct: type[msgspec.Struct], table: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the tables of *struct*, which is called *table*, and the keys of each."""
     hints = _read_hints(struct)
     yield table, tuple(hints)
     for name, hint in hints.items():
-        if inner := _inner(hint):
-            yield from _keys(inner, f"{table}.{name}" if table else name)
+        if inner := _get_struct(hint):
+            yield from _list_keys(inner, f"{table}.{name}" if table else name)
     if not table:
         yield "run", tuple(SETTINGS)
 
 
-def _used(raw: Mapping[str, Any], struct: type[msgspec.Struct] | None, at: tuple[str, str]) -> Iterator[_Used]:
-    """Yield the keys that *raw* has; *at* is its table, and how that is written in the file."""
+def _list_used(raw: Mapping[str, Any], struct: type[msgspec.Struct] | None, at: tuple[str, str]) -> Iterator[_Used]:
+    """Yield the keys in *raw*; *at* is its table, as it is written in the file."""
     table, shown = at
     hints = _read_hints(struct) if struct else {}
     for key, value in raw.items():
         yield table, shown, key, value
-        inner, below = _inner(hints.get(key)), (f"{table}.{key}".lstrip("."), f"{shown}.{key}".lstrip("."))
+        inner, below = _get_struct(hints.get(key)), (f"{table}.{key}".lstrip("."), f"{shown}.{key}".lstrip("."))
         if not isinstance(value, Mapping) or not (inner or below[0] == "run"):
             continue
         if get_origin(hints.get(key)) is dict and inner:  # a table of tables, whose names are the person's
             for name, part in value.items():
-                yield from _used(part, inner, (below[0], f'{below[1]}."{name}"')) if isinstance(part, Mapping) else ()
+                yield from (
+                    _list_used(part, inner, (below[0], f'{below[1]}."{name}"')) if isinstance(part, Mapping) else ()
+                )
         else:
-            yield from _used(value, inner, below)
+            yield from _list_used(value, inner, below)
 
 
 _Used = tuple[str, str, str, Any]
 """The table of a key, how that table is written, the key and its value."""
 
 
-def _inner(hint: object) -> type[msgspec.Struct] | None:
+def _get_struct(hint: object) -> type[msgspec.Struct] | None:
     """Return the struct that a field of type *hint* holds, by itself or under names of the person's."""
     kinds = (hint, *get_args(hint)) if get_origin(hint) in (None, dict) else ()
     return next((each for each in kinds if isinstance(each, type) and issubclass(each, msgspec.Struct)), None)

@@ -1,4 +1,4 @@
-"""Finds the type of the file system that a file lies on: they differ in what they promise."""
+"""Finds the type of the file system of a file: they differ in what they promise."""
 
 from __future__ import annotations
 

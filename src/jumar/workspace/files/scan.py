@@ -23,7 +23,7 @@ Put = Callable[[bytes], str]
 
 
 class FolderScan:
-    """One pass over a folder; it counts what it reads, so that no tree can eat the disk or the memory."""
+    """One pass over a folder; it counts what it reads, so that no tree can fill the disk or the memory."""
 
     def __init__(self, limit_bytes: int, skip: Callable[[str], bool], put: Put, cache: StatCache | None = None) -> None:
         self.manifest: dict[str, Node] = {}

@@ -183,7 +183,7 @@ class Store:
 
     @property
     def clones(self) -> bool:
-        """Whether files were laid out that share their blocks with the objects, and none that could not."""
+        """Return whether laid-out files share their blocks with the objects, without an exception."""
         return self._cloner.works
 
     def overlay(self, base: str, candidate: str, allowed: Callable[[str], bool]) -> str:

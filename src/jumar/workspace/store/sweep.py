@@ -33,7 +33,7 @@ class SweptObjects(msgspec.Struct, frozen=True):
 
 
 def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> SweptObjects:
-    """Remove what is in the store *root* and not needed by *runs*; with *dry* only count it.
+    """Remove the objects in the store *root* that *runs* do not need; with *dry* only count them.
 
     What was stored since the oldest living process began to store is kept, needed or not.
 

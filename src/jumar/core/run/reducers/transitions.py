@@ -125,7 +125,7 @@ def _next_phase(state: RunState, event: ev.Event) -> Phase:
 
 
 def _choose_phase(state: RunState, event: ev.Event) -> Phase:
-    """Return the next phase where the table alone does not tell."""
+    """Return the next phase if the table alone does not determine it."""
     if isinstance(event, ev.Write):
         return Phase.WRITTEN if _verifies_at_once(state) else Phase.OPEN
     if isinstance(event, ev.Tests):  # what the model asked to see moves nothing
