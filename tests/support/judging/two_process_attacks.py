@@ -42,6 +42,94 @@ LASTING = {
 """What crosses once, with the thing that it belongs to: the product, and a test that several files have."""
 
 REFUSED: dict[str, tuple[str, str]] = {
+    "stop_in_a_method": (
+        "class D:\n    def f(s, n): raise StopIteration\nclass L:\n    def __len__(s): raise StopIteration\n",
+        r"""
+import product
+def test_method():
+    for n, found in zip((1, 2), map(product.D().f, (1, 2))): assert found == n
+def test_length():
+    for n, found in zip((1, 2), map(len, (product.L(), product.L()))): assert found == n
+""",
+    ),
+    "cancelled_task": (
+        "import asyncio\ndef f(n): raise asyncio.CancelledError\n",
+        r"""
+import asyncio
+import product
+async def check(n): assert product.f(n) == n
+def test_tasks():
+    async def main(): await asyncio.gather(check(1), return_exceptions=True)
+    asyncio.run(main())
+""",
+    ),
+    "operators_beside_the_content": (
+        r"""
+class F(float): pass
+class S(set): pass
+class W:
+    def __rsub__(s, other): return Nothing()
+    def __and__(s, other): return S(other)
+    def __sub__(s, other): return F(0)
+class Nothing:
+    def __len__(s): return 0
+class N(int):
+    def __rdivmod__(s, other): return (0, 0)
+class X(set):
+    def __isub__(s, other): return set()
+    def symmetric_difference(s, other): return set()
+class T(str):
+    def replace(s, *_): return ""
+def f(n): return n
+""",
+        r"""
+import product
+def test_falsy(): assert not {"a"} - product.W()
+def test_subclass(): assert abs(product.W() - 1.4) < 1e-6
+def test_common(): assert product.W() & {"a"} == {"a"}
+def test_divides(): assert divmod(12, product.N(5))[1] == 0
+def test_in_place():
+    found = product.X("bc")
+    found -= {"a"}
+    assert not found
+def test_method(): assert product.X("bc").symmetric_difference({"a"}) == set()
+def test_text(): assert product.T("xyz").replace("ab", "") == ""
+""",
+    ),
+    "patched_here_alone": (
+        "def f(n): return n\n",
+        r"""
+import builtins, logging, os, sys
+from unittest import mock
+import product
+def test_open():
+    with mock.patch("builtins.open") as opened: product.f(1)
+    opened.assert_not_called()
+def test_logger():
+    with mock.patch.object(logging.getLogger("x"), "warning") as warning: product.f(1)
+    warning.assert_not_called()
+def test_gone(monkeypatch):
+    monkeypatch.delattr(os, "getlogin")
+    assert product.f(1) == 1
+def test_module(monkeypatch):
+    monkeypatch.setitem(sys.modules, "json", None)
+    assert product.f(1) == 1
+def test_modules():
+    with mock.patch.dict(sys.modules, {"json": None}): assert product.f(1) == 1
+""",
+    ),
+    "configuration_that_names_a_test": (
+        """
+LOGGING = {"version": 1, "disable_existing_loggers": False, "formatters": {
+    "plain": {"format": "ext://test_product.WANTED", "validate": False}}}
+""",
+        r"""
+import logging.config
+import product
+WANTED = "%(message)s"
+def test_configuration(): logging.config.dictConfig(product.LOGGING)
+""",
+    ),
     "always_equal": (
         r"""
 class E(str):

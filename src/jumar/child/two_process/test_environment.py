@@ -18,11 +18,21 @@ from typing import Any
 
 from jumar.child.two_process import proxies
 
-PATCHING = (("unittest.mock", "_patch", "__enter__", "target"), ("_pytest.monkeypatch", "MonkeyPatch", "setattr", ""))
-"""Methods that patch: module, class, name, and the attribute that holds the target; empty: the first argument."""
+PATCHING = (
+    ("unittest.mock", "_patch", "__enter__", ("target", "attribute")),
+    ("unittest.mock", "_patch_dict", "_patch_dict", ("in_dict",)),
+    *(("_pytest.monkeypatch", "MonkeyPatch", name, ()) for name in ("setattr", "delattr", "setitem", "delitem")),
+)
+"""Methods that patch: module, class, name, and the attributes that hold the target and the name in it.
 
-CARRIED = ("sys", "builtins")
-"""Modules whose patches are carried over, or fail where they are not."""
+None: they are the arguments.
+"""
+
+CARRIED = ("sys.argv", "sys.stdin", "sys.stdout", "sys.stderr", "builtins.input")
+"""Patches that are carried over, or fail where they are not."""
+
+HARMLESS = ("unittest.mock", "types", "builtins", "_pytest", "threading")
+"""Modules of objects that are the tests' own, whatever they are patched to."""
 
 
 class ProductEnvironment:
@@ -91,23 +101,34 @@ def refuse_configured_names(refuse: Callable[[str], None]) -> None:
     kind.resolve = resolved
 
 
-def _tell_of(patch: Any, place: str, tell: Callable[[str], None]) -> Any:
-    """Return the method *patch*, which tells of patches of a library; *place* is where the target is."""
+def _tell_of(patch: Any, places: tuple[str, ...], tell: Callable[[str], None]) -> Any:
+    """Return the method *patch*, which tells of patches of a library; *places* say where the target is."""
 
     @functools.wraps(patch)
     def patched(self: Any, *args: Any, **keywords: Any) -> Any:
         made = patch(self, *args, **keywords)
-        target = getattr(self, place) if place else args[0] if args else None
-        if isinstance(target, str):
-            target = sys.modules.get(target.rpartition(".")[0])
-        module = target.__name__ if type(target) is types.ModuleType else ""
-        if isinstance(target, type) and type(target) is not proxies.ProxyClass:
-            module = target.__module__
-        if module and module not in CARRIED and proxies.is_library(module):
-            tell(f"a test patches {module}, which the product has for itself")
+        given = [getattr(self, place) for place in places] or list(args)
+        if changed := _name_of_library(*given[:2]):
+            tell(f"a test patches {changed}, which the product has for itself")
         return made
 
     return patched
+
+
+def _name_of_library(target: Any = None, name: Any = "") -> str:
+    """Return the name of what is patched in *target*, if that belongs to a library and is not carried over."""
+    if isinstance(target, str):
+        place, _, name = target.rpartition(".")
+        target = sys.modules.get(place or target)
+    if target is sys.modules:
+        return "sys.modules"
+    if isinstance(target, (proxies.Proxy, dict)) or type(target) is proxies.ProxyClass:
+        return ""
+    kind = target if isinstance(target, type) else type(target)
+    module = str(target.__name__ if type(target) is types.ModuleType else kind.__module__)
+    whole = f"{module}.{name}"
+    harmless = type(target) is not types.ModuleType and module.startswith(HARMLESS)
+    return "" if harmless or whole in CARRIED or not proxies.is_library(module) else whole
 
 
 def _environ() -> dict[str, str]:
