@@ -81,7 +81,8 @@ PICKED = {
 
 def page() -> str:
     """The whole page."""
-    functions = (next_effect.next_effect, next_effect._between, next_effect._turn, next_effect._judge)  # noqa: SLF001  the page shows all of it
+    names = ("next_effect", "_choose_between_turns", "_choose_in_turn", "_judge")
+    functions = [getattr(next_effect, name) for name in names]
     return TEXT.format(
         loop=inspect.getsource(Kernel.run).replace("\n    ", "\n").removeprefix("    "),
         step="\n\n".join(inspect.getsource(f) for f in functions),
