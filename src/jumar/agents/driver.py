@@ -78,7 +78,7 @@ GATES = {Gate.STRICT: STRICT, Gate.REFACTOR: REFACTOR}
 
 
 class Driver:
-    """Asks a model turn by turn, and shows it what its actions did.
+    """Asks a model turn by turn, and shows it the results of its actions.
 
     *listing* are the paths of the run's first tree, *protected* those of them that are read-only: both are part of what
     is sent first and must be the same whenever the run goes on. *switches* and *gate* say which tools there are, and

@@ -134,7 +134,7 @@ class Campaign:
         )
 
     async def run(self) -> tuple[RolloutEnd, ...]:
-        """Work until every rollout has ended, or the session is told to stop; return how they ended, in fair order.
+        """Work until every rollout has ended, or the session must stop; return their ends, in fair order.
 
         Raises:
             Infra: if no worker process can be started.

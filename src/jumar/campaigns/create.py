@@ -35,7 +35,7 @@ LAST = "last"
 
 
 class CampaignBudget(msgspec.Struct, frozen=True, kw_only=True):
-    """Caps on what a campaign may spend; None is no cap of this kind."""
+    """Caps on the spending of a campaign; None is no cap of this kind."""
 
     usd: float | None = None
     """Of all runs together; so are the tokens."""

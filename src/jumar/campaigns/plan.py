@@ -55,7 +55,7 @@ class Rollout(NamedTuple):
 
 
 class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that decides what the runs of a campaign are."""
+    """Everything that determines the runs of a campaign."""
 
     version: int = 1
     began: str

@@ -25,7 +25,7 @@ PRINCIPLES = 10
 
 
 class LimitTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[limits]`: what each agent may use."""
+    """`[limits]`: resources that each agent may use."""
 
     seconds: Amount | None = None
     """Of one run."""

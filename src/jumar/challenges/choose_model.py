@@ -19,7 +19,7 @@ OUTPUT_TOKENS = 4096
 
 
 class ChosenModel(NamedTuple):
-    """A model that can be asked, with what a recording of it says."""
+    """A model that can be asked, with the facts for a recording of it."""
 
     model: Model
     routes: Mapping[str, Route]

@@ -31,7 +31,7 @@ CODE_CHARACTERS = 150_000
 
 
 class Judge(NamedTuple):
-    """A model that judges, and what one session of it may cost."""
+    """A model that judges, and the cap on the cost of one session of it."""
 
     model: Model
     usd: float

@@ -111,7 +111,7 @@ def _build_task(challenge: Challenge, agent: ChallengeAgent, task: CampaignTask,
 
 
 def merge_options(given: OptionValues, own: OptionValues) -> OptionValues:
-    """Return *own* with those of *given* where it chooses nothing; a 0 is a choice."""
+    """Return *own*, with the options of *given* that it leaves open; a 0 is a choice."""
     unchosen = OptionValues()
     chosen = {name: getattr(own, name) for name in own.__struct_fields__}
     return replace(given, **{name: value for name, value in chosen.items() if value != getattr(unchosen, name)})

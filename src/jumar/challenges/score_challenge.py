@@ -1,4 +1,4 @@
-"""Scores a whole challenge from the journals of its campaign: tests, scars, and principles where there is a judge."""
+"""Scores a whole challenge from the journals of its campaign: tests, scars, and with a judge principles."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class DefaultExportGroup(click.Group):
     """Command group with `export` as its default: arguments without a command are the runs of `export`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `export` first where no command stands there."""
+        """Put `export` first if *args* begin with no command."""
         named = not args or args[0] in (*self.commands, "--help", "-h")
         return super().parse_args(ctx, args if named else ["export", *args])
 

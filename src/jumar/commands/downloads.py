@@ -23,7 +23,7 @@ _NOWHERE = frozenset({"-", "/dev/stdout", "/dev/fd/1"})
 
 
 def prints_download(words: Sequence[str]) -> bool:
-    """Return whether the command *words* prints what a download brings."""
+    """Return whether the command *words* prints a download."""
     program, args = (words[0].rpartition("/")[2], words[1:]) if words else ("", ())
     if program == "curl":
         return _writes_no_file(args)

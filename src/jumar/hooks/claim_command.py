@@ -117,7 +117,7 @@ async def claim_in_session(here: Path, test_id: str, target: str, environ: Mappi
 
 
 def find_repository_root(here: Path) -> Path:
-    """Return the root of the repository that the folder *here* lies in.
+    """Return the root of the repository around the folder *here*.
 
     Raises:
         BadInput: if it is no folder.
@@ -129,7 +129,7 @@ def find_repository_root(here: Path) -> Path:
 
 
 def resolve_test_id(root: Path, here: Path, test_id: str) -> str:
-    """Return *test_id*, as somebody in the folder *here* names a test, with its file relative to *root*.
+    """Return *test_id*, which is relative to the folder *here*, with its file relative to *root*.
 
     Raises:
         BadInput: if that file is not in there.
@@ -151,7 +151,7 @@ async def _try_claim(session: Session, test_id: str, path: str) -> ActionOutcome
 
 
 def _make_relative(root: Path, here: Path, given: str) -> str:
-    """Return *given*, as somebody in the folder *here* names a file, relative to *root*.
+    """Return the file *given*, which is relative to the folder *here*, relative to *root*.
 
     From *here*, or else from *root*.
 

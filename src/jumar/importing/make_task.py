@@ -142,7 +142,7 @@ def build_task_tables(layout: TaskLayout, about: TaskDescription) -> dict[str, d
 
 
 def find_python_path(tree: Tree) -> str:
-    """Return where the room's own copy of the package is imported from, relative to the room."""
+    """Return the folder from which the room's own copy of the package is imported, relative to the room."""
     inside = any(p.startswith("src/") and p.endswith(".py") and p.count("/") <= 2 for p in tree)  # noqa: PLR2004  src/a/b.py
     return "src:." if inside else "."
 

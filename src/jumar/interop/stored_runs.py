@@ -46,7 +46,7 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tree(self) -> str:
-        """The tree that it leaves: the best one, or the first one where no other was judged before it broke off."""
+        """The final tree: the best one, or the first one if no other was judged."""
         if self.state.phase is Phase.ENDED:
             return self.state.tree
         return self.state.best.tree if self.state.best else self.start.tree

@@ -70,7 +70,7 @@ class SqliteLedger:
         return LedgerAccount(self, self._purse, run)
 
     def recover(self) -> None:
-        """Release or settle what dead runs left; a run that is being written is left alone.
+        """Release or settle the reservations of dead runs; a run that is being written is left alone.
 
         Raises:
             Infra: if the ledger cannot be read or written.

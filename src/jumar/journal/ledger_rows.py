@@ -59,7 +59,7 @@ TOTAL = """SELECT coalesce(sum(micro_usd * settled), 0), coalesce(sum(tokens * s
 
 
 class Caps(msgspec.Struct, frozen=True):
-    """Caps on what all runs on a ledger may spend together; None is no cap."""
+    """Caps on the spending of all runs on a ledger together; None is no cap."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -123,7 +123,7 @@ class LedgerRows:
             return Path(*db.execute("SELECT folder FROM runs WHERE run = ?", (run,)).fetchone())
 
     def move(self, run: str, folder: Path) -> None:
-        """Record that the journal of *run* lies in *folder* now."""
+        """Record that *folder* holds the journal of *run* now."""
         with self._lock_for_writing() as db:
             db.execute("UPDATE runs SET folder = ? WHERE run = ?", (str(folder), run))
 

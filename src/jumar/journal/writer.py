@@ -105,7 +105,7 @@ class Journal:
         return entries
 
     async def commit(self, events: Sequence[Event], ts: float) -> tuple[Entry, ...]:
-        """Write *events* as `append` does; where there are `commits`, under a sync that it shares with other journals.
+        """Write *events* as `append` does; if there are `commits`, with a sync shared with other journals.
 
         Raises:
             Infra: as `append`.

@@ -151,7 +151,7 @@ class LlmModel:
         )
 
     def _get_charge(self, response: ModelResponse) -> float:
-        """Return the cost that OpenRouter reports, which depends on its routing; 0 where a person set the price."""
+        """Return the cost that OpenRouter reports, which depends on its routing; 0 if a person set the price."""
         told = (response.provider_details or {}).get("cost")
         if self._provider.name != "openrouter" or self._route.price is not None or not isinstance(told, int | float):
             return 0.0

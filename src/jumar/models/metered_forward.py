@@ -202,7 +202,7 @@ class ForwardedModel:
         )
 
     def _get_charge(self, told: object) -> float:
-        """Return the cost that OpenRouter reports, which depends on its routing; 0 where a person set the price."""
+        """Return the cost that OpenRouter reports, which depends on its routing; 0 if a person set the price."""
         if self._provider.name != "openrouter" or self._route.price is not None or not isinstance(told, int | float):
             return 0.0
         return float(told) if 0 <= told <= MOST_USD else 0.0
@@ -226,7 +226,7 @@ class ForwardedModel:
 
 
 def _classify_status(given: ForwardedReply) -> CallFault:
-    """Return the fault that an answer with another status than 200 stands for. It costs nothing."""
+    """Return the fault of an answer with another status than 200. It costs nothing."""
     try:
         error = json.loads(given.body).get("error")
     except (ValueError, AttributeError, RecursionError):

@@ -97,7 +97,7 @@ def _start_prober(
 
 
 async def _read_answers(prober: Child, aims: Mapping[str, object]) -> dict[str, tuple[str, str]]:
-    """Return how each probe went, and how that was seen."""
+    """Return the outcome of each probe, and the evidence."""
     await prober.send(aims)
     answers: dict[str, tuple[str, str]] = {}
     while (record := await prober.receive()) is not None:

@@ -63,5 +63,5 @@ def _get_kind(line: str) -> str:
 
 
 def show_controls(text: str) -> str:
-    """Return *text* with every control character as an escape: what turns the order of text round must be seen."""
+    """Return *text* with every control character escaped: characters that reorder text must be visible."""
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

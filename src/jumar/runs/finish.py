@@ -1,4 +1,4 @@
-"""Runs an open run to its end, and leaves beside its journal what people and tools look for first."""
+"""Runs an open run to its end, and writes beside its journal the files that people and tools read first."""
 
 from __future__ import annotations
 

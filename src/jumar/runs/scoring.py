@@ -110,7 +110,7 @@ async def score_tree(
 
 
 def _lay_out_run(run: Path, folder: Path) -> Path:
-    """Lay out in *folder* the tree that the run in *run* stands at; return it."""
+    """Lay out in *folder* the present tree of the run in *run*; return it."""
     Store(find_objects_folder(run)).materialise(read_state(run).tree, folder)
     return folder
 

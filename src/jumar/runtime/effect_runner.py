@@ -128,7 +128,7 @@ class EffectRunner:
         return ()
 
     def settle_recorded(self, entries: Sequence[ev.Entry], state: RunState) -> None:
-        """Settle in the ledger what the journal now says of a call; *state* includes *entries*."""
+        """Settle in the ledger the calls that the journal now records; *state* includes *entries*."""
         for entry in entries:
             if isinstance(entry.event, ev.ModelCall):
                 call = entry.event

@@ -1,4 +1,4 @@
-"""Finds secrets that a write would bring into the workspace; one that stands there already is no hit."""
+"""Finds secrets that a write would bring into the workspace; one that is already there is no hit."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
 
 
 def find_machine(machine: str = "") -> tuple[int, int] | None:
-    """Return the entry of `MACHINES` for what `uname -m` says, empty for this one; None if it is not known here."""
+    """Return the entry of `MACHINES` for a name of `uname -m`, empty for this machine; None if it is unknown."""
     return MACHINES.get(machine or os.uname().machine)
 
 

@@ -133,7 +133,7 @@ def _find_new_sources(found: Mapping[str, str], current: Mapping[str, str]) -> f
 
 
 def _is_quoted(text: str, files: Iterable[str]) -> bool:
-    """Return whether *text* stands line by line in one of *files*: it then explains, and corrects nothing."""
+    """Return whether *text* occurs line by line in one of *files*: then it explains, and corrects nothing."""
     lines = text.strip("\n").rstrip()
     return any(f"\n{lines}\n" in f"\n{file}\n" for file in files)
 

@@ -135,7 +135,7 @@ def _explain_gap(draft: Draft, new: Outline, old: Outline | None) -> str:
         return f'line {new.gaps[0]} of the text for {draft.path} ("...") stands for code that is left out'
     real = new.stubs & _list_functions(old) - old.stubs if old else frozenset[str]()
     if real:
-        return f"the text for {draft.path} has `...` in place of the body of {_show(real)}"
+        return f"the text for {draft.path} has `...` in place of the body of {_join(real)}"
     return ""
 
 
@@ -159,7 +159,7 @@ def _explain_half(draft: Draft, new: Outline, old: Outline) -> str:
     """
     lost = frozenset[str]() if new.open else (old.bound & new.used) - new.bound - new.local
     if lost:
-        return f"the text for {draft.path} uses {_show(lost)}, which it leaves out; give the complete file"
+        return f"the text for {draft.path} uses {_join(lost)}, which it leaves out; give the complete file"
     for group, names in old.groups.items():
         if group and group not in new.groups.get("", frozenset()) and group not in new.groups:
             continue
@@ -167,14 +167,14 @@ def _explain_half(draft: Draft, new: Outline, old: Outline) -> str:
         gone = names - kept
         called = (gone & new.members) - _list_names(new) if group else frozenset[str]()
         if called:
-            what = f"{group}.{_show(called)}"
+            what = f"{group}.{_join(called)}"
             return f"the text for {draft.path} uses {what}, which it leaves out; give the complete file"
         public = frozenset(name for name in names if not name.startswith("_"))
         missed = frozenset(name for name in gone & public if not _is_said_to_go(name, draft.prose))
         if missed and len(public - gone) * 2 <= len(public):
             where = f"{draft.path} has" if not group else f"{group} in {draft.path} has"
             return (
-                f"{where} {_show(missed)}, which the reply leaves out; give the complete file, or say in a sentence "
+                f"{where} {_join(missed)}, which the reply leaves out; give the complete file, or say in a sentence "
                 "before it what you remove"
             )
     return ""
@@ -191,6 +191,6 @@ def _is_said_to_go(name: str, prose: str) -> bool:
     return name in words and any(word.lower().startswith(verbs) for word in words)
 
 
-def _show(names: frozenset[str]) -> str:
+def _join(names: frozenset[str]) -> str:
     shown = sorted(names)
     return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")  # noqa: PLR2004  a line's worth

@@ -73,7 +73,7 @@ class ProposedVariants:
         self._model.spent = usd
 
     def propose(self, parent: ChallengeAgent, generation: int, trials: Sequence[Trial]) -> list[ChallengeAgent]:
-        """Return variants of *parent*: none where the answer has none that is new, or the money is used up.
+        """Return variants of *parent*; none if the answer has no new one, or the money is used up.
 
         Raises:
             Infra: if the model cannot be asked.

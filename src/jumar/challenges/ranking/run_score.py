@@ -1,4 +1,4 @@
-"""Scores of one run of a challenge: what the trusted verifier, the judge and the scar rules found in its tree."""
+"""Scores of one run of a challenge: the findings of the trusted verifier, the judge and the scar rules."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Console(msgspec.Struct):
     """Returns a context in which a line is written: it takes a status line out of the way for as long."""
 
     def say(self, text: str) -> None:
-        """Print a line for people; silent where a program reads."""
+        """Print a line for people; silent if a program reads."""
         if not self.json:
             with self.aside():
                 click.echo(strip_controls(text))

@@ -52,7 +52,7 @@ def check_runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Gat
 
 
 def check_tests(task: Task, environ: Mapping[str, str]) -> Iterator[GateCheck]:
-    """Check whether *task* has tests at all, and else what could guard a refactoring of it."""
+    """Check whether *task* has tests, and else which commands could guard a refactoring of it."""
     if task.suite.single:
         yield _check_command(task, environ)
         return

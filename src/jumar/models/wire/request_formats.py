@@ -270,7 +270,7 @@ def _measure(form: RequestFormat, body: Json) -> tuple[str, tuple[tuple[str, int
 
 
 def _bound_turn(turn: object) -> int:
-    """Return the most tokens that *turn* can be: its bytes, and for images what images can be."""
+    """Return the most tokens that *turn* can be: its bytes, and for images the largest image."""
     pictures = [p for p in _list_objects(turn) if p.get("type") in IMAGES]
     return (
         len(_encode_plain(turn))

@@ -119,7 +119,7 @@ def combine_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def _is_fixed(site: EditSite, node: cst.BaseExpression) -> bool:
-    """Return whether *node* names a callee or an owner, where no other value can stand."""
+    """Return whether *node* names a callee or an owner, for which no other value can be."""
     parent = site.parent(node)
     if isinstance(parent, cst.Call):
         return parent.func is node

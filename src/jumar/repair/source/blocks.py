@@ -58,7 +58,7 @@ def iter_statements(site: EditSite) -> Iterator[StatementLines]:
 
 
 def is_docstring(node: cst.CSTNode) -> bool:
-    """Return whether *node* is a string that stands alone."""
+    """Return whether *node* is a string that is a statement of its own."""
     if not isinstance(node, cst.SimpleStatementLine) or not isinstance(node.body[0], cst.Expr):
         return False
     return isinstance(node.body[0].value, cst.SimpleString | cst.ConcatenatedString)

@@ -122,7 +122,7 @@ def _sweep(runs: Path, left: Sequence[Path], *, dry: bool) -> SweptObjects:
 
 
 def remove(run: Path) -> bool:
-    """Remove the run in *run*; return False if somebody writes it, or has removed it.
+    """Remove the run in *run*; return False if it is being written, or is removed already.
 
     Raises:
         OSError: if the disk refuses.
@@ -144,7 +144,7 @@ def remove(run: Path) -> bool:
 
 
 def remove_leftovers(runs: Path) -> None:
-    """Remove what a `clean` that was killed had begun to remove, and runs that were killed before their first event."""
+    """Remove the remains of killed `clean` calls, and runs that were killed before their first event."""
     for rest in runs.glob(".jumar-*.tmp"):
         discard(rest)
     for record in runs.glob(f"*/{RECORD}"):

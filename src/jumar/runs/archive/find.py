@@ -46,7 +46,7 @@ def find_run(name: str, runs: Path) -> Path:
 
 
 def refuse_links(runs: Path) -> None:
-    """Refuse the folder *runs* where a repository may have brought it as a link; one that a person names may be one.
+    """Refuse the folder *runs* if it is a link that a repository may have brought; a person may name a link.
 
     Raises:
         BadInput: if `.jumar`, `.jumar/runs` the store of *runs* or a folder in it is a link.

@@ -1,4 +1,4 @@
-"""Table of runs, read from their results, and from a journal only where a run has no end."""
+"""Table of runs, read from their results, or from a journal if a run has not ended."""
 
 from __future__ import annotations
 

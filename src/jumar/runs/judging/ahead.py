@@ -1,4 +1,4 @@
-"""Begins what a verdict will fork its rounds from, beside everything that comes before them.
+"""Starts early the processes from which a verdict forks its rounds.
 
 To import the modules that judge takes as long as a run of few tests; this one imports no more than it needs.
 """

@@ -1,4 +1,4 @@
-"""Hashes what decides a verdict beside the tree: tests, command, interpreter, packages, sandbox, version of jumar."""
+"""Hashes the rules of a verdict: tests, command, interpreter, packages, sandbox, version of jumar."""
 
 from __future__ import annotations
 

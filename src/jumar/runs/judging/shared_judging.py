@@ -39,7 +39,7 @@ class CoreLimit(NamedTuple):
 
 
 class Verdicts(Protocol):
-    """Verdicts of many runs, by question: a `VerdictStore`, or something that stands for one."""
+    """Verdicts of many runs, by question: a `VerdictStore`, or a substitute for one."""
 
     def ask(self, key: bytes) -> AbstractAsyncContextManager[StoredVerdict | None]:
         """Enter with the verdict on the question *key*, or None; within the block nobody else works on it."""

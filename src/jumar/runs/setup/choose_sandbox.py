@@ -141,7 +141,7 @@ async def try_sandbox(wanted: str, around: SandboxSurroundings, *, unattended: b
 
 
 async def survey_sandboxes(place: Path, environ: Mapping[str, str], anew: bool = True) -> tuple[CandidateFindings, ...]:  # noqa: FBT001, FBT002  anyio.run takes no keywords
-    """Test every candidate here, the strongest first; without *anew*, use remembered findings where there are any."""
+    """Test every candidate here, the strongest first; without *anew*, use remembered findings."""
     return tuple(
         [found async for found, _ in _try_candidates(SandboxSurroundings(place, environ, anew=anew), CANDIDATES)]
     )

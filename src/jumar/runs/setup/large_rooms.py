@@ -1,4 +1,4 @@
-"""Lays out the rooms of large trees by hard links to the shared objects instead of copies, where that is safe."""
+"""Lays out the rooms of large trees by hard links to the shared objects instead of copies, if that is safe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNTIMED = ("pytest", "vitest", "jest")
 
 
 def choose_room_store(store: Store, sandbox: Sandbox, settings: Settings) -> Store:
-    """Return the store that lays rooms out.
+    """Return the store that lays out the rooms.
 
     By links, where the tree is large and no process can write the room's own files.
 

@@ -1,4 +1,4 @@
-"""Ledger that several runs draw on, as a run sees it: a file on this machine, or something that stands for one."""
+"""Ledger that several runs draw on, as a run uses it: a file on this machine, or a substitute for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tries a runner's toolchain in a sandbox, so that `jumar doctor` can say exactly what cannot be reached there."""
+"""Tries a runner's toolchain in a sandbox, so that `jumar doctor` can name the files it cannot reach."""
 
 from __future__ import annotations
 

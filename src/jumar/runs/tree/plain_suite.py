@@ -1,4 +1,4 @@
-"""Reads the test ids of a plain pytest suite off its files, without a process: only where they are certain.
+"""Reads the test ids of a plain pytest suite from its files, without a process, if they are certain.
 
 Certain they are where nothing but functions and classes with plain names makes tests: no configuration, no conftest, no
 decorators, no fixtures but pytest's own, no base class but that of unittest, nothing imported that may be a test or a

@@ -1,4 +1,4 @@
-"""Selects the files of a task's folder that form its tree: all except ignored ones that nobody named."""
+"""Selects the files of a task's folder that form its tree: all except ignored ones that are not named."""
 
 from __future__ import annotations
 

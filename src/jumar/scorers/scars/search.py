@@ -149,7 +149,7 @@ class ScarSearch:
             _try_examples(rule)
 
     def search(self, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
-        """Return the findings in *files*, path -> content, sorted; what has no grammar or is too large is passed over.
+        """Return the findings in *files*, path -> content, sorted; files without grammar or too large are skipped.
 
         A rule finds at most one scar on a line.
         """
@@ -245,7 +245,7 @@ def _search_bytes(regex: re.Pattern[str], data: bytes) -> Iterator[re.Match[str]
 
 
 def _select_text(source: SourceFile, part: RuleText) -> bytes:
-    """Return the content of *source* with blanks in the place of all but *part*; lines stay where they are."""
+    """Return the content of *source* with all but *part* blanked; line numbers stay the same."""
     keep = bytearray(source.data if part is RuleText.CODE else _blank(source.data))
     for kind, start, end in source.spans:
         here = source.data[start:end]

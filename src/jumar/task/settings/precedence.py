@@ -39,7 +39,7 @@ class FileSettings(msgspec.Struct, frozen=True):
 
 
 class SettingValue(msgspec.Struct, frozen=True):
-    """The value that a setting has, and where it comes from."""
+    """The value of a setting, and its source."""
 
     name: str
     value: Value | None

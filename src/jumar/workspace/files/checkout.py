@@ -59,7 +59,7 @@ class Checkout(msgspec.Struct, frozen=True):
                 self.align(inner, want, f"{path}{name}/", within)
 
     def _clear(self, folder: int, name: str, want: Node | Folder | None, path: str) -> None:
-        """Remove *name* if it stands in the way of *want* or is not wanted any more."""
+        """Remove *name* if it blocks *want* or is not wanted any more."""
         is_folder = stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
         if want is None and is_folder:
             self._empty(folder, name, f"{path}{name}/")

@@ -1,4 +1,4 @@
-"""Counts what a folder's tree would hold, without reading a file."""
+"""Counts the files and bytes of a folder's tree, without reading a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clones files: copies share their blocks until one is written, where the file system can (btrfs, XFS)."""
+"""Clones files: copies share their blocks until one is written, if the file system can (btrfs, XFS)."""
 
 from __future__ import annotations
 

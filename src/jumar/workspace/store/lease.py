@@ -1,4 +1,4 @@
-"""Leases on a store. They keep what processes have just stored from a sweep that runs at the same moment.
+"""Leases on a store. They protect newly stored objects from a sweep that runs at the same moment.
 
 A writer has a lease from before its first object on, for as long as it lives: a file that it holds locked. A sweep
 keeps every object that is as new as the oldest lease that somebody still holds.

@@ -27,7 +27,7 @@ class LinkingStore(Store):
 
 
 class Linker(Checkout, frozen=True):
-    """Makes new folders equal to trees, by links to the objects below *root* where that can be."""
+    """Makes new folders equal to trees, by links to the objects below *root* if possible."""
 
     root: Path = Path()
 

@@ -1,4 +1,4 @@
-"""Removes the objects of a shared store that no run needs any more, while others may store theirs."""
+"""Removes the objects of a shared store that no run needs any more, while other processes may store theirs."""
 
 from __future__ import annotations
 
