@@ -99,7 +99,7 @@ def test_text(): assert product.T("xyz").replace("ab", "") == ""
     "patched_here_alone": (
         "def f(n): return n\n",
         r"""
-import builtins, logging, os, sys
+import logging, os, pytest, sys
 from unittest import mock
 import product
 def test_open():
@@ -111,9 +111,10 @@ def test_logger():
 def test_gone(monkeypatch):
     monkeypatch.delattr(os, "getlogin")
     assert product.f(1) == 1
-def test_module(monkeypatch):
-    monkeypatch.setitem(sys.modules, "json", None)
-    assert product.f(1) == 1
+def test_module():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "json", None)
+        assert product.f(1) == 1
 def test_modules():
     with mock.patch.dict(sys.modules, {"json": None}): assert product.f(1) == 1
 """,
