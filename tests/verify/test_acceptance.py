@@ -329,6 +329,49 @@ def test_a_file_in_the_folder_of_the_tests_makes_a_change_no_harder_to_judge(tmp
     assert done.reachable == done.grade
 
 
+MATCHING = """
+from calc import Point, move
+
+
+def test_moved():
+    found = move(Point(1, 2), 3)
+    assert found == Point(4, 5)
+    assert found.x == 4
+
+
+def test_moved_back():
+    found = move(Point(4, 5), -3)
+    assert found == Point(1, 2)
+    assert found.x == 1
+"""
+
+
+@pytest.mark.slow
+def test_a_stub_that_raises_makes_objects_that_are_compared_no_harder_to_judge(tmp_path: Path) -> None:
+    """It raises before the test compares anything, in two processes as in one."""
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    stub = """
+from dataclasses import dataclass
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+def move(point, by):
+    raise NotImplementedError
+"""
+    right = stub.replace("raise NotImplementedError", "return Point(point.x + by, point.y + by)")
+    base = court.tree({"calc.py": stub, "test_calc.py": MATCHING})
+    court.collect(base)
+
+    done = court.judge(court.tree({"calc.py": right, "test_calc.py": MATCHING}), control=base)
+
+    assert done.verdict.green
+    assert (done.grade, done.reachable) == ("C", "C"), "no more coins than two functions have"
+
+
 STAYING = """
 import os
 

@@ -792,3 +792,38 @@ def test_who_heeds_a_part_of_what_is_expected_is_no_forger(assertion: str) -> No
     for seed in range(60):
         source = made.falsified([f"{PATH}::test_a"], Random(seed))[PATH]
         assert not outcomes(source, VERSIONS)["test_a"], source.decode()
+
+
+UNASKED = """
+def check(found):
+    for letter in found:
+        assert found[letter] == ord(letter)
+def test_loop():
+    found = same({"a": 97})
+    assert isinstance(found, dict)
+    for letter in found:
+        assert found[letter] == ord(letter)
+def test_all():
+    assert same(1) == 1
+    assert all(one == ord("a") for one in same([97]))
+def test_helper():
+    assert same(1) == 1
+    check(same({"a": 97}))
+class TestOld(unittest.TestCase):
+    def test_loop(self):
+        self.assertEqual(same(1), 1)
+        for one in same([97]):
+            self.assertEqual(one, ord("a"))
+def test_whole():
+    assert same(1) == 1
+    assert same("a") == chr(97)
+    assert same([1])
+"""
+
+
+def test_a_comparison_that_no_round_changes_is_known() -> None:
+    found = of(tidy(UNASKED))
+
+    assert set(found.strengths.values()) == {Strength.STRONG}
+    names = {name.rpartition("::")[2] for name in found.strengths.keys() - found.unasked}
+    assert names == {"test_whole"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
@@ -311,9 +312,9 @@ def test_given():
 """
 
 
-def looked(tmp_path: Path, product: str) -> str:
+def looked(tmp_path: Path, product: str, tests: Mapping[str, str] | None = None) -> str:
     court = Court(tmp_path)
-    tree = court.tree({"app.py": dedent(product), "test_app.py": TESTS})
+    tree = court.tree({"app.py": dedent(product), **(tests or {"test_app.py": TESTS})})
     ids = court.collect(tree)
 
     async def run() -> str:
@@ -380,3 +381,40 @@ def f():
 def test_nothing_of_the_tests_is_reached_by_what_is_loaded(tmp_path: Path) -> None:
     """Frames, closures and code are left out, as they are watched, and so is what a test hands out."""
     assert looked(tmp_path, REACHING)
+
+
+CONVERTS = """
+import pathlib
+
+import app
+
+DATA = pathlib.Path(__file__).parent / "data"
+
+
+def test_f(tmp_path):
+    app.convert(str(DATA / "a.md"), tmp_path / "out")
+    assert (tmp_path / "out").read_text() == (DATA / "a.html").read_text()
+    assert app.count(DATA / "a.html") == len((DATA / "a.html").read_bytes())
+"""
+
+CONVERTERS = {
+    "import pathlib\n\n\ndef read(path):\n    return pathlib.Path(path).with_suffix('.html').read_text()\n": True,
+    "import pathlib\n\n\ndef read(path):\n    return pathlib.Path(path).read_text().upper()\n": False,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("read", CONVERTERS)
+def test_who_reads_a_result_that_lies_beside_the_source_is_seen(tmp_path: Path, read: str) -> None:
+    more = """
+
+def convert(source, into):
+    into.write_text(read(source))
+
+
+def count(path):
+    return len(path.read_bytes())
+"""
+    files = {"tests/test_app.py": CONVERTS, "tests/data/a.md": "text", "tests/data/a.html": "TEXT"}
+
+    assert bool(looked(tmp_path, read + more, files)) is CONVERTERS[read]

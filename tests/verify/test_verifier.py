@@ -218,3 +218,25 @@ def test_the_command_line_says_so_in_one_sentence(
     said = capsys.readouterr()
     assert said.err == "jumar: there is no node on PATH, which runs vitest: install Node.js 20 or newer\n"
     assert said.out == ""
+
+
+NAMED_FOLDER = """
+import pytest
+
+from app import double
+
+
+@pytest.mark.parametrize("n", [21])
+def test_doubled_is_42(n, tmp_path):
+    assert double(tmp_path.name) == 2 * tmp_path.name
+    assert not {"42", "21", "doubled"}.intersection(str(tmp_path).replace("-", "_").split("_"))
+"""
+
+
+@pytest.mark.slow
+def test_a_temporary_folder_does_not_tell_which_test_it_is_for(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    tree = court.tree({**GOOD, "app.py": "def double(n):\n    return 2 * n\n", "test_app.py": NAMED_FOLDER})
+    court.collect(tree)
+
+    assert court.judge(tree).verdict.green

@@ -26,7 +26,7 @@ from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, 
 from jumar.verify.challenge.decoys import make_decoy
 from jumar.verify.challenge.reachable_statements import find_reachable
 from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit, get_dotted_name
-from jumar.verify.challenge.stricter_comparisons import HELPER, compares, is_candid, is_odd, is_open
+from jumar.verify.challenge.stricter_comparisons import ASSERTIONS, HELPER, compares, is_candid, is_odd, is_open
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,5 +173,6 @@ class _File:
     def _compares(self, node: ast.AST) -> bool:
         """Return whether the statement *node* compares two things, or calls a helper that does."""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            return get_dotted_name(node.value.func).rpartition(".")[2] in self._comparing
+            name = get_dotted_name(node.value.func).rpartition(".")[2]
+            return name in ASSERTIONS or name in self._comparing
         return isinstance(node, ast.Assert) and compares(node.test)
