@@ -122,7 +122,7 @@ def _name_of_library(target: Any = None, name: Any = "") -> str:
         target = sys.modules.get(place or target)
     if target is sys.modules:
         return "sys.modules"
-    if isinstance(target, (proxies.Proxy, dict)) or type(target) is proxies.ProxyClass:
+    if target is os.environ or isinstance(target, (proxies.Proxy, dict)) or type(target) is proxies.ProxyClass:
         return ""
     kind = target if isinstance(target, type) else type(target)
     module = str(target.__name__ if type(target) is types.ModuleType else kind.__module__)
