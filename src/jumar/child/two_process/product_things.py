@@ -208,8 +208,8 @@ class ProductThings:
         By a `StopIteration` a function ends the loop of `map(decode, given)`, by a cancellation the task that asserts.
         """
         # Not imported: a zygote that has `logging` before its clocks are read would tell when it began.
-        cancelled = getattr(sys.modules.get("asyncio"), "CancelledError", ())
-        if isinstance(error, ENDS) or isinstance(error, cancelled):
+        cancelled = getattr(sys.modules.get("asyncio"), "CancelledError", ENDS)
+        if isinstance(error, (ENDS, cancelled)):
             step = op == "method" and arguments[2] in STEPS
             step = step or (op in ("call", "method") and proxies.get_fact(arguments[0], STEP))
             if not step or type(error) is not StopIteration:
