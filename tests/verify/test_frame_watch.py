@@ -318,7 +318,7 @@ def looked(tmp_path: Path, product: str, tests: Mapping[str, str] | None = None)
     ids = court.collect(tree)
 
     async def run() -> str:
-        report = await court.verifier.run_fresh(tree, ids, LaidFiles(), None)
+        report = await court.verifier.run_fresh(tree, ids, LaidFiles(), 1 if tests else None)
         assert {str(r.outcome) for r in report.results} == {"passed"}
         return report.looked
 

@@ -22,7 +22,7 @@ def build_data_watch(data: Iterable[str], tests: frozenset[str], foreign: Callab
     their sources.
     """
     stat, resolve = os.stat, os.path.realpath
-    files = {(one.st_dev, one.st_ino) for one in map(stat, data)}
+    files = {(one.st_dev, one.st_ino) for one in map(stat, filter(os.path.exists, data))}
     by_tests: set[Any] = set()
     by_product: set[Any] = set()
 

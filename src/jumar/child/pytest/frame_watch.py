@@ -181,11 +181,11 @@ def _build_filter(is_secret: Callable[[Any], bool], is_inside: Foreign) -> Calla
     return concerns
 
 
-def list_tests(room: str, supports: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the paths of the tests' files in *room*."""
+def list_tests(room: str, supports: Callable[[str], bool], ending: str) -> Iterator[str]:
+    """Yield the paths of the tests' files in *room* whose name has that *ending*."""
     for folder, _, names in os.walk(room):
-        paths = (os.path.join(folder, name) for name in names)  # noqa: PTH118  many of them
-        yield from (path for path in paths if supports(path) and os.path.isfile(path))  # noqa: PTH113  as above
+        paths = (os.path.join(folder, name) for name in names if name.endswith(ending))  # noqa: PTH118  many of them
+        yield from filter(supports, paths)
 
 
 def build_foreign(room: str, tests: frozenset[str]) -> Foreign:

@@ -140,10 +140,10 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
     sources = {path: text.encode("latin-1") for path, text in config.pop("sources", {}).items()}
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
-        files = frozenset(list_tests(str(room), blame.supports))
-        tests = frozenset(file for file in files if file.endswith(".py"))
+        tests = frozenset(list_tests(str(room), blame.supports, ".py"))
+        data = list_tests(str(room), blame.supports, "") if config.get("quiet") else ()  # of many, where a grade is due
         foreign = build_foreign(str(room), tests)
-        watch = FrameWatch(tests, foreign, files - tests, send)
+        watch = FrameWatch(tests, foreign, data, send)
         plugins += [TestSources(str(room), sources, foreign), watch, *build_guards(room, blame, send, config["ids"])]
         plugins.append(TestObjects(tests, foreign, watch.tell))  # the last: what is loaded was looked at by then
     return plugins
