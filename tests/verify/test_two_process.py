@@ -240,9 +240,10 @@ def test_the_product_s_room_has_its_packages_and_nothing_of_the_tests(tmp_path: 
     tree = ("pkg/__init__.py", "pkg/a.py", "pkg/b.py", "pkg/data.json", "cases.json", "helper.py", *tests)
     ours, theirs = laid(tmp_path / "ours", *tree), laid(tmp_path / "theirs", *tree)
 
-    chosen = separate_product(ours, theirs, lambda path: path == "pkg/a.py")
+    paths = separate_product(ours, theirs, lambda path: path == "pkg/a.py", lambda _: True)
 
-    assert chosen == ["pkg/a.py"]
+    assert paths.product == ["pkg/a.py"]
+    assert sorted(paths.shared) == ["pkg/__init__.py", "pkg/b.py", "pkg/data.json"]
     assert listed(theirs) == ["pkg/__init__.py", "pkg/a.py", "pkg/b.py", "pkg/data.json"]
     assert listed(ours) == sorted(set(tree) - {"pkg/a.py"})
 
@@ -251,8 +252,19 @@ def test_a_module_without_a_package_has_a_room_of_its_own(tmp_path: Path) -> Non
     tree = ("app.py", "answers.py", "test_app.py", "answers.json", "notes/app.md")
     ours, theirs = laid(tmp_path / "ours", *tree), laid(tmp_path / "theirs", *tree)
 
-    assert separate_product(ours, theirs, lambda path: path.startswith("app")) == ["app.py"]
+    assert separate_product(ours, theirs, lambda path: path.startswith("app"), lambda _: True) == (["app.py"], [])
     assert listed(theirs) == ["app.py"]
+
+
+def test_a_module_that_a_candidate_adds_makes_no_folder_its_package(tmp_path: Path) -> None:
+    before, added = ("app.py", "cases/a.json", "test_app.py"), ("cases/__init__.py", "new/__init__.py", "new/b.json")
+    ours, theirs = laid(tmp_path / "ours", *before, *added), laid(tmp_path / "theirs", *before, *added)
+    modules = ("app.py", "cases/__init__.py", "new/__init__.py")
+
+    paths = separate_product(ours, theirs, modules.__contains__, before.__contains__)
+
+    assert paths.shared == ["new/b.json"]
+    assert listed(theirs) == ["app.py", "cases/__init__.py", "new/__init__.py", "new/b.json"]
 
 
 PACKAGE = {

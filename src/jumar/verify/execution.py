@@ -200,6 +200,7 @@ class TreeRunner:
             store=self.store,
             tree=tree,
             product=self.sources,
+            known=self.store.manifest(self.base).__contains__ if self.base else lambda _: True,
             confinement=lambda room, output: replace(self.confinement(room, output), role=Role.CONFIRMING),
             invocation=lambda room: self._fresh_invocation(room, ids, seed, explain=seed is None),
             rooms=self.rooms,

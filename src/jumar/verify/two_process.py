@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -51,8 +51,19 @@ class TwoProcessTrial(NamedTuple):
     output: Path
     files: Mapping[str, bytes] = {}
     """Contents that replace files of the tests, in their room alone."""
+    known: Callable[[str], bool] = lambda _: True
+    """Predicate: paths of the untouched tree. What a candidate adds makes no folder a package of the product."""
     product_tree: str = ""
     """Tree that the product's room is made from: without held-out tests; empty: `tree`."""
+
+
+class SeparatedPaths(NamedTuple):
+    """Paths of a tree of which two rooms were made."""
+
+    product: list[str]
+    """Modules of the code under test."""
+    shared: list[str]
+    """Other files of its packages, which are in both rooms."""
 
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE | re.ASCII)
@@ -116,39 +127,48 @@ async def _drain(served: Child) -> None:
 
 
 @asynccontextmanager
-async def _rooms(question: TwoProcessTrial) -> AsyncIterator[tuple[Path, Path, list[str]]]:
+async def _rooms(question: TwoProcessTrial) -> AsyncIterator[tuple[Path, Path, SeparatedPaths]]:
     """Two rooms of the tree, one without the product and one without all else; and the paths of the product."""
     async with (
         lay_out(question.store, question.tree, question.rooms) as ours,
         lay_out(question.store, question.product_tree or question.tree, question.rooms) as theirs,
     ):
-        paths = await to_thread.run_sync(separate_product, ours, theirs, question.product)
+        paths = await to_thread.run_sync(separate_product, ours, theirs, question.product, question.known)
         await to_thread.run_sync(replace_files, ours, question.files)
         yield ours, theirs, paths
 
 
-def separate_product(ours: Path, theirs: Path, product: Callable[[str], bool]) -> list[str]:
+def separate_product(
+    ours: Path, theirs: Path, product: Callable[[str], bool], known: Callable[[str], bool]
+) -> SeparatedPaths:
     """Take the product out of *ours*, and what is not its own out of *theirs*; its paths.
 
-    What belongs to the packages of the product stays in both, tests excepted: nobody but the task wrote it.
+    What belongs to the packages of the product stays in both, tests excepted: nobody but the task wrote it. For what is
+    *known* to the untouched tree, modules that a candidate adds make no folder a package.
     """
     files = {path.relative_to(ours).as_posix(): path for path in ours.rglob("*") if path.is_file() or path.is_symlink()}
     chosen = [name for name in sorted(files) if product(name) and name.endswith(".py") and (theirs / name).exists()]
-    packages = {folder for name in chosen if (folder := _package(PurePosixPath(name), files))}
+    before = frozenset(filter(known, files))
+    packages = _find_packages(chosen, files)
+    known_packages = _find_packages(before.intersection(chosen), before)
+    shared = []
     for name, path in files.items():
         if name in chosen:
             path.unlink()
-        elif not _belongs(PurePosixPath(name), packages):
+        elif _belongs(PurePosixPath(name), known_packages if name in before else packages):
+            shared += [name] if (theirs / name).exists() else []
+        else:
             (theirs / name).unlink(missing_ok=True)
     for place in sorted((p for p in theirs.rglob("*") if p.is_dir() and not p.is_symlink()), reverse=True):
         if not any(place.iterdir()):
             place.rmdir()
-    return chosen
+    return SeparatedPaths(chosen, shared)
 
 
-def _package(path: PurePosixPath, files: Mapping[str, Path]) -> PurePosixPath | None:
-    packages = [folder for folder in path.parents if f"{folder}/__init__.py" in files]
-    return packages[-1] if packages else None
+def _find_packages(modules: Iterable[str], files: Collection[str]) -> set[PurePosixPath]:
+    """Return the outermost package around each of *modules* that the *files* make."""
+    around = ([f for f in PurePosixPath(name).parents if f"{f}/__init__.py" in files] for name in modules)
+    return {folders[-1] for folders in around if folders}
 
 
 def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
@@ -157,8 +177,8 @@ def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
     return not tests and any(folder in packages for folder in path.parents)
 
 
-def _tests(invocation: Invocation, pipes: tuple[int, int], product: list[str]) -> Invocation:
-    told = {"pipes": pipes, "product": product, "filter": (seccomp_processes.build_filter() or b"").hex()}
+def _tests(invocation: Invocation, pipes: tuple[int, int], paths: SeparatedPaths) -> Invocation:
+    told = {"pipes": pipes, **paths._asdict(), "filter": (seccomp_processes.build_filter() or b"").hex()}
     argv = (*invocation.argv[:-2], *start.build_command(programs.TESTS))
     return msgspec.structs.replace(invocation, argv=argv, config={**invocation.config, "apart": told})
 

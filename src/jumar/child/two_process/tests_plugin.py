@@ -32,7 +32,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     """Connect to the product's process as *config* says; the plug-in that represents it."""
     side = tests_side.TestsSide(test_environment.ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
-    known.paths = room_paths.RoomPaths(room, side.capabilities, side.fault)
+    known.paths = room_paths.RoomPaths(room, side.capabilities, side.fault, config["shared"])
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))

@@ -9,7 +9,7 @@ import contextlib
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 from urllib.parse import unquote
 
@@ -36,10 +36,16 @@ REACHING = re.compile(r"\{[^{}'\"]*\.(?:__|(?:gi|cr|ag|tb)_frame)")
 
 
 class RoomPaths:
-    """Paths of the tests' room. The product may name those alone that the tests handed out, as *capabilities* know."""
+    """Paths of the tests' room. The product may name those alone that the tests handed out, as *capabilities* know.
 
-    def __init__(self, room: str, capabilities: Any, fault: Callable[[str], None]) -> None:
+    And those of the files that it has itself, which are *shared*.
+    """
+
+    def __init__(
+        self, room: str, capabilities: Any, fault: Callable[[str], None], shared: Collection[str] = ()
+    ) -> None:
         self._room, self._capabilities, self._fault = room, capabilities, fault
+        self._shared = {os.path.join(os.path.realpath(room), path) for path in shared}  # noqa: PTH118  compared as text
         self._private = os.environ["TMPDIR"]
         self.lends_files = False
         """True if this test hands out a path in the temporary folder, where another process may not have the file."""
@@ -63,10 +69,15 @@ class RoomPaths:
 
     def look(self) -> None:
         """Look again what lies in the room: a file that is loaded may make others."""
-        for folder, folders, files in os.walk(os.path.realpath(self._room)):
-            self.places.update(os.path.join(folder, name) for name in (*folders, *files))  # noqa: PTH118  compared as text
-            self._names.update(folders, files)
-            within = folder[len(os.path.realpath(self._room)) :].split("/")[1:]
+        root = os.path.realpath(self._room)
+        for folder, _, names in os.walk(root):
+            files = [name for name in names if os.path.join(folder, name) not in self._shared]  # noqa: PTH118  as above
+            within = folder[len(root) :].split("/")[1:]
+            if not files and names:
+                continue
+            self.places.update(os.path.join(folder, name) for name in files)  # noqa: PTH118  as above
+            self.places.update("/".join((root, *within[: n + 1])) for n in range(len(within)))
+            self._names.update(within, files)
             self._ends.update("/".join((*within[n:], file)) for file in files for n in range(len(within) + 1))
         self.named.update(name for name in self._names if not WORD.fullmatch(name))
 
