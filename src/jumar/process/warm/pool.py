@@ -159,7 +159,7 @@ class WarmPool:
             return "one of the first of its kind"
         if not zygote.ready:
             return "the zygote did not get ready"
-        hidden = set(zygote.report.names) & list_room_names(confinement.room, _paths(invocation))
+        hidden = set(zygote.report.names) & list_room_names(confinement.room, _list_paths(invocation))
         shadow = f"the tree has a module of its own called {min(hidden)}" if hidden else ""
         if reason := zygote.report.refused or shadow or _look_at_sandbox(invocation, wrapped):
             return reason
@@ -200,7 +200,7 @@ class WarmPool:
         return family
 
 
-def _paths(invocation: Invocation) -> Sequence[str]:
+def _list_paths(invocation: Invocation) -> Sequence[str]:
     paths = invocation.config.get("paths", ())
     return [path for path in paths if type(path) is str] if isinstance(paths, list | tuple) else ()
 
