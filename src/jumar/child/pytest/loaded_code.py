@@ -54,7 +54,7 @@ class Change(NamedTuple):
 
     @property
     def where(self) -> str:
-        """Name of the owner."""
+        """Return the name of the owner."""
         names: Any = _MODULE_NAMES(self.owner) if isinstance(self.owner, ModuleType) else {}
         return str(names.get("__name__") or f"{get_module_name(self.owner)}.{self.owner.__qualname__}")
 
@@ -187,13 +187,13 @@ def watch_functions() -> dict[tuple[int, str], tuple[FunctionType, str, object]]
     found: dict[tuple[int, str], tuple[FunctionType, str, object]] = {}
     parts = _PARTS_OF_FUNCTION
 
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+    def watch_setting(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "object.__setattr__" or event == "object.__delattr__":  # noqa: PLR1714  asked with every event
             function, name = arguments[:2]
             if type(function) is FunctionType and name in parts and (get_address(function), name) not in found:
                 found[get_address(function), name] = (function, name, parts[name](function))
 
-    sys.addaudithook(hook)
+    sys.addaudithook(watch_setting)
     return found
 
 

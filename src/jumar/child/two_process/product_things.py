@@ -82,7 +82,7 @@ class ProductThings:
 
     def attribute(self, thing: Any, name: str) -> Any:
         """Return the attribute *name* of a thing of the product."""
-        if not self.readable(name):
+        if not self.is_readable(name):
             raise AttributeError(name)
         self.decides(thing, name)
         if not isinstance(thing, type) and (method := contents.find_method(thing, name)):
@@ -165,7 +165,7 @@ class ProductThings:
         named = isinstance(there, types.ModuleType) and isinstance(here, types.ModuleType)
         return named and proxies.is_library(here.__name__) and here.__name__ == there.__name__
 
-    def readable(self, name: str) -> bool:
+    def is_readable(self, name: str) -> bool:
         """Return whether the tests' process asks for an attribute of that name: for none that frameworks look for."""
         if name[:2] == "__" and name[-2:] == "__":
             return name in proxies.ATTRIBUTES or name in proxies.METHODS

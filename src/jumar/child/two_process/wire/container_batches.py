@@ -46,7 +46,7 @@ class Batch:
         walked, paired = self._things[: self._walked], self._things[self._walked :]
         now = chain(chain.from_iterable(walked), chain.from_iterable(chain.from_iterable(map(dict.items, paired))))
         same = self._sizes == list(map(len, self._things)) and all(map(operator.is_, self._seen, now))
-        asked = ((number, e, e.changed()) for number, e in (self._odd if same else self.entries).items())
+        asked = ((number, e, e.find_change()) for number, e in (self._odd if same else self.entries).items())
         return [(number, entry, held) for number, entry, held in asked if held is not None]
 
     def find_unused(self) -> list[int]:

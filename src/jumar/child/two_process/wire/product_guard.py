@@ -63,7 +63,7 @@ class ProductGuard:
             self._side.unable("a test starts a program")
         elif event == "pickle.find_class":
             module, name = str(arguments[0]), str(arguments[1])
-            if not self._side.unpickles(module, name) and ("." in name or not self._is_own(module, name)):
+            if not self._side.can_unpickle(module, name) and ("." in name or not self._is_own(module, name)):
                 self._side.unable(f"a test unpickles {module}.{name}")
             kind = getattr(sys.modules.get(module), name, None)
             if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
