@@ -52,7 +52,7 @@ class Reader:
         return records
 
     def close(self) -> None:
-        """Say that nothing more will come from a process that ended well: half a line is then an anomaly."""
+        """End the reading of a process that ended well: half a line is then an anomaly."""
         if self._tail:
             self._tail = b""
             self._note_anomaly("half a line on the channel")

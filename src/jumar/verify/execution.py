@@ -130,7 +130,7 @@ class TreeRunner:
         return first, natives
 
     async def _compare(self, tree: str, parts: Sequence[ReportPart], forked: Report) -> Report:
-        """Repeat *forked*, the report of processes that were forked, with processes that are started; what counts.
+        """Repeat *forked*, the report of forked processes, with started ones; return the report that counts.
 
         If the two differ, and a third one says the same as the second, nothing of this run is forked any more.
         """

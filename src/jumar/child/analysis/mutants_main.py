@@ -1,4 +1,4 @@
-"""Makes mutants of what a candidate changed: `["mutant", path, line, what, start, end, text]`, offsets in bytes.
+"""Makes mutants of the lines that a candidate changed: `["mutant", path, line, what, start, end, text]` (bytes).
 
 It runs nothing that it parses. The same config gives the same mutants: what is chosen of them depends on the seed and
 the texts alone.
@@ -39,7 +39,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def main() -> None:
-    """Answer one config: `files` is path -> [text before, text now], as latin-1; `most` and `seed` choose."""
+    """Serve one request: `files` is path -> [text before, text now], as latin-1; `most` and `seed` choose."""
     config, send, _ = join()
     send(["hello"])
     sys.setrecursionlimit(3000)

@@ -28,7 +28,7 @@ TEXT = 8000
 """Characters that are kept of what a report says of one case."""
 
 CASES, DEPTH = 100_000, 100
-"""A report with more cases, or with elements that lie deeper in each other, is none."""
+"""A report with more cases, or with elements nested more deeply, is refused."""
 
 TAIL = 60
 """Lines of output that tell why there is no report."""
@@ -134,7 +134,7 @@ class JunitCases:
 
 
 def main() -> None:
-    """Serve one request: list the tests of a report, or tell how the asked ones came out."""
+    """Serve one request: list the tests of a report, or report the outcomes of the requested ones."""
     runner_bridge.serve(run_job)
 
 
@@ -173,7 +173,7 @@ def run_job(config: dict[str, Any], send: runner_bridge.Send) -> int:
 
 
 def send_missing_report(status: int, said: str, config: dict[str, Any], send: runner_bridge.Send) -> None:
-    """Tell of a command that wrote no report: if it failed, code that does not compile is the usual reason.
+    """Report that a command wrote no report: if it failed, code that does not compile is the usual reason.
 
     Whose code that is, cannot be told from here. A command that is content and wrote nothing is set up wrongly.
     """

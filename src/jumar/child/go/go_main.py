@@ -167,7 +167,7 @@ class GoTestStream(ABC):
         self._send(record)
 
     def close(self, status: int) -> None:
-        """Account for packages that go reported no event of."""
+        """Report the packages that go sent no event of."""
         if status and not self._heard and not FAILED.search(self._unplaced):
             why = toolchain_main.check_go(self._go, self._unplaced) or runner_bridge.normalise_text(self._unplaced)
             self._send(["usage", why or f"go test left with status {status}"])

@@ -59,7 +59,7 @@ def find_root(folder: str) -> str:
 
 
 def resolve_inside(path: str, root: str) -> str:
-    """The absolute *path* relative to *root*, if it is plainly a file's, or free for one, and no link is on the way.
+    """Return the absolute *path* relative to *root*, if it names a file or a free place and no link is on the way.
 
     Raises:
         HookRefusal: if it is anything else.

@@ -105,7 +105,7 @@ def start_node(node: str, script: str, writes: int) -> subprocess.Popen[bytes]:
 
 
 class NodeToolSession:
-    """All processes of one errand, and what they said."""
+    """All processes of one job, and their reports."""
 
     def __init__(self, tool: NodeRunner, node: str, config: dict[str, Any]) -> None:
         self._tool, self._node, self._config = tool, node, config
@@ -120,7 +120,7 @@ class NodeToolSession:
         self._stopped = ""
 
     def work(self) -> Iterator[list[object]]:
-        """Yield the records of the errand."""
+        """Yield the records of the job."""
         todo = project_batches.split_batches(self._tool, self._config)
         while todo:
             batch = todo.pop(0)

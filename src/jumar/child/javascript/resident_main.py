@@ -36,7 +36,7 @@ class Declined(Exception):  # noqa: N818  # it is no error
 
 
 class KeptVitest:
-    """The process of vitest that stays."""
+    """The process of vitest that is kept."""
 
     def __init__(self, node: str, order: Mapping[str, object]) -> None:
         self.base = order["base"]
@@ -70,7 +70,7 @@ class KeptRun(node_tool.NodeToolSession):
         return batches[0]
 
     def start(self, batch: project_batches.ProcessBatch) -> KeptVitest:
-        """Start the vitest that stays."""
+        """Start the vitest that is kept."""
         return KeptVitest(self._node, self._build_order(batch))
 
     def wait_for(self, node: KeptVitest, name: str) -> Mapping[str, Any]:

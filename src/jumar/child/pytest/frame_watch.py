@@ -97,7 +97,7 @@ class FrameWatch:
         self._time[0] = RUNNING
 
     def pytest_runtest_logfinish(self) -> None:
-        """Watch as before until the next test runs, and tell of processes that no event told of."""
+        """Watch as before until the next test runs, and report processes that no event was raised for."""
         self._time[0] = LOADING
         if _count_children() != self._children:
             self.tell("a process")

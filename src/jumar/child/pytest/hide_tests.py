@@ -109,7 +109,7 @@ class TestObjects:
         self._holders = [_find_global(*path) for path in HOLDERS]
 
     def pytest_collection_finish(self) -> None:
-        """Cut them: all is loaded, and every test is known."""
+        """Cut the ways: all is loaded, and every test is known."""
         for name, module in list(sys.modules.items()):
             if type(module) is types.ModuleType and vars(module).get("__file__") in self._tests:
                 sys.modules[name] = _show_module(module, self._ask)
@@ -205,7 +205,7 @@ def _build_taker(held: dict[str, bytes], foreign: Callable[[str], bool]) -> Call
 
 
 def _load_from(take: Callable[[str], bytes | None]) -> None:
-    """Let pytest, and the importer for files in which pytest rewrites nothing, load what *take* gives for a file."""
+    """Make pytest, and the importer for files that pytest does not rewrite, load the content that *take* returns."""
     rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
     loader: Any = importlib.machinery.SourceFileLoader
     usual, read = rewrite._rewrite_test, loader.get_data  # noqa: SLF001  pytest has no other way

@@ -167,7 +167,7 @@ def remember() -> None:
 
 
 def touch() -> None:
-    """Go through what was remembered once, so that the next time costs less."""
+    """Compare the remembered code once, so that the next comparison costs less."""
     for code in _remembered:
         list(code.find_changes())
         list(_list_classes())
@@ -239,8 +239,8 @@ def _list_classes() -> dict[int, type]:
     level: dict[int, Any] = {get_address(object): object}
     while level:
         seen.update(level)
-        heirs = list(chain.from_iterable(map(_SUBCLASSES, level.values())))
-        level = {key: heir for key, heir in zip(map(get_address, heirs), heirs) if key not in seen}
+        subclasses = list(chain.from_iterable(map(_SUBCLASSES, level.values())))
+        level = {key: subclass for key, subclass in zip(map(get_address, subclasses), subclasses) if key not in seen}
     return seen
 
 

@@ -89,7 +89,7 @@ class Reporter:
             setattr(outcome.get_result(), BLAMED, self._blame(call.excinfo.value, arranging=True))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Name what could not be collected."""
+        """Report the files that could not be collected."""
         if report.failed:
             self._report_broken(report.nodeid, report.longreprtext, getattr(report, BLAMED, TEST))
 
@@ -191,7 +191,7 @@ class Reporter:
             self._send(["usage", self._plain(str(outcome.excinfo[1]))])
 
     def _report_broken(self, where: str, why: str, blamed: Blamed) -> None:
-        """Name the files a collector stands for. Where ids are asked for, a folder is spelled out as their files."""
+        """Report the files a collector stands for as broken. If ids were asked for, a folder becomes its files."""
         where = where.partition("::")[0]
         where = "" if where == "." else where
         inside = [f for f in self._files if not where or f == where or f.startswith(where + "/")]

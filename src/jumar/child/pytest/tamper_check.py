@@ -123,7 +123,7 @@ class TamperCheck:
                 self._tell(f"the collected test {item.nodeid}")
 
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
-        """Look at what the test is about to go through, as fixtures may have called the code under test.
+        """Check the code that decides the test, before and after it: fixtures may have called the code under test.
 
         Again when it was called: a patch of what makes its report may undo itself there. What the test itself
         patched is not undone yet, so only what is of the code under test counts then.
@@ -135,7 +135,7 @@ class TamperCheck:
         self._look_at_deciding(lenient=True)
 
     def pytest_runtest_logfinish(self) -> None:
-        """Look at what the test came through, and now and then at everything."""
+        """Check the code that decided the test, and now and then all loaded code."""
         self._check_hooks()
         started = self._clock()
         if started >= self._next:
@@ -147,16 +147,16 @@ class TamperCheck:
         self._next = now + SHARE * (now - started)
 
     def pytest_sessionfinish(self) -> Generator[None, Any, None]:
-        """Look at everything before the session is over."""
+        """Check all loaded code before the session is over."""
         self.close()
         yield
 
     def pytest_unconfigure(self) -> None:
-        """Look at everything where a session broke off: what plug-ins changed is undone after this."""
+        """Check all loaded code where a session broke off: changes by plug-ins are undone after this."""
         self.close()
 
     def close(self) -> None:
-        """Look at everything once more, unless that was done; whoever takes the plug-in away does not keep it blind."""
+        """Check all loaded code once more, unless that was done: to unregister the plug-in does not blind it."""
         if self._manager is not None and not self._closed:
             self._closed = True
             self._look_at_all(settled=True)
@@ -168,7 +168,7 @@ class TamperCheck:
                 self._judge_hook(name, hook.parts)
 
     def _look_at_all(self, *, settled: bool) -> None:
-        """Look at everything; *settled* if no fixture is at work, so that what has changed has changed for good."""
+        """Check all loaded code; *settled* if no fixture is at work, so that every change is permanent."""
         self._check_hooks()
         self._look(self._code.find_changes(), settled=settled)
         for name, module in self._modules.items():

@@ -61,7 +61,7 @@ class TimeLimit:
             _swap(_ALRM, before or 0)
 
     def complete(self, error: BaseException) -> None:
-        """Let pytest be able to print *error*, if it came after an alarm."""
+        """Complete *error* so that pytest can print it, if it came after an alarm."""
         if self.rung:
             add_missing_lines(error)
 

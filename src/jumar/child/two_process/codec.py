@@ -140,7 +140,7 @@ class Codec:
         self._new, self._told = [], []
 
     def apply(self, changes: list[Any]) -> None:
-        """Follow what the other side changed."""
+        """Apply the changes of the other side."""
         for number, items in changes:
             entry = self.shared[number]
             with self._keep_decoded():
@@ -216,7 +216,7 @@ class Codec:
         return ["m", number, kind, *self.describe(value, kind, number, depth)]
 
     def describe(self, thing: Any, kind: str, number: int, depth: int) -> list[Any]:
-        """Share *thing* under *number*; the forms of its content, and of what else makes it."""
+        """Share *thing* under *number*; return the forms of its content, and of the other arguments that make it."""
         extra = [self.encode(thing.default_factory, depth + 1)] if kind == "defaultdict" else []
         return [[self.encode(item, depth + 1) for item in self.share(thing, kind, number).seen], *extra]
 

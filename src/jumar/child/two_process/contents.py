@@ -37,7 +37,7 @@ DIFFERENCES = frozenset(f"__{how}{name}__" for name in ("and", "mod", "sub", "xo
 """Operators that leave nothing where all is as expected."""
 
 MEASURES = (int, float, complex, decimal.Decimal, fractions.Fraction, dt.timedelta, set, frozenset, dict)
-"""Types of what they come to, heirs included (`Counter`)."""
+"""Types of what they come to, subclasses included (`Counter`)."""
 
 CONTENTS: dict[type, Any] = {
     **{

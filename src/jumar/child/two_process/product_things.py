@@ -134,7 +134,7 @@ class ProductThings:
         return self.peer.ask("get", thing, "__copy__")
 
     def _ask_aside(self, op: str, thing: Any, *arguments: Any) -> Any:
-        """Ask *thing* for what says nothing of its truth: a query is not handed back by that."""
+        """Ask *thing* for something that does not depend on its truth: this does not count as handing a query back."""
         kinds = [held for held in (self._queries, self._shared_queries) if held]
         number = proxies.get_number(thing) if kinds else 0
         kept = [(held, held[number]) for held in kinds if number in held]
@@ -244,7 +244,7 @@ class ProductThings:
         return matched
 
     def _mark(self, answer: Any) -> bool:
-        """Mark *answer* as what a comparison came to, if it is an object of the product and no value."""
+        """Mark *answer* as the result of a comparison, if it is an object of the product and no value."""
         marked = isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
         if marked:
             object.__setattr__(answer, COMPARED, True)

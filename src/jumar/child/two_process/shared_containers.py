@@ -42,7 +42,7 @@ class CopiedFields(dict):  # type: ignore[type-arg]  # no generic class before 3
         return self
 
     def write(self, held: dict[str, Any]) -> None:
-        """Let it hold *held*."""
+        """Replace the data by *held*."""
         self.clear()
         self.update(held)
 
@@ -66,7 +66,7 @@ class OwnFields:
         return {n: v for n, v in held.items() if type(n) is str and not n.startswith("_") and self._admits(v)}
 
     def write(self, told: dict[str, Any]) -> None:
-        """Follow what the product set: data alone, and nothing that a class has under that name."""
+        """Apply the changes of the product: data alone, and nothing that a class has under that name."""
         now, held = self.read(), getattr(self._thing, "__dict__", {})
         for name in now.keys() - told.keys():
             held.pop(name, None)
@@ -133,7 +133,7 @@ class SharedContainer:
         return now
 
     def fill(self, items: list[Any]) -> list[Any]:
-        """Let it hold *items*, and nothing else; what it holds."""
+        """Replace the content by *items*; return the content."""
         thing, kind = self.thing, self.kind
         if kind == "list":
             list.__setitem__(thing, slice(None), items)

@@ -1,7 +1,7 @@
 """Environment that a test may arrange for the product: working directory, environment variables, argv, input.
 
-Patches of libraries are none of it: they stay in the tests' process, which is found out. The product never hears which
-test runs.
+Patches of libraries do not belong to it: they stay in the tests' process, which is found out. The product never hears
+which test runs.
 """
 
 from __future__ import annotations

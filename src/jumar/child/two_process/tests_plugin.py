@@ -52,7 +52,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
 
 
 def _refuse_functions(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]:
-    """Return *ask*, a question of `inspect`, for which a function of the product is none: a test that asks is given up.
+    """Return *ask*, a predicate of `inspect`, wrapped: a test that asks it of a product's function is given up.
 
     To leave all of them out, as a loop over the functions of a module would, proves nothing.
     """
@@ -69,7 +69,7 @@ def _refuse_functions(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], 
 
 
 class DoubtPlugin:
-    """The plug-in. It fails a test in which anything was doubtful, even if the test passed.
+    """Plug-in that fails a test in which anything was doubtful, even if the test passed.
 
     *confine* confines this process, given the files that it has loaded, and returns what it could not do.
     """
@@ -169,7 +169,7 @@ class DoubtPlugin:
         yield from self._watch_phase(doubt, last=True)
 
     def pytest_sessionfinish(self) -> Wrapper:
-        """Do without a report for people that a plug-in wants to write into the room: every test was told by now."""
+        """Ignore a plug-in that fails to write a report into the room: every test was reported by now."""
         outcome = yield
         if outcome.excinfo and isinstance(outcome.excinfo[1], PermissionError):
             outcome.force_result([])

@@ -13,7 +13,7 @@ from jumar.verify.challenge.constants import Function, list_parameters, walk_own
 from jumar.verify.challenge.source_edits import get_dotted_name
 
 EXCUSING = ("skip", "fail", "flaky", "rerun", "retry", "forked")
-"""In the name of a mark under which a failure is none, or is tried again."""
+"""In the name of a mark under which a failure does not count, or is tried again."""
 
 OPEN = {
     "mock": "unittest", "patch": "unittest", "unittest": "unittest", "given": "hypothesis", "settings": "hypothesis",

@@ -1,4 +1,4 @@
-"""Makes a comparison stricter: it holds where it held, and fails for an object that affirms whatever it is asked.
+"""Makes a comparison stricter: it holds for correct code, and fails for an object that affirms everything.
 
 Nothing is falsified by it, so nothing has to be hidden: in a challenge each comparison that has no literal becomes one,
 whatever the coins say. Beside what is asked, something is asked that nothing right affirms; which, and in which order,
@@ -161,7 +161,7 @@ def make_stricter(pair: Comparison, random: Random) -> Edits:
 
 
 def _ask_for_nothing(needle: ast.expr, random: Random) -> str:
-    """Look for a text that is nowhere, in a text or a sequence."""
+    """Return an expression that looks for a text that is nowhere, in a text or a sequence."""
     letters = _draw_letters(random, LONG)
     kind, text = "str", f"a + {letters!a}"
     if isinstance(needle, ast.Constant) and isinstance(needle.value, str | bytes):
@@ -172,7 +172,7 @@ def _ask_for_nothing(needle: ast.expr, random: Random) -> str:
 
 
 def _ask_for_order(written: str, random: Random) -> list[str]:
-    """Ask the other way round, and of each number whether it is beyond a larger one and below a smaller one."""
+    """Return expressions: the reverse order, and each number beyond a larger one and below a smaller one."""
     kinds = "(int, float)" if written in "<>" else "int"
     step, signs = random.randint(1000, 1000000), random.sample("+-", 2)
     turned = [f"b {written} a"] if written in "<>" else []

@@ -18,7 +18,7 @@ PAIRED = frozenset((dict, collections.defaultdict, collections.Counter))
 
 
 class Batch:
-    """Containers that are compared at once. Those that are no plain ones are asked one by one."""
+    """Containers that are compared at once. Those of other types are compared one by one."""
 
     def __init__(self) -> None:
         self.entries: dict[int, Any] = {}
@@ -75,7 +75,7 @@ class Batches:
         entry.batch, last.stale = last, True
 
     def remove(self, number: int, entry: Any) -> None:
-        """Compare *entry* no more."""
+        """Stop comparing *entry*."""
         del entry.batch.entries[number]
         entry.batch.stale = True
 

@@ -62,7 +62,7 @@ class RoomPaths:
         self.look()
 
     def look(self) -> None:
-        """Look again what lies in the room: a file that is loaded may make others."""
+        """List the room again: a file that is loaded may make others."""
         for folder, folders, files in os.walk(os.path.realpath(self._room)):
             self.places.update(os.path.join(folder, name) for name in (*folders, *files))  # noqa: PTH118  compared as text
             self._names.update(folders, files)
