@@ -41,7 +41,7 @@ def serve(wire: frames.FrameConnection) -> None:
     try:
         while True:
             message = wire.receive()
-            wire.taken()
+            wire.drop_message()
             peer.serve(message)
     finally:
         os._exit(0)

@@ -259,7 +259,7 @@ def test_ids_without_annotations_are_untouched(
     for names_of_tree in (Aliases(), known):
         naming = IdMapping(asked, names_of_tree)
         assert naming.asked == tuple(asked)
-        assert naming.told(report) is report
+        assert naming.map_report(report) is report
         assert naming.natives == {}
     for native in said:
         if native.partition("[")[0] not in known.slugs:
@@ -272,7 +272,7 @@ def test_results_come_back_under_the_ids_that_were_asked_for() -> None:
     naming = IdMapping(("one", "t.py::a", "many[2]", "many", "gone", "nobody", "t.py::d"), known)
     said = {"t.py::a": Outcome.PASSED, "t.py::b[1]": Outcome.PASSED, "t.py::b[2]": Outcome.FAILED}
 
-    report = naming.told(_report({**said, "t.py::d": Outcome.PASSED}, {"u.py": Broken("no such module")}))
+    report = naming.map_report(_report({**said, "t.py::d": Outcome.PASSED}, {"u.py": Broken("no such module")}))
 
     assert naming.asked == ("t.py::a", "t.py::b[2]", "t.py::b", "u.py::c", "t.py::d")
     assert naming.natives == {"one": "t.py::a", "many": "t.py::b", "many[2]": "t.py::b[2]", "gone": "u.py::c"}

@@ -103,9 +103,9 @@ def test_an_id_that_is_reported_as_it_is_written_stands_for_nothing_else() -> No
     findings = results.ResultFindings()
     findings.tests = {"t.js": {"t.js::costs $x": "run", "t.js::costs 5": "run", "t.js::n 1": "run", "t.js::n 2": "run"}}
 
-    assert findings.members("t.js::costs $x") == ["t.js::costs $x"]
-    assert findings.members("t.js::n %i") == ["t.js::n 1", "t.js::n 2"]
-    assert findings.members("t.js::n") == []
+    assert findings.list_members("t.js::costs $x") == ["t.js::costs $x"]
+    assert findings.list_members("t.js::n %i") == ["t.js::n 1", "t.js::n 2"]
+    assert findings.list_members("t.js::n") == []
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,7 @@ def test_a_confined_process_sees_nothing_of_the_persons_environment(tmp_path: Pa
 def test_the_reader_knows_a_gap_a_repetition_and_a_forgery() -> None:
     lines: list[bytes] = []
     read, write = os.pipe()
-    send = channel._sender(b"key", write)  # noqa: SLF001  # the other end of the same wire
+    send = channel._build_sender(b"key", write)  # noqa: SLF001  # the other end of the same wire
     for number in range(3):
         send(["record", number])
         lines.append(os.read(read, 1 << 16))

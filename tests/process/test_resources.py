@@ -122,8 +122,8 @@ def work():
 class Bounded(TrustedVerifier):
     """A verifier whose processes may take less than usual."""
 
-    def confinement(self, room: Path, output: Path | None) -> Confinement:
-        return dataclasses.replace(super().confinement(room, output), ceiling=LOW)
+    def build_confinement(self, room: Path, output: Path | None) -> Confinement:
+        return dataclasses.replace(super().build_confinement(room, output), ceiling=LOW)
 
 
 @pytest.fixture

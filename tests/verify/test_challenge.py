@@ -113,7 +113,7 @@ def asked(court: Court, product: str) -> list[RoundResult]:
     assert set(made.strengths.values()) == {Strength.STRONG}
     chosen = frozenset(name for name in ids if coins.random() < 0.5)
     steps = (Round(challenge=False), Round(chosen), Round(frozenset(ids) - chosen))
-    return [_answered(court, tree, step, made.falsified(step.falsified, coins), ids) for step in steps]
+    return [_answered(court, tree, step, made.falsify(step.falsified, coins), ids) for step in steps]
 
 
 def asked_of_all(court: Court, product: str) -> list[RoundResult]:
@@ -123,7 +123,7 @@ def asked_of_all(court: Court, product: str) -> list[RoundResult]:
     ids = tuple(made.strengths)
     able = frozenset(name for name, strength in made.strengths.items() if strength is not Strength.NONE)
     steps = (Round(challenge=False), Round(able))
-    files = [{}, made.falsified(able, SystemRandom())]
+    files = [{}, made.falsify(able, SystemRandom())]
     return [_answered(court, tree, step, laid, ids) for step, laid in zip(steps, files, strict=True)]
 
 

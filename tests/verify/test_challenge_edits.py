@@ -435,10 +435,10 @@ def test_nothing_tells_a_falsified_test_from_one_that_is_not(code: str) -> None:
     able = [name for name, strength in made.strengths.items() if strength and "of_a_standard_module" not in name]
     for seed in range(6):
         # The same draws, so that what is stricter is so in the same way: it does not depend on the coins.
-        plain = dict(functions(compiled(made.falsified((), Random(seed))[PATH])))
+        plain = dict(functions(compiled(made.falsify((), Random(seed))[PATH])))
         chosen = [name for name in able if Random(f"{seed}{name}").random() < 1 / 2]
         for names in (chosen, [name for name in able if name not in chosen]):  # each test is falsified in one of them
-            false = dict(functions(compiled(made.falsified(names, Random(seed))[PATH])))
+            false = dict(functions(compiled(made.falsify(names, Random(seed))[PATH])))
             for name in able:
                 function = name.partition("::")[2].replace("::", ".")
                 assert shape(false[function]) == shape(plain[function]), name
@@ -451,8 +451,8 @@ def test_nothing_tells_a_test_that_is_falsified_alone(code: str) -> None:
     made = of(tidy(code))
     for name in [name for name, strength in made.strengths.items() if strength and "of_a_standard_module" not in name]:
         for seed in range(6):
-            plain = dict(functions(compiled(made.falsified((), Random(seed))[PATH])))
-            false = dict(functions(compiled(made.falsified([name], Random(seed))[PATH])))
+            plain = dict(functions(compiled(made.falsify((), Random(seed))[PATH])))
+            false = dict(functions(compiled(made.falsify([name], Random(seed))[PATH])))
             function = name.partition("::")[2].replace("::", ".")
             assert shape(false[function]) == shape(plain[function]), name
             assert [n for n in false if "<lambda>" in n] == [n for n in plain if "<lambda>" in n]
@@ -486,7 +486,7 @@ def test_who_affirms_everything_is_found_out(assertion: str, unit: bool) -> None
     chosen = [f"{PATH}::{name}"] if strength else []
     assert outcomes(tidy(code).encode())[name], "it does look right"
     for seed in range(40):
-        passed = outcomes(made.falsified(chosen, Random(seed))[PATH])[name]
+        passed = outcomes(made.falsify(chosen, Random(seed))[PATH])[name]
         found += passed is bool(chosen)
 
     assert found >= 36, "a falsified test passes, a stricter one fails"
@@ -520,7 +520,7 @@ def _in_unittest(code: str) -> str:
     ],
 )
 def test_what_may_equal_anything_is_asked_nothing_more(code: str) -> None:
-    assert of(tidy(code)).falsified((), Random(1))[PATH] == tidy(code).encode()
+    assert of(tidy(code)).falsify((), Random(1))[PATH] == tidy(code).encode()
 
 
 def test_what_helpers_may_bring_is_asked_nothing_more() -> None:
@@ -531,7 +531,7 @@ def test_what_helpers_may_bring_is_asked_nothing_more() -> None:
 
     def asked(text: str, tests: str = "", helper: str = "") -> bool:
         made = find_challenge({PATH: text.encode(), "test_odd.py": tests.encode()}, {"conftest.py": helper.encode()})
-        return b"lambda a, b" in made.falsified((), Random(1))[PATH]
+        return b"lambda a, b" in made.falsify((), Random(1))[PATH]
 
     assert asked(code)
     assert asked(code, tests=odd)
@@ -543,7 +543,7 @@ def test_what_helpers_may_bring_is_asked_nothing_more() -> None:
 def test_what_is_asked_beside_is_another_thing_each_time() -> None:
     for code in ("def test_a(): assert same([1]) == same([1])\n", "def test_b(): assert 'words' in same('words')\n"):
         made = of(tidy(code))
-        assert len({made.falsified((), Random(seed))[PATH] for seed in range(20)}) > 15
+        assert len({made.falsify((), Random(seed))[PATH] for seed in range(20)}) > 15
 
 
 def test_a_text_that_things_say_which_affirm_everything_is_not_changed() -> None:
@@ -592,7 +592,7 @@ def test_who_is_odd_and_honest_stands_what_is_stricter(assertion: str) -> None:
     code = f"from product import beginning, digits, even, folded, number\ndef test_a(): {assertion}\n"
     made = of(tidy(code))
     for seed in range(60):
-        source = made.falsified((), Random(seed))[PATH]
+        source = made.falsify((), Random(seed))[PATH]
         assert b"lambda a, b" in source
         assert outcomes(source, ODD_ORDERS)["test_a"]
 
@@ -609,7 +609,7 @@ VALUES_OF_ALL_KINDS = st.one_of(
 def test_every_value_stands_what_is_stricter(value: Any, seed: int) -> None:
     code = "def test_a(same): assert same(0) == same(1)\ndef test_b(same): assert same(0) <= same(1)\n"
     code += "def test_c(same): assert same(0) in same(1)\n"
-    source = of(code).falsified((), Random(seed))[PATH]
+    source = of(code).falsify((), Random(seed))[PATH]
     names: dict[str, Any] = {}
     exec(source, names)  # noqa: S102  our own text, above
     assert source.count(b"lambda a, b") == 3
@@ -632,15 +632,15 @@ def _holds(claim: Callable[[Any, Any], object], one: object, other: object) -> b
 def test_what_cannot_be_falsified_stays_as_it_is() -> None:
     made = of(tidy(NONE))
 
-    assert made.falsified((), Random(1)) == {PATH: tidy(NONE).encode()}
+    assert made.falsify((), Random(1)) == {PATH: tidy(NONE).encode()}
     with pytest.raises(ValueError, match="test_nothing cannot be falsified"):
-        made.falsified([f"{PATH}::test_nothing"], Random(1))
+        made.falsify([f"{PATH}::test_nothing"], Random(1))
 
 
 def test_another_time_it_is_falsified_in_another_way() -> None:
     made = of(tidy("def test_a(): assert same([10, 20, 'some words']) == [10, 20, 'some words']\n"))
 
-    assert len({made.falsified([f"{PATH}::test_a"], Random(seed))[PATH] for seed in range(20)}) > 10
+    assert len({made.falsify([f"{PATH}::test_a"], Random(seed))[PATH] for seed in range(20)}) > 10
 
 
 def test_what_other_files_mention_is_left_alone() -> None:
@@ -702,7 +702,7 @@ def test_a_file_that_does_not_parse_is_handed_on(data: bytes) -> None:
 
     made = find_challenge({PATH: data, "test_b.py": b"from x import f\ndef test_b(): assert f() == 1\n"})
 
-    assert made.falsified(["test_b.py::test_b"], Random(1))[PATH] == data
+    assert made.falsify(["test_b.py::test_b"], Random(1))[PATH] == data
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "cp1251"])
@@ -714,7 +714,7 @@ def test_bytes_around_an_edit_stay(encoding: str, newline: str) -> None:
     data = text.replace("\n", newline).encode(encoding)
     from jumar.verify.challenge.challenge import find_challenge  # noqa: PLC0415  as above
 
-    new = find_challenge({PATH: data}).falsified([f"{PATH}::test_a"], Random(3))[PATH]
+    new = find_challenge({PATH: data}).falsify([f"{PATH}::test_a"], Random(3))[PATH]
 
     literal = f"{word}one".encode(encoding.removesuffix("-sig"))
     before, _, after = data.rpartition(literal)
@@ -754,7 +754,7 @@ def test_another_literal_is_of_the_same_shape_and_never_equal(value: Any, seed: 
         if edit is None:
             assert isinstance(ast.literal_eval(place), str | bytes), "only a text of odd characters is left alone"
             continue
-        new = ast.literal_eval(source.rewritten([edit]).decode().partition("=")[2].strip())
+        new = ast.literal_eval(source.apply_edits([edit]).decode().partition("=")[2].strip())
         assert new != value
         assert type(new) is type(value) or value is None
         assert not hasattr(value, "__len__") or len(new) == len(value) or not value
@@ -790,7 +790,7 @@ def test_who_heeds_a_part_of_what_is_expected_is_no_forger(assertion: str) -> No
     code = f"from product import parse\ndef test_a(): assert {assertion}\n"
     made = of(tidy(code))
     for seed in range(60):
-        source = made.falsified([f"{PATH}::test_a"], Random(seed))[PATH]
+        source = made.falsify([f"{PATH}::test_a"], Random(seed))[PATH]
         assert not outcomes(source, VERSIONS)["test_a"], source.decode()
 
 

@@ -163,5 +163,5 @@ def test_a_constant_is_drawn_without_regard_to_the_old_one(text: str) -> None:
     made = {make_decoy(source, (), Random(seed)) for seed in range(50)}
 
     assert len(made) == 50
-    assert source.whole.encode() not in made
+    assert source.full_text.encode() not in made
     assert all(ast.parse(decoy or b"!") for decoy in made)

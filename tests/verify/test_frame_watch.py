@@ -179,9 +179,9 @@ LOOKING.update({
 
         def f():
             finder = next(kind for kind in object.__subclasses__() if kind.__name__ == "BlameFinder")
-            kept, finder._inside = finder._inside, lambda self, path: ""
+            kept, finder._get_room_path = finder._get_room_path, lambda self, path: ""
             sys._getframe(1)
-            finder._inside = kept
+            finder._get_room_path = kept
         """,
     "its caller, by code made of texts": """\
         import sys

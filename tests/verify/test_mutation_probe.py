@@ -134,7 +134,7 @@ def test_what_no_test_notices_is_named(tmp_path: Path) -> None:
     assert done.noticed + len(done.unnoticed) == done.total
     assert "app.py:3: `None` returned" in done.unnoticed  # no test is below the range
     assert "app.py:5: `None` returned" not in done.unnoticed
-    assert done.said.startswith(f"noticed {done.noticed} of 4 mutants; unnoticed: app.py:")
+    assert done.summary.startswith(f"noticed {done.noticed} of 4 mutants; unnoticed: app.py:")
     # The verifier is as it was: nothing of its terms was changed for the mutants.
     assert case.court.verifier.suite.timeout_seconds == 20.0
 
@@ -158,4 +158,4 @@ def test_what_cannot_be_parsed_or_is_nobodys_source_has_no_mutants(tmp_path: Pat
     files = {"app.py": BASE, "test_app.py": TESTS, "notes.txt": "1 + 1", "broken.py": "1 + 1"}
     case = Case(tmp_path, files, {**files, "notes.txt": "1 + 2", "broken.py": "1 + (", "test_own.py": "assert 1 < 2\n"})
 
-    assert case.probed(20).said == "nothing of the changed lines could be mutated"
+    assert case.probed(20).summary == "nothing of the changed lines could be mutated"

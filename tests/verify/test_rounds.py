@@ -96,9 +96,7 @@ def test_a_falsified_test_that_is_right_because_its_files_are_not_seen_forges_no
     challenge = find_challenge({"test_app.py": SIZES["test_app.py"].encode()})
     court.verifier.experience.challenge = challenge
     step = Round(frozenset({"test_app.py::test_count"}))
-    wanted = (
-        n for n in range(1000) if b"== 0\n\n\ndef" in challenge.falsified(step.falsified, Random(n))["test_app.py"]
-    )
+    wanted = (n for n in range(1000) if b"== 0\n\n\ndef" in challenge.falsify(step.falsified, Random(n))["test_app.py"])
     draw = Seeds(1, next(wanted))
 
     result = anyio.run(run_round_apart, green, step, draw)

@@ -68,7 +68,7 @@ class Nothing:
 
 def crossed(value: object) -> object:
     one, other = sides()
-    one.changes()
+    one.list_changes()
     return other.decode(json.loads(json.dumps(one.encode(value))))
 
 
@@ -140,11 +140,11 @@ def test_values_of_the_library_cross_as_what_they_are_made_from(value: object) -
 def test_a_view_shows_what_is_in_its_dict_later() -> None:
     one, other = sides()
     held = {"a": 1}
-    one.changes()
+    one.list_changes()
     keys = other.decode(one.encode(held.keys()))
     one.settle()
     held["b"] = 2
-    other.apply(one.changes())
+    other.apply(one.list_changes())
 
     assert keys == {"a", "b"}
 
@@ -159,39 +159,39 @@ def test_a_container_is_one_thing_on_both_sides_and_what_one_changes_the_other_s
     one, other = sides()
     inner: list[object] = [1]
     outer = {"inner": inner, "again": inner}
-    one.changes()
+    one.list_changes()
     there: Any = other.decode(one.encode(outer))
     one.settle()
     assert there["inner"] is there["again"]
 
     there["inner"].append(there)
-    one.apply(other.changes())
+    one.apply(other.list_changes())
     other.settle()
 
     assert inner[1] is outer
-    assert other.changes() == one.changes() == []
+    assert other.list_changes() == one.list_changes() == []
     inner.clear()
-    other.apply(one.changes())
+    other.apply(one.list_changes())
     assert there["inner"] == []
 
 
 def test_a_container_that_nobody_refers_to_is_forgotten_once_its_changes_were_told() -> None:
     one, other = sides()
-    one.changes()
+    one.list_changes()
     mine: list[int] = []
     there: Any = other.decode(one.encode(mine))
     one.settle()
     there.append(7)
     del there
 
-    changes = other.changes()
-    assert [*other.abandoned()] == []
+    changes = other.list_changes()
+    assert [*other.remove_abandoned()] == []
     one.apply(changes)
     other.settle()
 
     assert mine == [7]
-    other.changes()
-    assert len([*other.abandoned()]) == 1
+    other.list_changes()
+    assert len([*other.remove_abandoned()]) == 1
     assert other.shared == {}
 
 

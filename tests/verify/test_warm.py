@@ -466,9 +466,9 @@ def test_who_waits_for_a_zygote_is_not_left_waiting_where_another_reads_its_repo
                 async with anyio.create_task_group() as group:
                     group.start_soon(zygote.settle)
                     await anyio.wait_all_tasks_blocked()
-                    while zygote.starting:
+                    while zygote.is_starting:
                         pass  # the one that waits does not get its turn before the report is read
-            assert zygote.ready
+            assert zygote.is_ready
 
     anyio.run(main)
 
@@ -484,7 +484,7 @@ def test_a_zygote_that_is_killed_costs_nothing_but_time(tmp_path: Path, pool: Wa
 
     assert done == [True, True], starts.counts
     assert starts.counts[WARM] >= 2
-    assert not zygote.ready
+    assert not zygote.is_ready
 
 
 @pytest.mark.slow

@@ -42,38 +42,38 @@ class Reader:
         self._bytes += len(data)
         if self._bytes > TOTAL_BYTES:
             self._tail = b""
-            self._odd("the channel carried too much")
+            self._note_anomaly("the channel carried too much")
             return []
         *lines, self._tail = (self._tail + data).split(b"\n")
-        records = [record for record in map(self._record, lines) if record is not None]
+        records = [record for record in map(self._decode_record, lines) if record is not None]
         if len(self._tail) > RECORD_BYTES:
             self._tail = b""
-            self._odd("a line on the channel has no end")
+            self._note_anomaly("a line on the channel has no end")
         return records
 
     def close(self) -> None:
-        """Say that nothing more will come from a process that ended well: half a line is then an anomaly."""
+        """End the reading of a process that ended well: half a line is then an anomaly."""
         if self._tail:
             self._tail = b""
-            self._odd("half a line on the channel")
+            self._note_anomaly("half a line on the channel")
 
-    def _record(self, line: bytes) -> list[object] | None:
+    def _decode_record(self, line: bytes) -> list[object] | None:
         mac, _, body = line.partition(b" ")
         if not hmac.compare_digest(mac, hmac.digest(self._key, body, "sha256").hex().encode()):
-            self._odd("a line on the channel has a wrong MAC")
+            self._note_anomaly("a line on the channel has a wrong MAC")
             return None
         try:
             number, record = json.loads(body)
         except (ValueError, TypeError):  # the code under test may have changed what wrote it
-            self._odd("a line on the channel is no record")
+            self._note_anomaly("a line on the channel is no record")
             return None
         if number != self._expected:
-            self._odd(f"record {self._expected} is missing from the channel or came twice")
+            self._note_anomaly(f"record {self._expected} is missing from the channel or came twice")
             return None
         self._expected += 1
         return list(record)
 
-    def _odd(self, what: str) -> None:
+    def _note_anomaly(self, what: str) -> None:
         if len(self.anomalies) < ANOMALIES and what not in self.anomalies:
             self.anomalies.append(what)
 
@@ -95,16 +95,16 @@ def join() -> tuple[dict[str, Any], Send, Iterator[object]]:
     records, requests = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH_FD) for fd in given)
     for fd in given:
         os.close(fd)
-    return config, _sender(bytes.fromhex(wire["key"]), records), _requests(requests)
+    return config, _build_sender(bytes.fromhex(wire["key"]), records), _read_requests(requests)
 
 
-def _requests(fd: int) -> Iterator[object]:
+def _read_requests(fd: int) -> Iterator[object]:
     with os.fdopen(fd, "rb") as stream:
         for line in stream:
             yield json.loads(line)
 
 
-def _sender(key: bytes, fd: int) -> Send:
+def _build_sender(key: bytes, fd: int) -> Send:
     """Return a sender that forked children cannot use and that looks up nothing which tests may have replaced."""
     write, dumps, digest, getpid, leave = os.write, json.dumps, hmac.digest, os.getpid, os._exit
     owner, count = getpid(), 0

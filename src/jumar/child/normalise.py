@@ -17,7 +17,7 @@ def build_normaliser(room: str, private: str) -> Callable[[str], str]:
     """
     rooms, scratches = ((path, os.path.realpath(path)) if path else () for path in (room, private))
 
-    def plain(text: str) -> str:
+    def normalise(text: str) -> str:
         for scratch in scratches:
             text = text.replace(scratch, "TMP")
         for place in rooms:
@@ -27,4 +27,4 @@ def build_normaliser(room: str, private: str) -> Callable[[str], str]:
             text = text[: EXCERPT // 2] + "\n[...]\n" + text[-EXCERPT // 2 :]
         return text
 
-    return plain
+    return normalise

@@ -154,7 +154,7 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
     for warning in result.warnings:
         voice.say(f"warning: {warning}")
     if result.probed:
-        voice.say(f"probe    {result.probed.said}")
+        voice.say(f"probe    {result.probed.summary}")
     if result.why:
         words = result.why.strip().replace("\n", "\n  ")  # so that each line is seen to be the agent's
         voice.say(f"the agent's last words: {words}" if result.said else result.why)

@@ -35,23 +35,23 @@ async def accept_green(
 ) -> Verification:
     """Accept or refute *first*, a green of *tree*.
 
-    While its fresh runs go on, it is tried what the sandbox withstands, and looked for suspicious code. See
+    While its fresh runs go on, the sandbox is probed, and the code is inspected for suspicious parts. See
     `_accept_green` for the others.
     """
     weak: list[str] = []
     suspicious: list[str] = []
     rounds.begin_rounds(verifier)
 
-    async def look() -> None:
+    async def check_sandbox() -> None:
         weak.append(await verifier.weakened())
 
-    async def inspect() -> None:
-        suspicious.extend(await _inspect(verifier, tree))
+    async def inspect_code() -> None:
+        suspicious.extend(await _inspect_code(verifier, tree))
 
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(look)
-            tasks.start_soon(inspect)
+            tasks.start_soon(check_sandbox)
+            tasks.start_soon(inspect_code)
             done, strengths = await _accept_green(verifier, first, tree, excused)
     except BaseExceptionGroup as several:
         raise several.exceptions[0] from None
@@ -59,7 +59,7 @@ async def accept_green(
         return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
     if not done.verdict.green:
         return done
-    vacuous = _vacuous(verifier, strengths) if strengths else ()
+    vacuous = _list_unfalsifiable(verifier, strengths) if strengths else ()
     return msgspec.structs.replace(done, warnings=(*done.warnings, *suspicious, *vacuous))
 
 
@@ -77,10 +77,10 @@ async def _accept_green(
     ids, patience = (*names, *verifier.held_out.ids), rounds.estimate_patience(first)
     whole = rounds.GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, patience)
     apart, found = await _run_apart(whole)
-    rest = replace(whole, ids=_beside(whole.ids, apart), executions=0)
-    strengths = _strengths(rest, apart)
+    rest = replace(whole, ids=_list_rest(whole.ids, apart), executions=0)
+    strengths = _get_strengths(rest, apart)
     if rest.ids and found.void is None and not found.flaky:
-        before, found = found, await _confirmed(rest, strengths)
+        before, found = found, await _confirm_green(rest, strengths)
         found = found._replace(warnings=(*before.warnings, *found.warnings))
         whole.executions += rest.executions
     if found.void is not None or found.flaky:
@@ -120,8 +120,8 @@ class _Found(NamedTuple):
     """Its chances."""
 
 
-def _beside(ids: Sequence[str], apart: Collection[str]) -> tuple[str, ...]:
-    """Return the tests in *ids* that are run in one process: all of each file in which one is not in *apart*."""
+def _list_rest(ids: Sequence[str], apart: Collection[str]) -> tuple[str, ...]:
+    """Return the tests in *ids* that are run in one process: all of each file with one that is not in *apart*."""
     files = {i.partition("::")[0] for i in ids if i not in apart}
     return tuple(i for i in ids if i.partition("::")[0] in files)
 
@@ -135,7 +135,7 @@ NOT_GENERAL = _Found(
 
 
 async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Found]:
-    """Run the tests in two processes; those that are proved that way, and what refutes the green, if anything does.
+    """Run the tests in two processes; return those that this proves, and what refutes the green, if anything does.
 
     A falsified test that passes was asked of an object that answers whatever it is asked: the code under test knows
     nothing of the tests there, but the operators of its own objects see what they are used with.
@@ -143,7 +143,7 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
     kept = frozenset(green.ids) - list_slow_tests(green.verifier.experience)
     if not rounds.can_run_apart(green.verifier):
         return frozenset(), _Found()
-    plan = plan_apart(_strengths(green, ()), green.verifier.suite.confirm, rounds.toss_coins())
+    plan = plan_apart(_get_strengths(green, ()), green.verifier.suite.confirm, rounds.toss_coins())
     for number, step in enumerate(plan, 1):
         green.verifier.tell(ProgressPart.ROUND, number, len(plan))
         # Shuffled: or answers could go by the number of the call.
@@ -153,7 +153,7 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
             forged, again = await rounds.confirm_forged(part, step, draw, result.forged)
             if forged:
                 green.executions = part.executions
-                return frozenset(), _forged(green, forged, again)
+                return frozenset(), _judge_forged(green, forged, again)
             kept = frozenset(i for i in kept if i.partition("[")[0] not in result.forged)
         green.executions, green.asked = part.executions, part.asked
         if result.why:
@@ -164,11 +164,11 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
     return kept - await find_hollow(green, kept), _Found()
 
 
-async def _confirmed(green: rounds.GreenCandidate, strengths: Mapping[str, Strength]) -> _Found:
+async def _confirm_green(green: rounds.GreenCandidate, strengths: Mapping[str, Strength]) -> _Found:
     """Run all the rounds; in another order first, and if that is what breaks the tests, in their own."""
     verifier, experience = green.verifier, green.verifier.experience
     plan = plan_rounds(strengths, verifier.suite.confirm, rounds.toss_coins())
-    found = await _run(green, plan, shuffled=not experience.ordered)
+    found = await _run_plan(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
         return found
     # Flaky code gets no retry: only if the same order breaks the same tests again is this an order dependency, and then
@@ -176,7 +176,9 @@ async def _confirmed(green: rounds.GreenCandidate, strengths: Mapping[str, Stren
     same, _ = await rounds.run_round(green, found.step, found.draw)
     if set(same.unsteady) != set(found.flaky):
         return found
-    beyond = await _run(green, plan_rounds(strengths, verifier.suite.confirm + 1, rounds.toss_coins()), shuffled=False)
+    beyond = await _run_plan(
+        green, plan_rounds(strengths, verifier.suite.confirm + 1, rounds.toss_coins()), shuffled=False
+    )
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
         seen = [i for i in found.flaky if i not in verifier.held_out.ids] or ["one"]
@@ -185,7 +187,7 @@ async def _confirmed(green: rounds.GreenCandidate, strengths: Mapping[str, Stren
     return beyond
 
 
-async def _run(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuffled: bool) -> _Found:
+async def _run_plan(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuffled: bool) -> _Found:
     """Run *plan*, up to the first round that does not come out as it must."""
     green.done.clear()
     green.unproved.clear()
@@ -194,10 +196,10 @@ async def _run(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuffled:
         draw = rounds.draw_seeds(shuffled=shuffled)
         answered, cause = await rounds.run_round(green, step, draw)
         if answered.void:
-            return _Found(void=Void(cause, _untold(green) or answered.void))
+            return _Found(void=Void(cause, _hide_output(green) or answered.void))
         if answered.forged:
             same, _ = await rounds.run_round(green, step, draw)
-            return _forged(green, answered.forged, same.forged)
+            return _judge_forged(green, answered.forged, same.forged)
         if answered.unsteady:
             return _Found(flaky=answered.unsteady, step=step, draw=draw)
         green.done.append(step)
@@ -205,7 +207,7 @@ async def _run(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuffled:
     return _Found()
 
 
-def _forged(green: rounds.GreenCandidate, forged: Sequence[str], again: Sequence[str]) -> _Found:
+def _judge_forged(green: rounds.GreenCandidate, forged: Sequence[str], again: Sequence[str]) -> _Found:
     """Judge tests that passed although falsified: random if not all of them are forged *again*, by the same files."""
     wavering = set(forged).difference(again)
     if {i.partition("[")[0] for i in green.verifier.held_out.ids}.issuperset(forged):
@@ -214,17 +216,17 @@ def _forged(green: rounds.GreenCandidate, forged: Sequence[str], again: Sequence
     if wavering:
         return _Found(flaky=tuple(i for i in green.ids if i.partition("[")[0] in wavering))
     some = f"{len(forged)} tests that had to fail did not, {forged[0]} among them"
-    return _Found(void=Void(Cause.TAMPER, _untold(green) or some))
+    return _Found(void=Void(Cause.TAMPER, _hide_output(green) or some))
 
 
-def _untold(green: rounds.GreenCandidate) -> str:
-    """Return the text that replaces output of a room with held-out tests, which could quote them."""
+def _hide_output(green: rounds.GreenCandidate) -> str:
+    """Return the text that replaces the output of a room with held-out tests, which could quote them; else empty."""
     if not green.verifier.held_out.ids:
         return ""
     return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
 
 
-def _strengths(rest: rounds.GreenCandidate, apart: Collection[str]) -> Mapping[str, Strength]:
+def _get_strengths(rest: rounds.GreenCandidate, apart: Collection[str]) -> Mapping[str, Strength]:
     """Return how the test functions of *rest* can be falsified: those with a case that two processes did not prove."""
     if not rest.ids or not rounds.is_pytest(rest.verifier):
         return {}
@@ -246,7 +248,7 @@ def _read_challenge(verifier: TreeRunner) -> Mapping[str, Strength]:
     return verifier.experience.challenge.strengths
 
 
-def _vacuous(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
+def _list_unfalsifiable(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
     """Return the visible tests of those in *strengths* that could not be falsified."""
     store, sites = verifier.store, verifier.runner.sites
     held_out = {i.partition("[")[0] for i in verifier.held_out.ids}
@@ -256,7 +258,7 @@ def _vacuous(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[s
     return warn_of_unfalsifiable(visible, (site for p in paths for site in sites(p, store.get(manifest[p].sha256))))
 
 
-async def _inspect(verifier: TreeRunner, tree: str) -> tuple[str, ...]:
+async def _inspect_code(verifier: TreeRunner, tree: str) -> tuple[str, ...]:
     if not rounds.is_pytest(verifier):
         return ()
     tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))
@@ -267,7 +269,7 @@ async def _inspect(verifier: TreeRunner, tree: str) -> tuple[str, ...]:
         product=lambda path: verifier.sources(path) and not verifier.own(path),
         tests=tests,
         store=store,
-        confinement=verifier.confinement,
+        confinement=verifier.build_confinement,
         rooms=verifier.rooms,
         own=tuple(path for path in store.manifest(tree) if verifier.own(path)),
         started=find_product_start(verifier.runner.verification(verifier.suite, verifier.rooms, ()), verifier.warm),

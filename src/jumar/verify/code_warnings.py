@@ -68,7 +68,7 @@ async def find_warnings(suspects: CodeToInspect) -> tuple[str, ...]:
     Raises:
         Infra: if the machine cannot start a process, or objects of the store are gone.
     """
-    config, warnings = await to_thread.run_sync(_config, suspects)
+    config, warnings = await to_thread.run_sync(_build_config, suspects)
     if not config["after"] and not config["own"]:
         return tuple(warnings)
     script = StandaloneScript(programs.WARNINGS, suspects.started)
@@ -77,15 +77,15 @@ async def find_warnings(suspects: CodeToInspect) -> tuple[str, ...]:
         return dataclasses.replace(suspects.confinement(room, None), seconds=SECONDS)
 
     records, failed = await run_script(script, config, suspects.rooms, confine)
-    warnings += [_plain(text) for record in records if (text := _said(record))]
+    warnings += [_format_plain(text) for record in records if (text := _format_record(record))]
     more = len(warnings) - MOST
     tail = [f"and {more} more like these"] if more > 0 else []
     # A process that failed may have been made to: what it said until then counts, and that it failed is said.
-    return (*warnings[:MOST], *tail, *([f"no warnings could be looked for: {_plain(failed)}"] if failed else []))
+    return (*warnings[:MOST], *tail, *([f"no warnings could be looked for: {_format_plain(failed)}"] if failed else []))
 
 
 def warn_of_unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Site]) -> tuple[str, ...]:
-    """A warning for tests of which nothing can be turned so that they must fail (functions, ids without parameters).
+    """Warn of tests that cannot be falsified (functions, ids without parameters).
 
     The first few are named, the rest are counted: old suites have hundreds.
     """
@@ -100,7 +100,7 @@ def warn_of_unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Sit
     return (*named, *([f"and {more} more of {len(strengths)} tests cannot be falsified"] if more > 0 else []))
 
 
-def _config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[str]]:
+def _build_config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[str]]:
     """Return the texts for the child, and what is too large to be among them."""
     base, tree = (suspects.store.manifest(hash_) for hash_ in (suspects.base, suspects.tree))
     tests = [path for path in suspects.tests if path.endswith((".py", *DATA))]
@@ -108,12 +108,14 @@ def _config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[st
     changed = [p for p in find_differences(base, tree) if p.endswith(".py") and p not in judges and suspects.product(p)]
     # What the candidate wrote comes first: nothing can crowd it out.
     shelf = _Shelf(suspects.store, TOTAL_BYTES)
-    after, own = shelf.texts(changed, tree), shelf.texts((p for p in suspects.own if p.endswith(".py")), tree)
-    warnings = [_plain(f"{path}:1: too large to be looked at") for path in shelf.large]
-    before, judged = ({}, {}) if not after else (shelf.texts(changed, base), shelf.texts(tests, base))
+    after, own = shelf.read_texts(changed, tree), shelf.read_texts((p for p in suspects.own if p.endswith(".py")), tree)
+    warnings = [_format_plain(f"{path}:1: too large to be looked at") for path in shelf.large]
+    before, judged = ({}, {}) if not after else (shelf.read_texts(changed, base), shelf.read_texts(tests, base))
     left_out = [path for path in tests if path in shelf.large[len(warnings) :]]
     if left_out:
-        warnings.append(_plain(f"{left_out[0]}:1: not compared with the code, it is too much ({len(left_out)} files)"))
+        warnings.append(
+            _format_plain(f"{left_out[0]}:1: not compared with the code, it is too much ({len(left_out)} files)")
+        )
     return {"after": after, "own": own, "before": before, "tests": judged}, warnings
 
 
@@ -124,7 +126,7 @@ class _Shelf:
         self.large: list[str] = []
         self._store, self._left = store, left
 
-    def texts(self, paths: Iterable[str], manifest: Manifest) -> dict[str, str]:
+    def read_texts(self, paths: Iterable[str], manifest: Manifest) -> dict[str, str]:
         found: dict[str, str] = {}
         for path in paths:
             node = manifest.get(path)
@@ -137,14 +139,14 @@ class _Shelf:
         return found
 
 
-def _said(record: Record) -> str:
+def _format_record(record: Record) -> str:
     match record:
         case ["warning", str(path), int(line), str(what)]:
             return f"{path}:{line}: {what}"
     return ""
 
 
-def _plain(text: str) -> str:
+def _format_plain(text: str) -> str:
     """Return *text* on one line, without what a terminal would obey, cut to size."""
     clean = "".join(c if c.isprintable() else "?" for c in text)
     return clean if len(clean) <= LONGEST else clean[: LONGEST - 3] + "..."

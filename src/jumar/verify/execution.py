@@ -130,7 +130,7 @@ class TreeRunner:
         return first, natives
 
     async def _compare(self, tree: str, parts: Sequence[ReportPart], forked: Report) -> Report:
-        """Repeat *forked*, the report of processes that were forked, with processes that are started; what counts.
+        """Repeat *forked*, the report of forked processes, with started ones; return the report that counts.
 
         If the two differ, and a third one says the same as the second, nothing of this run is forked any more.
         """
@@ -155,14 +155,14 @@ class TreeRunner:
                 await to_thread.run_sync(self.remove_own_tests, room, beside)
             naming = await self.map_ids(room, ids)
             if ids and not naming.asked:
-                return naming.told(Report(ended=Ended.NORMAL)), naming.natives
+                return naming.map_report(Report(ended=Ended.NORMAL)), naming.natives
             invocation = self.runner.verification(self.suite, room, naming.asked)
             self.last_command = format_command_line(invocation)
             role = Role.UNTOUCHED if tree == self.base else Role.CANDIDATE
             records, child = await self.run(invocation, room, output, role=role)
         report = self.runner.report(records, child.ended, child.detail)
         judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
-        return naming.told(judged), naming.natives
+        return naming.map_report(judged), naming.natives
 
     def judge_shadows(self, report: Report) -> Report:
         """Add an anomaly for modules that hide an installed one and that the task does not have: tests may ask that."""
@@ -179,14 +179,14 @@ class TreeRunner:
         async with lay_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(self.remove_own_tests, room, "")
             await to_thread.run_sync(replace_files, room, {**laid.files, **laid.decoys})
-            run = self._fresh_invocation(room, ids, seed, explain=seed is None and not laid.files)
+            run = self._build_fresh_invocation(room, ids, seed, explain=seed is None and not laid.files)
             loaded = {path: laid.files[path].decode("latin-1") for path in laid.decoys}
             run = msgspec.structs.replace(run, config={**run.config, "sources": loaded})
             records, child = await self.run(run, room, self.new_output(), role=Role.CONFIRMING)
         report = self.runner.report(records, child.ended, child.detail)
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
-    def _fresh_invocation(self, room: Path, ids: Sequence[str], seed: int | None, *, explain: bool) -> Invocation:
+    def _build_fresh_invocation(self, room: Path, ids: Sequence[str], seed: int | None, *, explain: bool) -> Invocation:
         """Return the invocation of a fresh run. To *explain* failures can take longer than all the tests."""
         invocation = self.runner.verification(self.suite, room, ids)
         config = {**invocation.config, "quiet": not explain, **({} if seed is None else {"shuffle": seed})}
@@ -201,8 +201,8 @@ class TreeRunner:
             tree=tree,
             product=self.sources,
             known=self.store.manifest(self.base).__contains__ if self.base else lambda _: True,
-            confinement=lambda room, output: replace(self.confinement(room, output), role=Role.CONFIRMING),
-            invocation=lambda room: self._fresh_invocation(room, ids, seed, explain=seed is None),
+            confinement=lambda room, output: replace(self.build_confinement(room, output), role=Role.CONFIRMING),
+            invocation=lambda room: self._build_fresh_invocation(room, ids, seed, explain=seed is None),
             rooms=self.rooms,
             output=self.new_output(),
             files=files or {},
@@ -252,7 +252,7 @@ class TreeRunner:
         invocation = await self.prepare(invocation, room)
         if self.warm is not None:
             self.warm.read_tests = self._read_test_files
-        confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
+        confinement = replace(self.build_confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
         return await read_records(invocation, replace(confinement, role=role))
 
     async def prepare(self, invocation: Invocation, room: Path) -> Invocation:
@@ -269,7 +269,7 @@ class TreeRunner:
         await to_thread.run_sync(make_links, room, self.around.links)
         return msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
 
-    def confinement(self, room: Path, output: Path | None) -> Confinement:
+    def build_confinement(self, room: Path, output: Path | None) -> Confinement:
         """Return the confinement of a process of this task in *room*."""
         return Confinement(
             room=room,

@@ -90,7 +90,7 @@ class KeptRuns:
     _answers: int = 0
     _refusals: int = 0
 
-    async def feedback(self, tests: TreeRunner, tree: str, output: Path) -> FirstReport | None:
+    async def get_feedback(self, tests: TreeRunner, tree: str, output: Path) -> FirstReport | None:
         """Return a report of *tree* on the expected ids; None if a fresh process is to judge it."""
         why = self._find_reason(tests, tree)
         self._seen += tree != tests.base
@@ -176,7 +176,7 @@ class KeptRuns:
             await to_thread.run_sync(tests.remove_own_tests, room, "")
             assert isinstance(tests.runner, KeepingRunner)  # noqa: S101  for the type checker: it was asked before
             invocation = await tests.prepare(tests.runner.resident(tests.suite), room)
-            return ResidentProcess(invocation, tests.confinement(room, output.with_name(f"{room.name}.log")))
+            return ResidentProcess(invocation, tests.build_confinement(room, output.with_name(f"{room.name}.log")))
         except BaseException:
             discard(room)
             raise

@@ -30,7 +30,7 @@ def list_retries(report: Report, natives: Mapping[str, str], own: Sequence[str])
 
 
 def remove_parts(report: Report, natives: Mapping[str, str], parts: Sequence[ReportPart]) -> Report:
-    """*report* without what it says of *parts*, which were judged again."""
+    """Return *report* without the results of *parts*, which were judged again."""
     files = {part.beside for part in parts}
     return msgspec.structs.replace(
         report,

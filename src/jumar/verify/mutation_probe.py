@@ -1,4 +1,4 @@
-"""Would the tests have noticed? Each changed line of a candidate is changed once more, and the expected tests are run.
+"""Mutation test of a candidate: mutates its changed lines, and counts the mutants that the expected tests notice.
 
 A mutant that no test notices is a place where the candidate may do what it likes. It changes no verdict. The mutants
 are thought of in a confined child (`mutants_main`); the parent only puts the bytes that it names in their place.
@@ -51,8 +51,8 @@ class MutationFindings(msgspec.Struct, frozen=True):
     """`path:line: what` for each mutant under which the tests were as green as before."""
 
     @property
-    def said(self) -> str:
-        """All of it in a sentence."""
+    def summary(self) -> str:
+        """Return the findings in one sentence."""
         if not self.total:
             return "nothing of the changed lines could be mutated"
         tail = f"; unnoticed: {'; '.join(self.unnoticed)}" if self.unnoticed else ""
@@ -86,7 +86,7 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
     green = first.verdict.green_ids
     seen: list[tuple[str, bool]] = []
 
-    async def judged(mutant: str, what: str, slots: anyio.CapacityLimiter) -> None:
+    async def judge_mutant(mutant: str, what: str, slots: anyio.CapacityLimiter) -> None:
         async with slots:
             verdict = (await judge.verify(mutant, {}, control="")).verdict
         if verdict.void is None or verdict.void.cause is not Cause.HARNESS:
@@ -95,7 +95,7 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
     slots = anyio.CapacityLimiter(AT_ONCE)
     async with anyio.create_task_group() as group:
         for mutant in await make_mutants(verifier, base, tree, most=most, seed=seed) if green else ():
-            group.start_soon(judged, *mutant, slots)
+            group.start_soon(judge_mutant, *mutant, slots)
     unnoticed = tuple(sorted(what for what, noticed in seen if not noticed))
     return MutationFindings(len(seen) - len(unnoticed), len(seen), unnoticed)
 
@@ -106,45 +106,45 @@ async def make_mutants(
     """Return the trees of mutants of *tree*, each with its `path:line: what`, in the order of their choice."""
     store = verifier.store
     manifest = store.manifest(tree)
-    texts = await to_thread.run_sync(_texts, verifier, store, (base, tree))
+    texts = await to_thread.run_sync(_read_texts, verifier, store, (base, tree))
     if not texts:
         return []
     config = {"files": texts, "most": most, "seed": seed}
     found: list[tuple[str, str]] = []
-    for record in await _asked(verifier, config):
+    for record in await _ask_child(verifier, config):
         match record:
-            case ["mutant", str(path), int(line), str(what), int(start), int(end), str(text)] if path in texts:
+            case ["mutant", str(path), int(line), str(what), int(start), int(end), str(read_text)] if path in texts:
                 now = texts[path][1].encode("latin-1")
-                data = now[:start] + text.encode("latin-1") + now[end:]
-                mutant = await to_thread.run_sync(_kept, store, manifest, path, data)
+                data = now[:start] + read_text.encode("latin-1") + now[end:]
+                mutant = await to_thread.run_sync(_keep_tree, store, manifest, path, data)
                 found.append((mutant, f"{path}:{line}: {what}"))
     return found
 
 
-def _texts(verifier: TrustedVerifier, store: Store, trees: tuple[str, str]) -> dict[str, tuple[str, str]]:
-    """Path -> what it held and holds, of all that changed. Bytes travel as latin-1, which loses none."""
+def _read_texts(verifier: TrustedVerifier, store: Store, trees: tuple[str, str]) -> dict[str, tuple[str, str]]:
+    """Return for each changed path its text before and now. Bytes are decoded as latin-1, which loses none."""
     base, tree = (store.manifest(hash_) for hash_ in trees)
 
-    def text(manifest: Manifest, path: str) -> str | None:
+    def read_text(manifest: Manifest, path: str) -> str | None:
         node = manifest.get(path)
         data = store.get(node.sha256) if node and node.kind is EntryKind.FILE else b""
         return data.decode("latin-1") if len(data) <= FILE_BYTES else None
 
     changed = [p for p in find_differences(base, tree) if verifier.sources(p) and not verifier.own(p)]
-    both = {path: (text(base, path), text(tree, path)) for path in changed if path.endswith(".py")}
+    both = {path: (read_text(base, path), read_text(tree, path)) for path in changed if path.endswith(".py")}
     return {path: (before, now) for path, (before, now) in both.items() if before is not None and now}
 
 
-def _kept(store: Store, manifest: Manifest, path: str, data: bytes) -> str:
+def _keep_tree(store: Store, manifest: Manifest, path: str, data: bytes) -> str:
     digest = store.put(data)
     return store.keep({**manifest, path: Node(EntryKind.FILE, digest, manifest[path].executable)})
 
 
-async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> list[Record]:
+async def _ask_child(verifier: TrustedVerifier, config: Mapping[str, object]) -> list[Record]:
     """Return the mutants from the child process; one that crashes has found fewer."""
 
     def confine(room: Path) -> Confinement:
-        return replace(verifier.confinement(room, None), seconds=SECONDS, warm=None)
+        return replace(verifier.build_confinement(room, None), seconds=SECONDS, warm=None)
 
     script = StandaloneScript(programs.MUTANTS, ScriptStart.by(verifier.suite.python))
     records, _ = await run_script(script, config, verifier.rooms, confine)

@@ -63,7 +63,7 @@ class GreenCandidate:
 
 
 class Seeds(NamedTuple):
-    """The chances of a round. The process is told the order, and must not learn the other from it."""
+    """Random seeds of a round. The process is told the order, and must not learn the other seed from it."""
 
     order: int | None = None
     """Seed of the shuffling; None keeps the tests' own order."""
@@ -82,7 +82,7 @@ class ApartResult(NamedTuple):
 
 
 def begin_rounds(verifier: TreeRunner) -> None:
-    """Let get ready what the processes that confirm a green are forked from, if they are; nothing is waited for."""
+    """Start the zygotes of the processes that confirm a green, if those are forked; does not wait for them."""
     if verifier.warm is not None:
         confirming = _list_kinds(verifier)
         if modules := verifier.list_product_modules():
@@ -91,14 +91,14 @@ def begin_rounds(verifier: TreeRunner) -> None:
 
 
 def expect_rounds(verifier: TreeRunner) -> None:
-    """Let processes get ready for the sandbox that is known now, where zygotes for the rounds have begun already."""
+    """Have processes made ready for the sandbox that is known now, where zygotes for the rounds have started."""
     if verifier.warm is not None:
         verifier.warm.expect(_list_kinds(verifier))
 
 
 def _list_kinds(verifier: TreeRunner) -> Sequence[tuple[Invocation, Confinement]]:
     tests = verifier.runner.verification(verifier.suite, verifier.rooms, ())
-    return list_confirming(tests, verifier.confinement(verifier.rooms.absolute() / "next", None))
+    return list_confirming(tests, verifier.build_confinement(verifier.rooms.absolute() / "next", None))
 
 
 def draw_seeds(*, shuffled: bool) -> Seeds:
@@ -238,8 +238,8 @@ def _lay(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str]
     challenge = knowledge.challenge
     if challenge is None or draw == Seeds():
         return green.ids, LaidFiles()
-    files = challenge.falsified(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
-    decoys = {} if knowledge.reading else challenge.decoys(random.Random(secrets.randbits(64)))  # noqa: S311  as above
+    files = challenge.falsify(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
+    decoys = {} if knowledge.reading else challenge.make_decoys(random.Random(secrets.randbits(64)))  # noqa: S311  as above
     functions = tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids))
     return functions if step.challenge else green.ids, LaidFiles(files, decoys)
 

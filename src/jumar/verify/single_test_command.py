@@ -24,7 +24,7 @@ def wrap_runner(runner: Runner, suite: Suite) -> Runner:
     Raises:
         BadInput: if that command cannot be split into words, or has no place for the id.
     """
-    return SingleTestRunner(runner, _words(suite.command_for)) if suite.command_for else runner
+    return SingleTestRunner(runner, _split_command(suite.command_for)) if suite.command_for else runner
 
 
 class SingleTestRunner:
@@ -70,7 +70,7 @@ class SingleTestRunner:
         return self._runner.sites(path, source)
 
 
-def _words(command: str) -> list[str]:
+def _split_command(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:

@@ -34,11 +34,11 @@ class IdMapping:
         for i, native in both.items():
             self._ids.setdefault(native, []).append(i)
 
-    def told(self, report: Report) -> Report:
-        """*report* under the ids that were asked for; what annotations do not touch stays as it is."""
+    def map_report(self, report: Report) -> Report:
+        """Return *report* under the ids that were asked for; results without an annotation stay as they are."""
         if not self.natives and not self._unborne:
             return report
-        results = [replace(result, id=i) for result in report.results for i in self._known(result.id)]
+        results = [replace(result, id=i) for result in report.results for i in self._find_asked(result.id)]
         told = {i for result in results for i in (result.id, result.id.partition("[")[0])}
         for i, native in self.natives.items():
             broken = report.broken.get(native.partition("::")[0])
@@ -50,7 +50,7 @@ class IdMapping:
             results.append(TestResult(i, Outcome.ERROR if self._wrong else Outcome.MISSING, 0, why, Blame.TEST))
         return replace(report, results=tuple(results))
 
-    def _known(self, native: str) -> Iterable[str]:
+    def _find_asked(self, native: str) -> Iterable[str]:
         """Return the ids that were asked for and that *native* answers; itself where none was."""
         name, bracket, parameters = native.partition("[")
         exact = self._ids.get(native, [])
@@ -96,13 +96,13 @@ def complete_collected(found: Collected, room: Path, runner: Runner, select: Seq
     }
     known = {*found.ids, *(i.partition("[")[0] for i in found.ids)}
     static = [site.id for path in broken for site in runner.sites(path, (room / path).read_bytes())]
-    missing = [i for i in static if i not in known and _selects(select, i)]
+    missing = [i for i in static if i not in known and _is_selected(select, i)]
     # Without a single id, how the process ended tells nothing that the broken files do not tell better.
     anomaly = "" if missing and not found.ids else found.anomaly
     return Collected(ids=(*found.ids, *missing), broken=broken, anomaly=anomaly)
 
 
-def _selects(select: Sequence[str], test_id: str) -> bool:
+def _is_selected(select: Sequence[str], test_id: str) -> bool:
     """Return whether *test_id* is within *select*, as far as ids are named there."""
     path = test_id.partition("::")[0]
     named = [s for s in select if s.startswith(path + "::")]

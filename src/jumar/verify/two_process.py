@@ -92,25 +92,25 @@ async def run_two_processes(question: TwoProcessTrial) -> tuple[list[Record], Ch
 
 
 async def _run_once(question: TwoProcessTrial) -> tuple[list[Record], Child, Child]:
-    async with _rooms(question) as (ours, theirs, paths):
+    async with _lay_out_rooms(question) as (ours, theirs, paths):
         invocation = question.invocation(ours)
         (asked, asks), (answers, answered) = os.pipe(), os.pipe()
         ends = [asked, asks, answers, answered]
         try:
-            product = _product(invocation, (asked, answered))
-            tests = _tests(invocation, (answers, asks), paths)
+            product = _build_product_invocation(invocation, (asked, answered))
+            tests = _build_tests_invocation(invocation, (answers, asks), paths)
             beside = replace(question.confinement(theirs, None), fds=(asked, answered))
             within = replace(question.confinement(ours, question.output), fds=(answers, asks))
             async with run_confined(product, beside) as served, run_confined(tests, within) as child:
                 while ends:
                     os.close(ends.pop())
-                return await _heard(child, served), child, served
+                return await _receive_records(child, served), child, served
         finally:
             while ends:
                 os.close(ends.pop())
 
 
-async def _heard(child: Child, served: Child) -> list[Record]:
+async def _receive_records(child: Child, served: Child) -> list[Record]:
     """Return records of the tests' process. Those of the product's are read, so that it can end, and mean nothing."""
     records: list[Record] = []
     async with anyio.create_task_group() as tasks:
@@ -127,8 +127,8 @@ async def _drain(served: Child) -> None:
 
 
 @asynccontextmanager
-async def _rooms(question: TwoProcessTrial) -> AsyncIterator[tuple[Path, Path, SeparatedPaths]]:
-    """Two rooms of the tree, one without the product and one without all else; and the paths of the product."""
+async def _lay_out_rooms(question: TwoProcessTrial) -> AsyncIterator[tuple[Path, Path, SeparatedPaths]]:
+    """Lay out two rooms of the tree, one without the product, one with it alone; yield them and its paths."""
     async with (
         lay_out(question.store, question.tree, question.rooms) as ours,
         lay_out(question.store, question.product_tree or question.tree, question.rooms) as theirs,
@@ -155,7 +155,7 @@ def separate_product(
     for name, path in files.items():
         if name in chosen:
             path.unlink()
-        elif _belongs(PurePosixPath(name), known_packages if name in before else packages):
+        elif _is_packaged(PurePosixPath(name), known_packages if name in before else packages):
             shared += [name] if (theirs / name).exists() else []
         else:
             (theirs / name).unlink(missing_ok=True)
@@ -171,19 +171,19 @@ def _find_packages(modules: Iterable[str], files: Collection[str]) -> set[PurePo
     return {folders[-1] for folders in around if folders}
 
 
-def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
+def _is_packaged(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
     """Return whether *path*, no module of the product, belongs to one of its packages, and to no test."""
     tests = TESTING.intersection(path.parts) or any(fnmatch(path.name, pattern) for pattern in PATTERNS)
     return not tests and any(folder in packages for folder in path.parents)
 
 
-def _tests(invocation: Invocation, pipes: tuple[int, int], paths: SeparatedPaths) -> Invocation:
+def _build_tests_invocation(invocation: Invocation, pipes: tuple[int, int], paths: SeparatedPaths) -> Invocation:
     told = {"pipes": pipes, **paths._asdict(), "filter": (seccomp_processes.build_filter() or b"").hex()}
     argv = (*invocation.argv[:-2], *start.build_command(programs.TESTS))
     return msgspec.structs.replace(invocation, argv=argv, config={**invocation.config, "apart": told})
 
 
-def _product(invocation: Invocation, pipes: tuple[int, int]) -> Invocation:
+def _build_product_invocation(invocation: Invocation, pipes: tuple[int, int]) -> Invocation:
     config = {"pipes": pipes, "paths": invocation.config.get("paths", ())}
     return find_product_start(invocation).build_invocation(programs.PRODUCT, config)
 

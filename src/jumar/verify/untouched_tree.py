@@ -1,4 +1,4 @@
-"""Runs of the untouched tree that say what a green is worth: which tests were red, and which ran in two processes.
+"""Runs of the untouched tree for the grades of a green: which tests were red, and which ran in two processes.
 
 Each is run at most once a task, and only where the answer decides a grade.
 """

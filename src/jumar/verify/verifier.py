@@ -105,14 +105,14 @@ class TrustedVerifier(TreeRunner):
         """
         output, ids = self.new_output(), (*self.expected, *own)
         parts = [part for part in (ReportPart(self.expected, ""), ReportPart(own)) if part.ids] or [ReportPart(())]
-        first = await self._first_report(tree, output, parts, own)
-        report, void, runs = await self._blamed(first, tree, control, parts)
+        first = await self._make_first_report(tree, output, parts, own)
+        report, void, runs = await self._attribute_end(first, tree, control, parts)
         executions = len(parts) + first.again + runs
         if accepted is None:
-            accepted, runs = await self._excused(tree, report)
+            accepted, runs = await self._find_excused(tree, report)
             executions += runs
         done = Verification(
-            verdict=self._steadied(tree, Verdict({}, void=void) if void else reconcile(ids, report, accepted)),
+            verdict=self._mark_unsteady(tree, Verdict({}, void=void) if void else reconcile(ids, report, accepted)),
             ended=report.ended,
             executions=executions,
             duration_ms=0,
@@ -131,12 +131,12 @@ class TrustedVerifier(TreeRunner):
             done = await accept_green(self, done, tree, accepted)
         return msgspec.structs.replace(done, warnings=(*done.warnings, *first.warnings))
 
-    async def _first_report(
+    async def _make_first_report(
         self, tree: str, output: Path, parts: Sequence[ReportPart], own: Sequence[str]
     ) -> FirstReport:
         """Return the report of a kept process where one may judge *tree*, else those of fresh ones on all *parts*."""
         if self.kept and parts == [ReportPart(self.expected, "")]:
-            kept = await self.kept.feedback(self, tree, output)
+            kept = await self.kept.get_feedback(self, tree, output)
             if kept is not None:
                 return kept
         report, natives = await self.report_parts(tree, output, parts)
@@ -153,7 +153,7 @@ class TrustedVerifier(TreeRunner):
             self.experience.red = frozenset(done.natives.get(i, i) for i in self.expected if i in red)
             self.experience.base_report = None if done.natives else report
 
-    async def _blamed(
+    async def _attribute_end(
         self, first: FirstReport, tree: str, control: str, parts: Sequence[ReportPart]
     ) -> tuple[Report, Void | None, int]:
         """Attribute a bad end of *first* by running *control*; the number of runs that took."""
@@ -167,7 +167,7 @@ class TrustedVerifier(TreeRunner):
             return *attribute_bad_end(report, other), len(parts)
         return report, None, 0
 
-    async def _excused(self, tree: str, report: Report) -> tuple[Mapping[str, Outcome], int]:
+    async def _find_excused(self, tree: str, report: Report) -> tuple[Mapping[str, Outcome], int]:
         """Return the outcomes of the frozen run where *report* of *tree* skips, and the number of runs that took."""
         if not any(r.outcome in EXCUSED for r in report.results):
             return {}, 0
@@ -176,7 +176,7 @@ class TrustedVerifier(TreeRunner):
             frozen, _ = await self.report(self.base, self.new_output(), self.expected)
         return {r.id: r.outcome for r in frozen.results}, runs
 
-    def _steadied(self, tree: str, verdict: Verdict) -> Verdict:
+    def _mark_unsteady(self, tree: str, verdict: Verdict) -> Verdict:
         """Return *verdict*, but what passed in this tree before and does not now, or the other way round, is flaky."""
         if verdict.void is not None or not self.suite.confirm:
             return verdict
@@ -205,7 +205,7 @@ class TrustedVerifier(TreeRunner):
         """Run the shell *command* in a room of *tree* (see `ports.Verifier`)."""
         async with lay_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(make_links, room, self.around.links)
-            confinement = replace(self.confinement(room, self.new_output()), seconds=seconds)
+            confinement = replace(self.build_confinement(room, self.new_output()), seconds=seconds)
             return await run_check(command, confinement, {**self.around.env, **self.suite.env})
 
     async def localise(

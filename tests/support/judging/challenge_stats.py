@@ -112,7 +112,7 @@ async def challenged(subject: Subject, rounds: int, random: Random) -> Figures:
     able = [name for name, strength in strengths.items() if strength is not Strength.NONE]
     for _ in range(rounds):
         chosen = frozenset(name for name in able if random.random() < 0.5)
-        files = made.falsified(chosen, random)
+        files = made.falsify(chosen, random)
         report = await verifier.run_fresh(tree, sorted(families), LaidFiles(files), None)
         said = check_round(report, Round(chosen), steady, accepted)
         figures.counts["outcomes"] += len(steady)

@@ -107,7 +107,7 @@ def answers(code: str, seed: int, helper: str = "") -> tuple[dict[str, bool], fr
     made, random = of(code, helper), Random(seed)
     able = [name for name, strength in made.strengths.items() if strength is not Strength.NONE]
     chosen = frozenset(name for name in able if random.random() < 0.5)
-    source = made.falsified(chosen, random)[PATH]
+    source = made.falsify(chosen, random)[PATH]
     return outcomes(source), frozenset(name.partition("::")[2] for name in chosen), source
 
 

@@ -221,7 +221,7 @@ def drive(messages: list[Any]) -> None:
 def serve_all(peer: rpc.RpcPeer) -> None:
     while True:
         message = peer.wire.receive()
-        peer.wire.taken()
+        peer.wire.drop_message()
         peer.serve(message)
 
 

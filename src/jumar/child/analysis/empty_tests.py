@@ -1,4 +1,4 @@
-"""Tests that pass whatever the code does: nothing is asserted in them, or only what is true of itself."""
+"""Finds tests that pass whatever the code does: they assert nothing, or only what is always true."""
 
 from __future__ import annotations
 

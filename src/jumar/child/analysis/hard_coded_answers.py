@@ -1,4 +1,4 @@
-"""Answers that are written down: where code under test holds a value that a test gives next to what it then expects.
+"""Finds hard-coded answers: code under test that holds the input of a test next to its expected output.
 
 One value of the tests in the code is nothing: constants of the matter stand in both. Two that stand together here and
 there are an answer; a case made for a value that nobody would meet by chance is one too.

@@ -1,4 +1,4 @@
-"""Makes mutants of what a candidate changed: `["mutant", path, line, what, start, end, text]`, offsets in bytes.
+"""Makes mutants of the lines that a candidate changed: `["mutant", path, line, what, start, end, text]` (bytes).
 
 It runs nothing that it parses. The same config gives the same mutants: what is chosen of them depends on the seed and
 the texts alone.
@@ -39,7 +39,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def main() -> None:
-    """Answer one config: `files` is path -> [text before, text now], as latin-1; `most` and `seed` choose."""
+    """Serve one request: `files` is path -> [text before, text now], as latin-1; `most` and `seed` choose."""
     config, send, _ = join()
     send(["hello"])
     sys.setrecursionlimit(3000)
@@ -127,12 +127,12 @@ def undo_hunks(before: bytes, now: bytes, hunk: tuple[int, int, int, int]) -> Mu
 
 
 def spread_by_line(found: Iterable[tuple[str, Mutant]], seed: int) -> list[tuple[str, Mutant]]:
-    """Return all of them: one of each line first, then a second one of each, in an order that the seed gives."""
+    """Return *found* ordered by *seed*: one mutant of each line first, then a second one of each."""
 
-    def chance(entry: tuple[str, Mutant]) -> bytes:
+    def draw_chance(entry: tuple[str, Mutant]) -> bytes:
         return hashlib.sha256(repr((seed, entry)).encode()).digest()
 
     lines: dict[tuple[str, int], list[tuple[str, Mutant]]] = {}
-    for entry in sorted(found, key=chance):
+    for entry in sorted(found, key=draw_chance):
         lines.setdefault((entry[0], entry[1][3]), []).append(entry)
     return [entry for turn in itertools.zip_longest(*lines.values()) for entry in turn if entry]

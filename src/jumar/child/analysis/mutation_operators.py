@@ -66,7 +66,7 @@ def _find_untouched(tree: ast.AST) -> Iterator[int]:
                     yield from map(id, ast.walk(getattr(node, part)))
 
 
-def place(node: Any) -> Place:
+def get_place(node: Any) -> Place:
     """Return the line and column of *node*."""
     return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
@@ -97,54 +97,54 @@ def _change_boolean(node: Any) -> Iterator[tuple[Place, str, str]]:
         yield _find_operator(left, right), f" {new} ", f"`{old}` to `{new}`"
     neutral = "True" if old == "and" else "False"
     for value in node.values:
-        yield place(value), neutral, f"an operand of `{old}` to `{neutral}`"
+        yield get_place(value), neutral, f"an operand of `{old}` to `{neutral}`"
 
 
 def _drop_unary(node: Any) -> Iterator[tuple[Place, str, str]]:
     if type(node.op) in SIGNS:
-        yield (place(node)[0], place(node.operand)[0]), "", f"`{SIGNS[type(node.op)]}` dropped"
+        yield (get_place(node)[0], get_place(node.operand)[0]), "", f"`{SIGNS[type(node.op)]}` dropped"
 
 
 def _change_constant(node: Any) -> Iterator[tuple[Place, str, str]]:
     value = node.value
     if isinstance(value, bool):
-        yield place(node), str(not value), f"`{value}` to `{not value}`"
+        yield get_place(node), str(not value), f"`{value}` to `{not value}`"
     elif isinstance(value, (int, float)) and -(1 << 63) < value < 1 << 63:
-        yield place(node), f"({value + 1!r})", f"`{value}` to `{value + 1}`"
-        yield place(node), f"({value - 1!r})", f"`{value}` to `{value - 1}`"
+        yield get_place(node), f"({value + 1!r})", f"`{value}` to `{value + 1}`"
+        yield get_place(node), f"({value - 1!r})", f"`{value}` to `{value - 1}`"
     elif isinstance(value, str):
-        yield place(node), '("mutant" + {})' if value else '"mutant"', "a text to another"
+        yield get_place(node), '("mutant" + {})' if value else '"mutant"', "a text to another"
     elif isinstance(value, bytes):
-        yield place(node), '(b"mutant" + {})', "bytes to others"
+        yield get_place(node), '(b"mutant" + {})', "bytes to others"
 
 
 def _change_return(node: Any) -> Iterator[tuple[Place, str, str]]:
     if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-        yield place(node.value), "None", "`None` returned"
+        yield get_place(node.value), "None", "`None` returned"
 
 
 def _change_condition(node: Any) -> Iterator[tuple[Place, str, str]]:
-    yield place(node.test), "(not ({}))", "a condition turned round"
-    yield place(node.test), "False", "a condition to `False`"
+    yield get_place(node.test), "(not ({}))", "a condition turned round"
+    yield get_place(node.test), "False", "a condition to `False`"
     if not isinstance(node, ast.While):
-        yield place(node.test), "True", "a condition to `True`"
+        yield get_place(node.test), "True", "a condition to `True`"
 
 
 def _drop_statement(node: Any) -> Iterator[tuple[Place, str, str]]:
-    yield place(node), "pass", "a statement dropped"
+    yield get_place(node), "pass", "a statement dropped"
 
 
 def _change_jump(node: Any) -> Iterator[tuple[Place, str, str]]:
     old, new = JUMPS[type(node)]
-    yield place(node), new, f"`{old}` to `{new}`"
+    yield get_place(node), new, f"`{old}` to `{new}`"
 
 
 def _drop_call(node: Any) -> Iterator[tuple[Place, str, str]]:
     if len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
-        yield (place(node)[0], place(node.args[0])[0]), "(", "a call left out"
+        yield (get_place(node)[0], get_place(node.args[0])[0]), "(", "a call left out"
 
 
 def _drop_slice_end(node: Any) -> Iterator[tuple[Place, str, str]]:
     for bound in (node.lower, node.upper):
         if bound is not None:
-            yield place(bound), "", "an end of a slice dropped"
+            yield get_place(bound), "", "an end of a slice dropped"

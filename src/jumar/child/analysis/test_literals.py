@@ -135,7 +135,7 @@ def list_keys(value: Any) -> list[str]:
 
 
 def name_of(value: Any) -> str:
-    """Return the same for values that are equal, lists and tuples included."""
+    """Return a key that is the same for equal values, lists and tuples included."""
     if isinstance(value, (bool, type(None), str, bytes)):
         return repr(value)
     try:

@@ -1,4 +1,4 @@
-"""Looks for what is odd in the sources of its config, and says so: `["warning", path, line, what]` for each.
+"""Finds suspicious code in the sources of its config, and reports each place: `["warning", path, line, what]` for each.
 
 What it parses is hostile: it only builds syntax trees, runs nothing, and may die of one; then that is known. An oddity
 that the task had before is none.
@@ -27,7 +27,7 @@ FAULTS = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
 
 
 def main() -> None:
-    """Answer one config."""
+    """Serve one request: find the suspicious code in the files of one config."""
     config, send, _ = join()
     send(["hello"])
     sys.setrecursionlimit(3000)

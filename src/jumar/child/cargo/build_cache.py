@@ -65,7 +65,7 @@ class BuildCache:
             named = NAMED.fullmatch(folder.name)
             if named and named[1] in packages:
                 shutil.copytree(folder, new / folder.relative_to(self._target), symlinks=True)
-        for file in (path for name in files for path in _family(Path(name))):
+        for file in (path for name in files for path in _list_family(Path(name))):
             place = new / file.relative_to(self._target)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, place)
@@ -78,7 +78,7 @@ class BuildCache:
                 shutil.rmtree(old, ignore_errors=True)
 
 
-def _family(file: Path) -> list[Path]:
+def _list_family(file: Path) -> list[Path]:
     """Return a built file, and the list of what it was built from, which cargo looks for beside it."""
     listed = file.with_name(f"{file.stem.removeprefix('lib')}.d")
     return [path for path in (file, listed) if path.is_file() and path.parent.name == "deps"]

@@ -1,4 +1,4 @@
-"""Builds with one cargo what is asked for, then runs the test binaries and tells their results as records."""
+"""Builds the requested targets with one cargo, then runs the test binaries and sends their results as records."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run_job(config: dict[str, Any], send: Send) -> int:
     files = [path for path in config["files"] if Path(path).is_file()]
     grouped: dict[str, list[str]] = {}
     for path in files:
-        grouped.setdefault(_workspace(path), []).append(path)
+        grouped.setdefault(_find_workspace(path), []).append(path)
     for root, paths in grouped.items():
         if not root:
             send(["usage", f"no Cargo.toml stands in the folder of {paths[0]} or above it in the task"])
@@ -70,8 +70,8 @@ class CargoBuild:
 
     def __init__(self, cargo: str, root: str, paths: Sequence[str]) -> None:
         self._cargo, self._root, self.paths = cargo, root, paths
-        self._owners = {path: _owner(path) for path in paths}
-        self._manifests = {owner: _manifest(owner) for owner in self._owners.values()}
+        self._owners = {path: _find_owner(path) for path in paths}
+        self._manifests = {owner: _read_manifest(owner) for owner in self._owners.values()}
         self._messages: list[dict[str, Any]] = []
         self._built: set[str] = set()
         self._foreign: dict[str, list[str]] = {}
@@ -88,12 +88,12 @@ class CargoBuild:
     def run(self, seed: Any) -> str:
         """Build, beginning with *seed*; why nothing can be built here, whatever the code, or empty."""
         seed.restore()
-        status = self._cargo_build(["--keep-going"])
-        packages = {_manifest(folder).get("package", {}).get("name", "") for folder in self._foreign}
+        status = self._run_cargo(["--keep-going"])
+        packages = {_read_manifest(folder).get("package", {}).get("name", "") for folder in self._foreign}
         if not status and packages:
             seed.keep(packages - self._own, [file for files in self._foreign.values() for file in files])
         if status and not self._messages and "--keep-going" in self._stderr:
-            status = self._cargo_build([])  # before 1.74 the first target that does not build hides the others
+            status = self._run_cargo([])  # before 1.74 the first target that does not build hides the others
         self.failed = status != 0
         if not self.failed:
             return ""
@@ -107,15 +107,15 @@ class CargoBuild:
             else ""
         )
 
-    def broken(self, path: str) -> Record:
+    def report_broken(self, path: str) -> Record:
         """Report why the target with the root file *path* was not built."""
-        messages = [m for m in self._messages if _within(m["target"]["src_path"]) == path]
+        messages = [m for m in self._messages if _make_relative(m["target"]["src_path"]) == path]
         messages = messages or [m for m in self._messages if "test" not in m["target"]["kind"]]
         said = "\n".join(m["message"].get("rendered") or m["message"]["message"] for m in messages)
         blame = compile_errors.attribute_errors(messages, self.crates, self._built)
         return ["broken", path, runner_bridge.normalise_text(said or self._stderr), *blame]
 
-    def _cargo_build(self, options: Sequence[str]) -> int:
+    def _run_cargo(self, options: Sequence[str]) -> int:
         argv = [
             self._cargo,
             "build",
@@ -123,22 +123,24 @@ class CargoBuild:
             "--profile=test",
             "--message-format=json",
             *options,
-            *self._targets(),
+            *self._list_targets(),
         ]
         with tempfile.TemporaryFile() as stderr:
             status: int = runner_bridge.run_program(
-                argv, self._hear, stderr=stderr.fileno(), cwd=self._root, kept=_rendered
+                argv, self._hear, stderr=stderr.fileno(), cwd=self._root, kept=_get_rendered
             )  # fmt: skip
             stderr.seek(0)
             self._stderr = stderr.read().decode("utf-8", "replace")
         sys.stdout.write(self._stderr)
         return status
 
-    def _targets(self) -> list[str]:
-        """Their packages, and the integration tests alone if nothing else is asked for."""
+    def _list_targets(self) -> list[str]:
+        """Return the options for the packages, and for single integration tests if nothing else is asked for."""
         packages = [m["package"]["name"] for m in self._manifests.values() if "name" in m.get("package", {})]
         options = [f"--package={name}" for name in packages]
-        names = [_integration(path, self._owners[path], self._manifests[self._owners[path]]) for path in self.paths]
+        names = [
+            _find_integration_test(path, self._owners[path], self._manifests[self._owners[path]]) for path in self.paths
+        ]
         return [*options, *(f"--test={name}" for name in names)] if all(names) else [*options, "--tests"]
 
     def _hear(self, line: str) -> None:
@@ -150,16 +152,16 @@ class CargoBuild:
                 case "build-script-executed":
                     self._outs[said["package_id"]] = {"OUT_DIR": said["out_dir"], **dict(said.get("env", ()))}
                 case "compiler-artifact":
-                    self._artifact(said)
+                    self._record_artifact(said)
 
-    def _artifact(self, said: Mapping[str, Any]) -> None:
+    def _record_artifact(self, said: Mapping[str, Any]) -> None:
         target, executable = said["target"], said.get("executable")
         folder = str(Path(said["manifest_path"]).parent)
         if not said["package_id"].startswith("path+"):
-            if _within(folder).startswith(".."):  # what is vendored in the room has another path in the next one
+            if _make_relative(folder).startswith(".."):  # what is vendored in the room has another path in the next one
                 self._foreign.setdefault(folder, []).extend(said["filenames"])
             return
-        self._own.add(_manifest(folder).get("package", {}).get("name", ""))
+        self._own.add(_read_manifest(folder).get("package", {}).get("name", ""))
         if not said["profile"]["test"]:
             self._built.add(target["src_path"])
             if executable:
@@ -170,49 +172,49 @@ class CargoBuild:
                 "CARGO": self._cargo,
                 "CARGO_MANIFEST_DIR": folder,
                 "LD_LIBRARY_PATH": libraries,
-                **_described(said["manifest_path"]),
+                **_describe_package(said["manifest_path"]),
                 **self._outs.get(said["package_id"], {}),
             }
-            self.binaries[_within(target["src_path"])] = (executable, folder, own)
+            self.binaries[_make_relative(target["src_path"])] = (executable, folder, own)
 
-    def environment(self, path: str) -> dict[str, str]:
+    def build_environment(self, path: str) -> dict[str, str]:
         """Return the environment of the test binary of *path*, as cargo would set it."""
         return {**os.environ, **self._programs, **self.binaries[path][2]}
 
 
 def _list(build: CargoBuild, config: Mapping[str, Any], send: Send) -> None:
     for path in build.paths:
-        root = _root_of(path, build)
+        root = _find_root(path, build)
         if root in build.binaries:
-            names = _binary(build, root, config).listed()
-            chosen = [i for name in names if (i := f"{root}::{name}") and _selects(config["ids"], path, i)]
+            names = _get_binary(build, root, config).list_tests()
+            chosen = [i for name in names if (i := f"{root}::{name}") and _is_selected(config["ids"], path, i)]
             runner_bridge.collect(send, chosen)
         elif build.failed and is_root(path):
-            send(build.broken(path))
+            send(build.report_broken(path))
 
 
 def _judge(build: CargoBuild, config: Mapping[str, Any], send: Send) -> None:
     for path in build.paths:
         names = [i.partition("::")[2] for i in config["ids"] if i.partition("::")[0] == path]
         if path in build.binaries:
-            _binary(build, path, config).judge(names, _told(send))
+            _get_binary(build, path, config).judge(names, _build_sender(send))
         elif build.failed:
-            send(build.broken(path))
+            send(build.report_broken(path))
 
 
-def _binary(build: CargoBuild, path: str, config: Mapping[str, Any]) -> Any:
+def _get_binary(build: CargoBuild, path: str, config: Mapping[str, Any]) -> Any:
     executable, folder, _ = build.binaries[path]
-    return LibtestBinary(executable, path, folder, build.environment(path), config["limit"])
+    return LibtestBinary(executable, path, folder, build.build_environment(path), config["limit"])
 
 
-def _told(send: Send) -> Send:
-    """Return a sender that takes from excerpts what differs from room to room."""
+def _build_sender(send: Send) -> Send:
+    """Return a sender that removes from excerpts what differs from room to room."""
     return lambda record: send(
         [*record[:4], runner_bridge.normalise_text(str(record[4])), *record[5:]] if record[0] == "result" else record
     )
 
 
-def _root_of(path: str, build: CargoBuild) -> str:
+def _find_root(path: str, build: CargoBuild) -> str:
     """Return the root file of the target that *path* is a module of: itself, or its crate's library or program."""
     if is_root(path):
         return path
@@ -220,7 +222,7 @@ def _root_of(path: str, build: CargoBuild) -> str:
     return next((r for r in (f"{folder}src/lib.rs", f"{folder}src/main.rs") if r in build.binaries), path)
 
 
-def _selects(select: Iterable[str], path: str, test_id: str) -> bool:
+def _is_selected(select: Iterable[str], path: str, test_id: str) -> bool:
     """Return whether *select* covers *test_id* of *path*: by its file, its module, or its id."""
     root, _, name = test_id.partition("::")
     named = [s for s in select if s.partition("::")[0] == path and "::" in s]
@@ -232,7 +234,7 @@ def _selects(select: Iterable[str], path: str, test_id: str) -> bool:
     return name.startswith(f"{module}::")
 
 
-def _integration(path: str, owner: str, manifest: Mapping[str, Any]) -> str:
+def _find_integration_test(path: str, owner: str, manifest: Mapping[str, Any]) -> str:
     """Return the name of the integration test whose root *path* is, or empty: then all targets are built."""
     inner = PurePosixPath(os.path.relpath(path, owner))
     if "test" in manifest or not manifest.get("package", {}).get("autotests", True) or inner.parts[0] != "tests":
@@ -240,36 +242,36 @@ def _integration(path: str, owner: str, manifest: Mapping[str, Any]) -> str:
     return inner.stem if len(inner.parts) == 2 else inner.parts[1] if inner.parts[2:] == ("main.rs",) else ""  # noqa: PLR2004  # tests/NAME.rs
 
 
-def _owner(path: str) -> str:
+def _find_owner(path: str) -> str:
     """Return the folder of the nearest Cargo.toml above *path*, or empty."""
     return next((str(up) for up in Path(path).parents if Path(up, "Cargo.toml").is_file()), "")
 
 
-def _workspace(path: str) -> str:
+def _find_workspace(path: str) -> str:
     """Return the folder of the highest Cargo.toml above *path* that is a workspace, or else of its package."""
-    above = [str(up) for up in Path(path).parents if "workspace" in _manifest(str(up))]
-    return above[-1] if above else _owner(path)
+    above = [str(up) for up in Path(path).parents if "workspace" in _read_manifest(str(up))]
+    return above[-1] if above else _find_owner(path)
 
 
-def _manifest(folder: str) -> dict[str, Any]:
+def _read_manifest(folder: str) -> dict[str, Any]:
     with contextlib.suppress(OSError, tomllib.TOMLDecodeError):
         return tomllib.loads(Path(folder, "Cargo.toml").read_text("utf-8"))
     return {}
 
 
-def _described(manifest_path: str) -> dict[str, str]:
+def _describe_package(manifest_path: str) -> dict[str, str]:
     """Return the variables with which cargo describes a package to its tests."""
-    package = _manifest(str(Path(manifest_path).parent)).get("package", {})
+    package = _read_manifest(str(Path(manifest_path).parent)).get("package", {})
     return {
         f"CARGO_PKG_{key.upper()}": package[key] for key in ("name", "version") if isinstance(package.get(key), str)
     }
 
 
-def _within(path: str) -> str:
+def _make_relative(path: str) -> str:
     return os.path.relpath(path)
 
 
-def _rendered(line: str) -> str:
+def _get_rendered(line: str) -> str:
     """Return the part of a line of cargo's output that is for people."""
     with contextlib.suppress(ValueError):
         said = json.loads(line) if line.startswith("{") else {}

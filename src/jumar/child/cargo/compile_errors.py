@@ -52,7 +52,7 @@ def attribute_errors(
         said = message["message"]
         if said.get("level") == "error" and not str(said.get("message", "")).startswith("aborting due to"):
             unit = message["target"]["src_path"] in product
-            found += [_blame(said, file, crates, unit=unit) for file in _places(said)]
+            found += [_attribute_error(said, file, crates, unit=unit) for file in _list_places(said)]
     for kind in ("code", "test", "absent"):
         if any(blame == kind for blame, _ in found):
             return next(fault for fault in found if fault[0] == kind)
@@ -64,7 +64,7 @@ def is_test_file(path: str) -> bool:
     return "tests" in Path(path).parts[:-1]
 
 
-def _places(said: Mapping[str, Any]) -> Iterator[str]:
+def _list_places(said: Mapping[str, Any]) -> Iterator[str]:
     """Yield the files of the room that an error points to: what a macro was expanded to is where it was called."""
     for span in said.get("spans", ()):
         inner = span
@@ -74,11 +74,11 @@ def _places(said: Mapping[str, Any]) -> Iterator[str]:
             yield inner["file_name"]
 
 
-def _blame(said: Mapping[str, Any], file: str, crates: Mapping[str, str], *, unit: bool) -> Blamed:
+def _attribute_error(said: Mapping[str, Any], file: str, crates: Mapping[str, str], *, unit: bool) -> Blamed:
     path = os.path.relpath(file)
     if path.startswith(".."):
         return TEST  # a crate of somebody else does not build here
-    code, text = (said.get("code") or {}).get("code", ""), _text(said)
+    code, text = (said.get("code") or {}).get("code", ""), _get_text(said)
     strange = [name for name in CRATE.findall(text) if code in UNRESOLVED and name not in ("crate", "self", "super")]
     if strange and strange[0] not in crates:
         known = strange[0][0].isupper()  # a type, and no crate
@@ -89,15 +89,15 @@ def _blame(said: Mapping[str, Any], file: str, crates: Mapping[str, str], *, uni
         return ("absent", os.path.normpath(os.path.join(".", crates[strange[0]], "src/lib.rs")))  # noqa: PTH118
     if not code or code in OWN:
         return TEST
-    return TEST if IN_SCOPE.search(said.get("message", "")) and not _imports_all(file) else ABSENT
+    return TEST if IN_SCOPE.search(said.get("message", "")) and not _has_glob_import(file) else ABSENT
 
 
-def _text(said: Mapping[str, Any]) -> str:
+def _get_text(said: Mapping[str, Any]) -> str:
     labels = [span.get("label") or "" for span in said.get("spans", ()) if span.get("is_primary")]
     return "\n".join([str(said.get("message", "")), *labels])
 
 
-def _imports_all(file: str) -> bool:
+def _has_glob_import(file: str) -> bool:
     """Return whether a file imports all names of something: a name it misses may be one of those."""
     with contextlib.suppress(OSError):
         return bool(GLOB.search(Path(file).read_text("utf-8", "replace")))

@@ -51,7 +51,7 @@ def commit_tree(git: str) -> None:
 
 
 def bridge(port: int, door: str) -> None:
-    """Pass on what comes to *port* to the socket *door*. Where the port is taken, the loopback is jumar's own."""
+    """Forward connections on *port* to the socket *door*. Where the port is taken, the loopback is jumar's own."""
     with contextlib.suppress(OSError):
         listener = socket.create_server((HOST, port))
         threading.Thread(target=_serve_connections, args=(listener, door), daemon=True).start()

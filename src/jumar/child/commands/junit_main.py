@@ -28,7 +28,7 @@ TEXT = 8000
 """Characters that are kept of what a report says of one case."""
 
 CASES, DEPTH = 100_000, 100
-"""A report with more cases, or with elements that lie deeper in each other, is none."""
+"""A report with more cases, or with elements nested more deeply, is refused."""
 
 TAIL = 60
 """Lines of output that tell why there is no report."""
@@ -74,8 +74,8 @@ class JunitCases:
         self._case: dict[str, str] | None = None
         self._outcome, self._text, self._inside, self._depth = "passed", "", False, 0
 
-    def parser(self) -> expat.XMLParserType:
-        """Return parser that fills `found`. It takes no document type: without one there are no entities to blow up."""
+    def build_parser(self) -> expat.XMLParserType:
+        """Return a parser that fills `found`. It refuses document types: without one, no entities can blow up."""
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = self._refuse
@@ -119,14 +119,14 @@ class JunitCases:
 
     def _keep(self, case: dict[str, str]) -> None:
         suite = self._suites[-1] if self._suites else {}
-        file = _relative(case.get("file") or suite.get("file", ""))
+        file = _make_relative(case.get("file") or suite.get("file", ""))
         name = case.get("name", "")
         group = case.get("classname", "" if file else suite.get("name", ""))
         # Without two colons it would be taken for the slug of an annotation.
         test_id = "::".join(part for part in (file, group if file or group else "suite", name) if part)
         if name and len(test_id) <= LONGEST_ID:
             found = JunitCase(
-                test_id, (file, group, name), self._outcome, _ms(case.get("time", "")), self._text.strip()
+                test_id, (file, group, name), self._outcome, _parse_ms(case.get("time", "")), self._text.strip()
             )
             self.found.append(found)
         if len(self.found) > CASES:
@@ -134,7 +134,7 @@ class JunitCases:
 
 
 def main() -> None:
-    """Serve one request: list the tests of a report, or tell how the asked ones came out."""
+    """Serve one request: list the tests of a report, or report the outcomes of the requested ones."""
     runner_bridge.serve(run_job)
 
 
@@ -173,7 +173,7 @@ def run_job(config: dict[str, Any], send: runner_bridge.Send) -> int:
 
 
 def send_missing_report(status: int, said: str, config: dict[str, Any], send: runner_bridge.Send) -> None:
-    """Tell of a command that wrote no report: if it failed, code that does not compile is the usual reason.
+    """Report that a command wrote no report: if it failed, code that does not compile is the usual reason.
 
     Whose code that is, cannot be told from here. A command that is content and wrote nothing is set up wrongly.
     """
@@ -237,7 +237,7 @@ def read(path: Path) -> list[JunitCase]:
         UnreadableReport: if it is no JUnit XML, or no file.
     """
     cases = JunitCases()
-    parser = cases.parser()
+    parser = cases.build_parser()
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as stream:
@@ -253,7 +253,7 @@ def read(path: Path) -> list[JunitCase]:
     raise UnreadableReport("it is too large")
 
 
-def _relative(path: str) -> str:
+def _make_relative(path: str) -> str:
     if not path:
         return ""
     room = os.path.realpath(Path.cwd()) + os.sep
@@ -261,7 +261,7 @@ def _relative(path: str) -> str:
     return real[len(room) :] if real.startswith(room) else os.path.normpath(path)
 
 
-def _ms(seconds: str) -> int:
+def _parse_ms(seconds: str) -> int:
     try:
         return min(max(int(1000 * float(seconds.replace(",", "") or 0)), 0), 1 << 40)
     except (ValueError, OverflowError):

@@ -19,7 +19,7 @@ SHOWN = 1 << 16
 
 
 def main() -> None:
-    """Serve one request: tell how the asked tests came out."""
+    """Serve one request: report the outcomes of the requested tests."""
     runner_bridge.serve(run_job)
 
 

@@ -29,7 +29,7 @@ BUILTINS = frozenset(
 
 
 def main() -> None:
-    """Serve one request: name the one test, or tell how it came out."""
+    """Serve one request: name the one test, or report its outcome."""
     runner_bridge.serve(run_job)
 
 

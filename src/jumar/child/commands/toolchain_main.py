@@ -47,7 +47,7 @@ def check_go(go: str, said: str) -> str:
     """Return why go builds nothing here, if that can explain what it *said* of a failed build; empty if it builds."""
     if any(GO_POSITION.match(line) for line in said.splitlines()):
         return ""
-    folder = _control({"go.mod": GO_MODULE, "control_test.go": GO_TEST})
+    folder = _make_control({"go.mod": GO_MODULE, "control_test.go": GO_TEST})
     return check_command([go, "test", "-c", "-vet=off", "-o", str(folder / "built"), "."], folder, {"GOWORK": "off"})
 
 
@@ -56,7 +56,7 @@ def check_rust(cargo: str, messages: Iterable[Mapping[str, Any]]) -> str:
     told = [m["message"] for m in messages if not str(m["message"].get("message", "")).startswith(ABORTING)]
     if told and all(m.get("spans") and (m.get("code") or {}).get("code") != NO_CRATE for m in told):
         return ""
-    folder = _control({"control.rs": RUST_TEST})
+    folder = _make_control({"control.rs": RUST_TEST})
     rustc = os.environ.get("RUSTC") or "rustc"
     why = check_command([rustc, "--test", "-o", str(folder / "built"), str(folder / "control.rs")], folder)
     return why or check_command([cargo, "--version"], folder)
@@ -86,7 +86,7 @@ def check_command(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None 
     return f"the toolchain does not work in the sandbox: {argv[0]}: {said}; run `jumar doctor`"
 
 
-def _control(files: Mapping[str, str]) -> Path:
+def _make_control(files: Mapping[str, str]) -> Path:
     """Return a folder of its own with *files*."""
     folder = Path(os.environ["TMPDIR"], "control")
     folder.mkdir(exist_ok=True)

@@ -56,17 +56,17 @@ class GoPackages:
         self._modules = modules
         """Import path of a module -> its folder in the room."""
 
-    def folder(self, package: str) -> str | None:
+    def find_folder(self, package: str) -> str | None:
         """Return the folder of *package*, whether it is there or not; None if it is of no module of the project."""
         for module, folder in sorted(self._modules.items(), key=lambda m: -len(m[0])):
             if package == module or package.startswith(module + "/"):
                 return os.path.normpath(os.path.join(folder, package[len(module) + 1 :]))  # noqa: PTH118  # as text
         return None
 
-    def absent(self, package: str) -> Blamed:
+    def blame_absence(self, package: str) -> Blamed:
         """Return the blame for the absence of *package* or of something in it."""
-        folder = self.folder(package)
-        return TEST if folder is None else _absence(folder)
+        folder = self.find_folder(package)
+        return TEST if folder is None else _build_absence(folder)
 
 
 def attribute_errors(said: str, folder: str, base: str, project: GoPackages) -> Blamed:
@@ -81,75 +81,75 @@ def attribute_errors(said: str, folder: str, base: str, project: GoPackages) -> 
         base: the folder that the compiler's paths begin in, relative to the room.
         project: the modules of the room.
     """
-    found = [_blame(path, message, folder, project) for path, message in _faults(said, base)]
+    found = [_attribute_error(path, message, folder, project) for path, message in _list_faults(said, base)]
     for kind in ("code", "test", "absent"):
         if any(blame == kind for blame, _ in found):
             return next(fault for fault in found if fault[0] == kind)
     return UNKNOWN
 
 
-def _faults(said: str, base: str) -> Iterator[tuple[str, str]]:
+def _list_faults(said: str, base: str) -> Iterator[tuple[str, str]]:
     """Yield the faults: the file, relative to the room (empty where none is told), and the sentence."""
     for line in said.splitlines():
         if positioned := POSITION.match(line):
-            yield _relative(positioned[1], base), positioned[3]
+            yield _make_relative(positioned[1], base), positioned[3]
         elif line.strip() and not line.startswith(("#", "\t", " ", "FAIL")):
             yield "", line
 
 
-def _relative(path: str, base: str) -> str:
+def _make_relative(path: str, base: str) -> str:
     if os.path.isabs(path):  # noqa: PTH117  # as text, all of it
         return os.path.relpath(path, os.getcwd())  # noqa: PTH109
     return os.path.normpath(os.path.join(base, path))  # noqa: PTH118
 
 
-def _blame(path: str, message: str, folder: str, project: GoPackages) -> Blamed:
+def _attribute_error(path: str, message: str, folder: str, project: GoPackages) -> Blamed:
     if unfound := UNFOUND.search(message):
         package = next(filter(None, unfound.groups()), "")
-        fault = project.absent(package)
+        fault = project.blame_absence(package)
         return CODE if fault == TEST and path and not path.endswith("_test.go") else fault
     if not path:
-        return _unplaced(message, project)
+        return _attribute_unplaced(message, project)
     if path.startswith(".."):
         return TEST
     if not path.endswith("_test.go"):
         return CODE
     if os.path.dirname(path) not in (folder, folder.removeprefix(".")):  # noqa: PTH120
         return UNKNOWN
-    return _disagreement(Path(path), message, folder, project)
+    return _attribute_type_error(Path(path), message, folder, project)
 
 
-def _unplaced(message: str, project: GoPackages) -> Blamed:
+def _attribute_unplaced(message: str, project: GoPackages) -> Blamed:
     if barren := BARREN.match(message):
-        return project.absent(barren[1])
+        return project.blame_absence(barren[1])
     if message.startswith("found packages "):
         files = re.findall(r"\((\S+\.go)\)", message)
         return TEST if all(file.endswith("_test.go") for file in files) else CODE
     return CODE if "import cycle not allowed" in message else UNKNOWN
 
 
-def _disagreement(path: Path, message: str, folder: str, project: GoPackages) -> Blamed:
+def _attribute_type_error(path: Path, message: str, folder: str, project: GoPackages) -> Blamed:
     """Return the blame for a type error in a test file; unless it disagrees with the code, the test is to blame."""
     about = next((m for m in (pattern.match(message) for pattern in LACKING) if m), None)
     if about is None:
         return TEST
     name = about[1] or ""
-    package, imports = _imports(path)
+    package, imports = _read_imports(path)
     head, dot, _ = name.partition(".")
     if dot and head in imports:
-        return project.absent(imports[head])
+        return project.blame_absence(imports[head])
     if name and not dot and package.endswith("_test") and "." not in imports and message.startswith("undefined:"):
         return TEST  # a test outside the package has only what it imports and what it defines
     if package.endswith("_test") and "." in imports:
-        return project.absent(imports["."])
-    return _absence(folder)
+        return project.blame_absence(imports["."])
+    return _build_absence(folder)
 
 
-def _absence(folder: str) -> Blamed:
+def _build_absence(folder: str) -> Blamed:
     return ("absent", "" if folder in ("", ".") else f"./{folder}")
 
 
-def _imports(path: Path) -> tuple[str, dict[str, str]]:
+def _read_imports(path: Path) -> tuple[str, dict[str, str]]:
     """Return the package clause of a file, and its imports by the name they have there."""
     text = ""
     with contextlib.suppress(OSError):
@@ -158,11 +158,11 @@ def _imports(path: Path) -> tuple[str, dict[str, str]]:
     found = {}
     for block, single in IMPORTS.findall(text):
         for alias, target in IMPORT.findall(block or single):
-            found[alias or _default(target.split("/"))] = target
+            found[alias or _get_default_name(target.split("/"))] = target
     return package[1] if package else "", found
 
 
-def _default(parts: Sequence[str]) -> str:
+def _get_default_name(parts: Sequence[str]) -> str:
     """Return the name of an import by itself: its last part that is no version."""
     named = [part for part in parts if not re.fullmatch(r"v\d+", part)] or list(parts)
     return named[-1]

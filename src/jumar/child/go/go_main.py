@@ -56,10 +56,10 @@ def run_job(config: dict[str, Any], send: Send) -> int:
         return 3
     session = (GoListing if config["mode"] == "collect" else GoTestRun)(config, send, workplace, go)
     if config["homes"]:
-        argv = [go, "test", "-json", "-vet=off", *session.options(), *workplace.packages()]
+        argv = [go, "test", "-json", "-vet=off", *session.build_options(), *workplace.list_packages()]
         with session:
             status = runner_bridge.run_program(
-                argv, session.hear, stderr=subprocess.STDOUT, cwd=workplace.base, kept=_text
+                argv, session.hear, stderr=subprocess.STDOUT, cwd=workplace.base, kept=_get_text
             )
         session.close(status)
     return 0
@@ -71,7 +71,8 @@ class GoWorkspace:
     def __init__(self, homes: Iterable[str]) -> None:
         self.homes = list(homes)
         owners = {
-            folder: next((up for up in _upwards(folder) if Path(up, "go.mod").is_file()), "") for folder in self.homes
+            folder: next((up for up in _list_upwards(folder) if Path(up, "go.mod").is_file()), "")
+            for folder in self.homes
         }
         lost = [folder for folder, owner in owners.items() if not owner]
         self.why = f"no go.mod stands in {lost[0]} or above it in the task; make one with `go mod init`" if lost else ""
@@ -80,15 +81,15 @@ class GoWorkspace:
         whole = Path("go.work").is_file()
         self.base = next(iter(texts)) if len(texts) == 1 and not whole else "."
         if len(texts) > 1 and not whole:
-            os.environ["GOWORK"] = self._joined(texts)
+            os.environ["GOWORK"] = self._make_workspace(texts)
         elif not whole:
             os.environ["GOWORK"] = "off"
 
-    def packages(self) -> list[str]:
+    def list_packages(self) -> list[str]:
         """Return the packages as arguments of `go test`."""
         return [f"./{os.path.relpath(folder, self.base)}" for folder in self.homes]
 
-    def names(self, folder: str) -> tuple[str, ...]:
+    def list_names(self, folder: str) -> tuple[str, ...]:
         """Return the names that go uses for the package in *folder*."""
         found = [f"./{os.path.relpath(folder, self.base)}"]
         for module, owner in self.modules.items():
@@ -97,7 +98,7 @@ class GoWorkspace:
                 found.append(module if inner == "." else f"{module}/{inner}")
         return tuple(found)
 
-    def _joined(self, texts: dict[str, str]) -> str:
+    def _make_workspace(self, texts: dict[str, str]) -> str:
         """Return a workspace of the modules, outside of the room: one go command can then test them all."""
         versions = ["1.18", *(found[1] for text in texts.values() if (found := GO.search(text)))]
         newest = max(versions, key=lambda version: [int(part) for part in version.split(".")])
@@ -120,7 +121,7 @@ class GoTestStream(ABC):
         self._unplaced, self._heard = "", False
         for folder, homes in config["homes"].items():
             own = PackageResults(folder, homes, self._ids, config["limit"])
-            self._packages.update(dict.fromkeys(workplace.names(folder), own))
+            self._packages.update(dict.fromkeys(workplace.list_names(folder), own))
 
     def __enter__(self) -> None:  # noqa: B027  not every session is watched
         """Do nothing: this session is not watched."""
@@ -130,7 +131,7 @@ class GoTestStream(ABC):
 
     def hear(self, line: str) -> None:
         """Decode one line that `go test -json` printed."""
-        event = _event(line)
+        event = _parse_event(line)
         if event is None:
             self._unplaced += line
             return
@@ -140,21 +141,23 @@ class GoTestStream(ABC):
         package = self._packages.get(event.get("Package", ""))
         if package is None or package.ended:
             return
-        for record in self.told(package, event):
+        for record in self.build_records(package, event):
             self.send(record)
 
-    def told(self, package: Any, event: dict[str, Any]) -> list[Record]:
+    def build_records(self, package: Any, event: dict[str, Any]) -> list[Record]:
         """Return the records that *event* makes."""
         over = event.get("Action") in ("pass", "fail", "skip") and not event.get("Test")
-        if over and (event.get("FailedBuild") or FAILED.search(package.said(""))):
+        if over and (event.get("FailedBuild") or FAILED.search(package.get_output(""))):
             package.ended = True
-            return self._unbuilt(package, self._builds.get(event.get("FailedBuild", ""), self._unplaced))
+            return self._report_unbuilt(package, self._builds.get(event.get("FailedBuild", ""), self._unplaced))
         return (
-            self.settled(package, failed=event["Action"] == "fail") if over else package.hear(event, time.monotonic())
+            self.build_end_records(package, failed=event["Action"] == "fail")
+            if over
+            else package.hear(event, time.monotonic())
         )
 
     @abstractmethod
-    def settled(self, package: Any, *, failed: bool) -> list[Record]:
+    def build_end_records(self, package: Any, *, failed: bool) -> list[Record]:
         """Return the records that the end of *package* makes."""
 
     def send(self, record: Record) -> None:
@@ -164,7 +167,7 @@ class GoTestStream(ABC):
         self._send(record)
 
     def close(self, status: int) -> None:
-        """Account for packages that go reported no event of."""
+        """Report the packages that go sent no event of."""
         if status and not self._heard and not FAILED.search(self._unplaced):
             why = toolchain_main.check_go(self._go, self._unplaced) or runner_bridge.normalise_text(self._unplaced)
             self._send(["usage", why or f"go test left with status {status}"])
@@ -173,10 +176,10 @@ class GoTestStream(ABC):
             package = self._packages.get(name)
             if package is not None and not package.ended:
                 package.ended = True
-                for record in self._unbuilt(package, self._unplaced):
+                for record in self._report_unbuilt(package, self._unplaced):
                     self.send(record)
 
-    def _unbuilt(self, package: Any, said: str) -> list[Record]:
+    def _report_unbuilt(self, package: Any, said: str) -> list[Record]:
         if why := toolchain_main.check_go(self._go, said):
             return [["unusable", why]]
         blame = compile_errors.attribute_errors(said, package.folder, self._workplace.base, self._project)
@@ -186,27 +189,27 @@ class GoTestStream(ABC):
 class GoListing(GoTestStream):
     """Lists the tests of the packages, which compiles them."""
 
-    def options(self) -> tuple[str, ...]:
-        """To list whatever can be run."""
+    def build_options(self) -> tuple[str, ...]:
+        """Return the options that list all tests."""
         return ("-list", ".")
 
-    def told(self, package: Any, event: dict[str, Any]) -> list[Record]:
+    def build_records(self, package: Any, event: dict[str, Any]) -> list[Record]:
         """Record the lines that a package prints as the names of its tests."""
         if event.get("Action") == "output":
             self._listed.setdefault(package.folder, set()).add(str(event.get("Output", "")).strip())
-        return super().told(package, event)
+        return super().build_records(package, event)
 
-    def settled(self, package: Any, *, failed: bool) -> list[Record]:
+    def build_end_records(self, package: Any, *, failed: bool) -> list[Record]:
         """Return the ids of *package*; without any, its files are broken if it failed."""
         listed = self._listed.get(package.folder, set())
         ids = [f"{path}::{name}" for name, paths in package.homes.items() if name and name in listed for path in paths]
-        runner_bridge.collect(self._send, [chosen for test_id in ids for chosen in self._chosen(test_id)])
+        runner_bridge.collect(self._send, [chosen for test_id in ids for chosen in self._list_chosen(test_id)])
         if ids or not failed:
             return []
-        why = runner_bridge.normalise_text(package.said(""))
-        return [["broken", path, why, package.broken_by(str(Path.cwd())), ""] for path in package.files]
+        why = runner_bridge.normalise_text(package.get_output(""))
+        return [["broken", path, why, package.find_blame(str(Path.cwd())), ""] for path in package.files]
 
-    def _chosen(self, test_id: str) -> list[str]:
+    def _list_chosen(self, test_id: str) -> list[str]:
         """Return *test_id*, or those of its subtests that were selected, or nothing."""
         here = [i for i in self._ids if i.startswith(test_id.partition("::")[0] + "::")]
         return [i for i in here if i == test_id or i.startswith(test_id + "/")] if here else [test_id]
@@ -215,7 +218,7 @@ class GoListing(GoTestStream):
 class GoTestRun(GoTestStream):
     """Runs the requested tests, and stops a package in which a test runs longer than it may."""
 
-    def options(self) -> tuple[str, ...]:
+    def build_options(self) -> tuple[str, ...]:
         """Return the flags of `go test`.
 
         No cached results, no timeout of its own, and a selection of tests per package.
@@ -223,7 +226,7 @@ class GoTestRun(GoTestStream):
         path = Path(os.environ["TMPDIR"], "go-exec")
         lines = ["case $PWD in"]
         for package in dict.fromkeys(self._packages.values()):
-            selected = f"-test.run={package.pattern()}"
+            selected = f"-test.run={package.build_pattern()}"
             if len(selected.encode()) < ARGUMENT_BYTES:
                 place = shlex.quote(str(Path(package.folder).resolve()))
                 lines.append(f'{place}) exec "$@" {shlex.quote(selected)} ;;')
@@ -241,16 +244,16 @@ class GoTestRun(GoTestStream):
         self._over.set()
         self._watch.join()
 
-    def settled(self, package: Any, *, failed: bool) -> list[Record]:
-        """Return the results of *package* that were not told yet."""
+    def build_end_records(self, package: Any, *, failed: bool) -> list[Record]:
+        """Return the results of *package* that were not sent yet."""
         records: list[Record] = package.settle(failed=failed)
-        blame = package.broken_by(str(Path.cwd()))
+        blame = package.find_blame(str(Path.cwd()))
         return [[*r[:5], blame, ""] if failed and not package.began and r[0] == "result" else r for r in records]
 
     def _look(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
             for package in tuple(self._packages.values()):
-                if not package.late and not package.ended and (late := package.overdue(time.monotonic())):
+                if not package.late and not package.ended and (late := package.find_overdue(time.monotonic())):
                     package.late = late
                     place = str(Path(package.folder).resolve())
                     for number in (signal.SIGQUIT, signal.SIGKILL):
@@ -268,22 +271,22 @@ def _signal(place: str, number: int) -> None:
                 os.kill(int(process.name), number)
 
 
-def _upwards(folder: str) -> list[str]:
+def _list_upwards(folder: str) -> list[str]:
     """Return *folder*, and all above it up to the room."""
     path = Path(folder)
     return [str(up) for up in (path, *path.parents)]
 
 
-def _event(line: str) -> dict[str, Any] | None:
+def _parse_event(line: str) -> dict[str, Any] | None:
     with contextlib.suppress(ValueError):
         event = json.loads(line) if line.startswith("{") else None
         return event if isinstance(event, dict) and "Action" in event else None
     return None
 
 
-def _text(line: str) -> str:
+def _get_text(line: str) -> str:
     """Return the human-readable text of a line of the stream."""
-    event = _event(line)
+    event = _parse_event(line)
     return line if event is None else str(event.get("Output", ""))
 
 

@@ -74,7 +74,7 @@ class PackageResults:
         self._pending: list[Record] = []
         self._failed = self._complete = False
 
-    def pattern(self) -> str:
+    def build_pattern(self) -> str:
         """Return the expression for `-run` that selects what was asked for.
 
         A subtest alone if its test was not asked for.
@@ -100,8 +100,8 @@ class PackageResults:
             return self._finish(test, action, event.get("Elapsed"))
         return []
 
-    def overdue(self, now: float) -> str:
-        """Return test that ran longer than it may, or empty. One whose subtests were asked for has time for each."""
+    def find_overdue(self, now: float) -> str:
+        """Return the test that ran longer than it may, or empty. One with requested subtests has time for each."""
         for test, since in tuple(self._clock.items()):
             share = max(1, sum(name == test or name.startswith(f"{test}/") for name in self._asked))
             if "/" not in test and self._used.get(test, 0.0) + now - since > share * self._limit:
@@ -109,22 +109,22 @@ class PackageResults:
         return ""
 
     def settle(self, *, failed: bool) -> list[Record]:
-        """Tell of the tests that did not end, now that their package has; of what was not there, nothing is told."""
+        """Return the results of the tests that did not end, now that their package has; none for missing tests."""
         self.ended = True
         records: list[Record] = []
         for name, runs in self._twins.items():
             records += self._tell(name, min(runs, key=lambda run: WORST.index(str(run[0]))))
         left = [name for name in self._asked if name not in self._told]
         if failed and self._pending and not (self._failed or self._open or left):
-            why = f"passed, and then its package failed\n{self.said('')}"
+            why = f"passed, and then its package failed\n{self.get_output('')}"
             self._pending = [[*self._pending[0][:2], "error", 0, why, "code", ""]]
-        records += self._flushed()
+        records += self._flush()
         if failed and not self._complete:
             for name in left:
-                records += self._tell(name, self._fate(name))
+                records += self._tell(name, self._record_unfinished(name))
         return records
 
-    def said(self, test: str) -> str:
+    def get_output(self, test: str) -> str:
         """Return the output of *test* and its subtests, or, for an empty name, of the package outside of its tests."""
         names = [n for n in self._texts if n == test or (test and n.startswith(f"{test}/"))]
         text = "".join(str(self._texts[name]) for name in names)
@@ -132,9 +132,9 @@ class PackageResults:
             text = varying.sub(constant, text)
         return text
 
-    def broken_by(self, room: str) -> str:
+    def find_blame(self, room: str) -> str:
         """Return the blame if it ended before its first test: whose code in *room* the stack shows first."""
-        files = [path for path in FRAME.findall(self.said("")) if path.startswith(f"{room}/")]
+        files = [path for path in FRAME.findall(self.get_output("")) if path.startswith(f"{room}/")]
         return "test" if not files or files[0].endswith("_test.go") else "code"
 
     def _print(self, test: str, text: str) -> None:
@@ -150,7 +150,7 @@ class PackageResults:
         records: list[Record] = []
         if test in self._asked:
             ms = int(1000 * elapsed) if isinstance(elapsed, int | float) else 0
-            said = "" if action == "pass" else self.said(test)
+            said = "" if action == "pass" else self.get_output(test)
             run: Record = [OUTCOMES[action], ms, said, "code" if action == "fail" else "", ""]
             if len(self.homes[test.partition("/")[0]]) > 1:
                 self._twins.setdefault(test, []).append(run)
@@ -162,20 +162,20 @@ class PackageResults:
         return records
 
     def _tell(self, name: str, run: Record) -> list[Record]:
-        """Results for *name*. The newest pass is held back: its package may fail yet although no test of it did."""
+        """Return the results for *name*. The newest pass is held back: its package may still fail without one."""
         self._told.add(name)
-        records = self._flushed()
+        records = self._flush()
         results: list[Record] = [["result", test_id, *run] for test_id in self._asked[name]]
         if run[0] == "passed":
             self._pending = results[-1:]
             return records + results[:-1]
         return records + results
 
-    def _flushed(self) -> list[Record]:
+    def _flush(self) -> list[Record]:
         pending, self._pending = self._pending, []
         return pending
 
-    def _fate(self, name: str) -> Record:  # noqa: PLR0911  one line per fate
+    def _record_unfinished(self, name: str) -> Record:  # noqa: PLR0911  one line per fate
         """Return the record of a test that was asked for and did not end."""
         culprit = self.late or next((n for n, waits in self._open.items() if "/" not in n and not waits), "")
         running = name in self._open and not self._open[name]
@@ -183,12 +183,12 @@ class PackageResults:
             ended = f"ran longer than {self._limit:g} s" if self.late else "ended the process"
             return ["error", 0, f"not run: {culprit} {ended}, which ended all tests of its package", "code", ""]
         if not self.began:
-            return ["error", 0, self.said("") or "the package failed before its first test", "", ""]
+            return ["error", 0, self.get_output("") or "the package failed before its first test", "", ""]
         if not running:
-            return ["error", 0, f"not run: its package ended before\n{self.said('')}", "code", ""]
-        said = self.said(name)
+            return ["error", 0, f"not run: its package ended before\n{self.get_output('')}", "code", ""]
+        said = self.get_output(name)
         if self.late and name.partition("/")[0] == self.late:
-            return ["timeout", 0, f"ran longer than {self._limit:g} s\n{_stacks(said)}", "code", ""]
+            return ["timeout", 0, f"ran longer than {self._limit:g} s\n{_select_stacks(said)}", "code", ""]
         if self.late:
             return ["error", 0, f"stopped: {self.late} ran longer than {self._limit:g} s", "code", ""]
         if DIED.search(said):
@@ -196,8 +196,8 @@ class PackageResults:
         return ["error", 0, f"the process ended in this test\n{said}", "code", ""]
 
 
-def _stacks(said: str) -> str:
-    """Of a dump of all stacks, those that run through the room, which is where we are."""
+def _select_stacks(said: str) -> str:
+    """Return the stacks of a dump that run through the room, the working directory."""
     before, quit_, dump = said.partition("SIGQUIT: quit\n")
     inside = f"\t{Path.cwd()}/"
     return before + "\n\n".join(block for block in dump.split("\n\n") if inside in block) if quit_ else said

@@ -12,7 +12,7 @@ DRY = frozenset({
 """Options with which nothing is sent: `--dry-run=client` counts, `--dry-run=none` does not."""
 
 
-def _at(depths: Sequence[int], verbs: str, more: str) -> str:
+def _list_at_depths(depths: Sequence[int], verbs: str, more: str) -> str:
     """Return *more*, and each of *verbs* below as many groups of commands as one of *depths*."""
     return ", ".join([more, *("* " * depth + verb for depth in depths for verb in verbs.split(", "))])
 
@@ -23,20 +23,20 @@ _CLUSTER = (
 )
 
 TABLE: dict[str, str] = {
-    "gcloud": _at(
+    "gcloud": _list_at_depths(
         (1, 2, 3),
         "create, delete, deploy, update, import, restore, set-iam-policy, add-iam-policy-binding",
         "builds submit, storage cp, storage rm, storage mv, storage rsync, app services set-traffic",
     ),
     "gsutil": "cp, mv, rm, rsync, rb, mb, setmeta, * cp, * rm, * rsync",
     "bq": "rm, mk, load, cp, update",
-    "aws": _at(
+    "aws": _list_at_depths(
         (1,),
         "create-*, delete-*, update-*, put-*, terminate-*, run-*, start-*, stop-*, deploy*, publish*, invoke*, "
         "register-*, deregister-*, modify-*, remove-*, reboot-*, attach-*, detach-*, send-*",
         "s3 cp, s3 mv, s3 rm, s3 sync, s3 rb, s3 mb, deploy *",
     ),
-    "az": _at(
+    "az": _list_at_depths(
         (1, 2, 3),
         "create, delete, update, deploy, start, stop, restart, purge, upload, swap",
         "webapp up, containerapp up",
@@ -145,23 +145,23 @@ def find_deployment(program: str, args: Sequence[str]) -> str:  # noqa: PLR0911 
     if any(word.partition("=")[0] in DRY and not word.endswith(("=none", "=false")) for word in args):
         return ""
     if program in _REMOTE:
-        return _elsewhere(program, args)
-    readings = _plain(args, _VALUES), _plain(args, frozenset())
+        return _find_remote(program, args)
+    readings = _list_plain_words(args, _VALUES), _list_plain_words(args, frozenset())
     for way in (tuple(said.split()) for said in TABLE.get(program, "").split(", ")):
         if way == ("-",) and not readings[1]:
             return program
-        if fitting := next((plain for plain in readings if way and _fits(way, plain)), ()):
+        if fitting := next((plain for plain in readings if way and _is_match(way, plain)), ()):
             return f"{program} {' '.join(fitting[: len(way)])}"
     if program == "vercel" and "--prod" in args:
         return "vercel --prod"
     if program in ("docker", "podman") and "--push" in args:
         return f"{program} build --push"
-    if program == "gh" and readings[1][:1] == ("api",) and _sends(args):
+    if program == "gh" and readings[1][:1] == ("api",) and _has_change_method(args):
         return "gh api with a method that changes things"
-    return _target(program, args, readings[1])
+    return _find_target(program, args, readings[1])
 
 
-def _plain(args: Sequence[str], values: frozenset[str]) -> tuple[str, ...]:
+def _list_plain_words(args: Sequence[str], values: frozenset[str]) -> tuple[str, ...]:
     rest, plain = iter(args), list[str]()
     for word in rest:
         if word in values and not plain:
@@ -171,14 +171,14 @@ def _plain(args: Sequence[str], values: frozenset[str]) -> tuple[str, ...]:
     return tuple(plain)
 
 
-def _fits(way: tuple[str, ...], plain: tuple[str, ...]) -> bool:
+def _is_match(way: tuple[str, ...], plain: tuple[str, ...]) -> bool:
     return len(plain) >= len(way) and all(
         part == word or (part.endswith("*") and word.startswith(part[:-1]))
         for part, word in zip(way, plain, strict=False)
     )
 
 
-def _elsewhere(program: str, args: Sequence[str]) -> str:
+def _find_remote(program: str, args: Sequence[str]) -> str:
     named = [word for word in args if not word.startswith("-")]
     mark = _REMOTE[program]
     if program == "ssh" and {"-V", "-G", "-Q"} & set(args):
@@ -187,14 +187,14 @@ def _elsewhere(program: str, args: Sequence[str]) -> str:
     return f"{program} to another machine" if remote else ""
 
 
-def _sends(args: Sequence[str]) -> bool:
+def _has_change_method(args: Sequence[str]) -> bool:
     joined = " ".join(args).upper()
     fields = {"-f", "-F", "--field", "--raw-field", "--input"} & {word.partition("=")[0] for word in args}
     changing = any(f"{o}{m}" in joined for o in ("-X", "-X ", "--METHOD ", "--METHOD=") for m in ("P", "DEL"))
     return changing or (bool(fields) and "GET" not in joined)
 
 
-def _target(program: str, args: Sequence[str], plain: tuple[str, ...]) -> str:
+def _find_target(program: str, args: Sequence[str], plain: tuple[str, ...]) -> str:
     """Return a target of the project's own that says by its name that it deploys."""
     before = _RUNNERS.get(program)
     if before is None or (program in ("make", "gmake") and "-n" in args):

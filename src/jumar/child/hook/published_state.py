@@ -59,7 +59,7 @@ def find_root(folder: str) -> str:
 
 
 def resolve_inside(path: str, root: str) -> str:
-    """The absolute *path* relative to *root*, if it is plainly a file's, or free for one, and no link is on the way.
+    """Return the absolute *path* relative to *root*, if it names a file or a free place and no link is on the way.
 
     Raises:
         HookRefusal: if it is anything else.
@@ -80,14 +80,14 @@ def resolve_inside(path: str, root: str) -> str:
     way = root
     for number, part in enumerate(parts[head:], head + 1):
         way = f"{way}/{part}"
-        _step(way, last=number == len(parts))
+        _check_step(way, last=number == len(parts))
     relative = way[len(root.rstrip("/")) + 1 :]
     if parts[head] in CLOSED:
         raise HookRefusal(f"{relative} is closed to edits: {', '.join(CLOSED)} are the person's")
     return relative
 
 
-def _step(way: str, *, last: bool) -> None:
+def _check_step(way: str, *, last: bool) -> None:
     try:
         found = os.lstat(way)
     except FileNotFoundError:
@@ -115,22 +115,22 @@ def read_state(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
     try:
         lock = os.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        raise HookRefusal(_none("no prompt was sent since the hooks were installed")) from None
+        raise HookRefusal(_explain_no_session("no prompt was sent since the hooks were installed")) from None
     try:
         _wait(lock, min(seconds, LOCK_SECONDS))
-        state, size = _published(folder)
+        state, size = _read_published(folder)
     finally:
         os.close(lock)
     if state["fault"]:
-        raise HookRefusal(_none(str(state["fault"])))
+        raise HookRefusal(_explain_no_session(str(state["fault"])))
     if state["version"] != VERSION or state["root"] != root:
-        raise HookRefusal(_none("it is of another version or another folder"))
+        raise HookRefusal(_explain_no_session("it is of another version or another folder"))
     if size != state["bytes"]:
-        raise Stale(_none("it was cut off"))
+        raise Stale(_explain_no_session("it was cut off"))
     return state
 
 
-def _published(folder: str) -> tuple[dict[str, object], int]:
+def _read_published(folder: str) -> tuple[dict[str, object], int]:
     """Return the state in *folder*, and how long the journal that it speaks of is now."""
     try:
         with open(f"{folder}/{STATE}", "rb") as file:  # noqa: PTH123  as above
@@ -139,11 +139,11 @@ def _published(folder: str) -> tuple[dict[str, object], int]:
         journal = f"{folder}/runs/{state['run'].replace('/', '')}/events.jsonl"
         size = 0 if state["fault"] else os.stat(journal, follow_symlinks=False).st_size  # noqa: PTH116  as above
     except (OSError, ValueError, RecursionError, HookRefusal) as fault:
-        raise HookRefusal(_none(f"it is damaged ({fault})")) from None
+        raise HookRefusal(_explain_no_session(f"it is damaged ({fault})")) from None
     return dict(state), size
 
 
-def _none(why: str) -> str:
+def _explain_no_session(why: str) -> str:
     return f"jumar has no session to judge this by: {why}. The person's next prompt begins a new one."
 
 

@@ -165,7 +165,7 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
     if tool in SHELLS:
         published_state.check_fields(given, {"command": str}, tool)
         rule_on_command(str(given["command"]), seconds)
-    elif not tool.startswith("mcp__") and (named := _names_a_file(given)):
+    elif not tool.startswith("mcp__") and (named := _find_file_argument(given)):
         raise HookRefusal(
             f"jumar does not know the tool {tool} and it names a file ({named}); use Edit, Write or NotebookEdit"
         )
@@ -238,7 +238,7 @@ def ask_full_rule(gate: list[str], event: str, raw: bytes, root: str, seconds: f
     return answer
 
 
-def _names_a_file(given: dict[str, object]) -> str:
+def _find_file_argument(given: dict[str, object]) -> str:
     """Return the argument by which an unknown tool seems to write; empty: there is none."""
     telling = ("path", "file", "content", "new_string", "new_source", "patch", "diff", "edits")
     return next((name for name in given if any(word in name.lower() for word in telling)), "")

@@ -60,7 +60,7 @@ class JavaScriptError(NamedTuple):
     assertion: bool
 
     @classmethod
-    def of(cls, said: dict[str, Any]) -> JavaScriptError:
+    def parse(cls, said: dict[str, Any]) -> JavaScriptError:
         """Parse the error that the runner's end sent. A lost name or message is read from the top of the stack."""
         name, message, stack = said["name"], said["message"], said["stack"]
         head = FRAME.split(stack, maxsplit=1)[0].strip()
@@ -71,7 +71,7 @@ class JavaScriptError(NamedTuple):
         assertion = said["assertion"] or name == "AssertionError" or "expect(" in head
         return cls(name, message or head, stack, said["file"], assertion)
 
-    def places(self) -> list[tuple[str, int]]:
+    def list_places(self) -> list[tuple[str, int]]:
         """Return its stack frames in the room, innermost first, as path and line. Packages are not part of the room."""
         found = []
         for line in FRAME.findall(self.stack):
@@ -100,13 +100,13 @@ def assign_blame(fault: JavaScriptError, test: str, place: str) -> tuple[str, st
     text = f"{fault.name}: {fault.message}\n{fault.stack if place == 'file' else ''}"
     if fault.assertion and place == "test":
         return CODE, ""
-    if (missing := _missing(text, test)) is not None:
+    if (missing := _blame_missing(text, test)) is not None:
         return missing
-    innermost = next((path for path, _ in fault.places()), get_path_in_room(fault.file) if fault.file else "")
+    innermost = next((path for path, _ in fault.list_places()), get_path_in_room(fault.file) if fault.file else "")
     if place == "file" and _UNPARSED.search(text):
-        where = get_path_in_room(fault.file) if fault.file else _named(text) or innermost or test
+        where = get_path_in_room(fault.file) if fault.file else _find_named(text) or innermost or test
         return (TEST if _is_support(where, test) else CODE), ""
-    if innermost in ("", test) and (name := _unbound(fault, test)):
+    if innermost in ("", test) and (name := _find_unbound(fault, test)):
         return ABSENT, name
     ours = not innermost or _is_support(innermost, test)
     broken = place != "test" or fault.name == "ReferenceError" or bool(_NO_TESTS.search(text))
@@ -118,16 +118,16 @@ def _is_support(path: str, test: str) -> bool:
     return path == test or bool(_SUPPORT.search(path))
 
 
-def _named(text: str) -> str:
+def _find_named(text: str) -> str:
     """Return the first file of the room that *text* names by its absolute path."""
     paths = (get_path_in_room(path) for path in re.findall(r"(/[^\s:()'\"]+\.[cm]?[jt]sx?)\b", text))
     return next((path for path in paths if path and Path(path).is_file()), "")
 
 
-def _missing(text: str, test: str) -> tuple[str, str] | None:
+def _blame_missing(text: str, test: str) -> tuple[str, str] | None:
     """Return the blame of a module or name that *text* says is not there, named as *test* would; None: of none."""
     if match := _NO_NAME.search(text):
-        return (ABSENT, match[1]) if _of_project(match[1]) else (TEST, "")
+        return (ABSENT, match[1]) if _is_of_project(match[1]) else (TEST, "")
     for pattern in _ABSENT:
         if match := pattern.search(text):
             wanted = match[1]
@@ -135,21 +135,21 @@ def _missing(text: str, test: str) -> tuple[str, str] | None:
             importer = get_path_in_room(importer) if Path(importer).is_file() else test
             if wanted.startswith("/"):
                 within = get_path_in_room(wanted) or get_path_in_room(f".{wanted}")  # vite counts from its root
-                wanted = _relative(within, test) if within else wanted
+                wanted = _make_relative(within, test) if within else wanted
             elif wanted.startswith(".") and importer != test:
-                wanted = _relative(os.path.normpath(str(Path(importer).parent / wanted)), test)
-            if _of_project(wanted):
+                wanted = _make_relative(os.path.normpath(str(Path(importer).parent / wanted)), test)
+            if _is_of_project(wanted):
                 return ABSENT, wanted
             return (TEST if _is_support(importer, test) else CODE), ""
     return None
 
 
-def _relative(path: str, test: str) -> str:
+def _make_relative(path: str, test: str) -> str:
     said = os.path.relpath(path, Path(test).parent)
     return said if said.startswith(".") else f"./{said}"
 
 
-def _of_project(wanted: str) -> bool:
+def _is_of_project(wanted: str) -> bool:
     """Return whether a specifier means a file of the project: a path, an alias, or the project's own name."""
     if wanted.startswith((".", "/", "@/", "~", "#", "$")):
         return True
@@ -162,16 +162,16 @@ def _of_project(wanted: str) -> bool:
     return wanted == own or (bool(own) and wanted.startswith(f"{own}/")) or (first != wanted and Path(first).is_dir())
 
 
-def _unbound(fault: JavaScriptError, test: str) -> str:
+def _find_unbound(fault: JavaScriptError, test: str) -> str:
     """Return the module of the project that lacks what *fault* says is no function, as *test* imports it."""
     match = _NOT_CALLABLE.search(fault.message)
     if not match or not Path(test).is_file():
         return ""
     source = Path(test).read_text("utf-8", "replace")
-    bound = {name: module for name, module in read_bindings(source).items() if _of_project(module)}
+    bound = {name: module for name, module in read_bindings(source).items() if _is_of_project(module)}
     parts = (match[1] or "").split(".")
     names = [parts[0], parts[-1]]
-    for where, number in fault.places()[:1]:
+    for where, number in fault.list_places()[:1]:
         # Vitest leaves away of which module it is a member.
         line = "".join(source.splitlines()[number - 1 : number]) if where == test else ""
         names += re.findall(rf"([\w$]+)\s*\.\s*{re.escape(parts[-1])}\b", line) if parts[-1] else []

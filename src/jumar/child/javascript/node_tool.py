@@ -105,7 +105,7 @@ def start_node(node: str, script: str, writes: int) -> subprocess.Popen[bytes]:
 
 
 class NodeToolSession:
-    """All processes of one errand, and what they said."""
+    """All processes of one job, and their reports."""
 
     def __init__(self, tool: NodeRunner, node: str, config: dict[str, Any]) -> None:
         self._tool, self._node, self._config = tool, node, config
@@ -120,19 +120,19 @@ class NodeToolSession:
         self._stopped = ""
 
     def work(self) -> Iterator[list[object]]:
-        """Yield the records of the errand."""
+        """Yield the records of the job."""
         todo = project_batches.split_batches(self._tool, self._config)
         while todo:
             batch = todo.pop(0)
             try:
                 self._run(batch)
             except Hang as hang:
-                todo[:0] = self._without(batch, hang)
+                todo[:0] = self._drop_hung(batch, hang)
             if time.monotonic() > self._deadline:
                 break
-        yield from self._records()
+        yield from self._build_records()
         if self._stopped or time.monotonic() > self._deadline:
-            for test_id in self._lost():
+            for test_id in self._find_lost():
                 yield ["start", test_id]
         if time.monotonic() > self._deadline:
             # What is left to be said of the timeout is said by whoever kills us for it.
@@ -153,18 +153,18 @@ class NodeToolSession:
             try:
                 if process.stdin:
                     with contextlib.suppress(BrokenPipeError), process.stdin:
-                        process.stdin.write(json.dumps(self._order(batch)).encode())
+                        process.stdin.write(json.dumps(self._build_order(batch)).encode())
                 done = self._listen(reads)
             finally:
                 os.close(reads)
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
         if not done and time.monotonic() < self._deadline:
-            if not self._findings.found() and (why := toolchain_main.check_node(self._node)):
+            if not self._findings.list_found() and (why := toolchain_main.check_node(self._node)):
                 raise RunnerRefused(why)
             self._stopped = f"{self._tool.name} left with status {process.returncode} before it was done"
 
-    def _order(self, batch: Any) -> dict[str, object]:
+    def _build_order(self, batch: Any) -> dict[str, object]:
         package = project_batches.find_package(self._tool, batch.folder)
         names = [i.partition("::")[2] for i in batch.ids]
         return {
@@ -213,22 +213,24 @@ class NodeToolSession:
         if late := [path for path, heard in self._heard.items() if heard < patience]:
             raise Hang(late)
 
-    def _without(self, batch: Any, hang: Hang) -> list[Any]:
+    def _drop_hung(self, batch: Any, hang: Hang) -> list[Any]:
         self._read_marks()
         why = f"nothing came back for {self._config['limit'] + STUCK_SECONDS:g} s, so the process was killed"
         hung = results.NodeTestResult("timeout", int(1000 * self._config["limit"]), why, "code", "")
         findings = self._findings
         for path in hang.paths:
             running, waiting = self._running.get(path), [i for i in batch.ids if i.partition("::")[0] == path]
-            if running is not None and not self._collects and not findings.reported(running):
+            if running is not None and not self._collects and not findings.is_reported(running):
                 findings.forced[running] = hung
             elif path in findings.tests:
                 # Between its loading and its first test: a hook.
-                findings.forced.update((i, hung._replace(outcome="error")) for i in waiting if not findings.reported(i))
+                findings.forced.update(
+                    (i, hung._replace(outcome="error")) for i in waiting if not findings.is_reported(i)
+                )
             else:
                 findings.broken[path] = hung._replace(outcome="import_error")
-        left = [i for i in batch.ids if not findings.reported(i)]
-        findings.sealed.update(m for i in batch.ids if i not in left for m in findings.members(i))
+        left = [i for i in batch.ids if not findings.is_reported(i)]
+        findings.sealed.update(m for i in batch.ids if i not in left for m in findings.list_members(i))
         files = [f for f in batch.files if any(i.partition("::")[0] == f for i in left)]
         return [batch._replace(files=files, ids=left)] if left else []
 
@@ -240,30 +242,30 @@ class NodeToolSession:
                 path = os.path.relpath(os.path.realpath(event["file"]))
                 self._running[path] = results.build_id(path, event["names"])
 
-    def _lost(self) -> list[str]:
+    def _find_lost(self) -> list[str]:
         """Return the asked id in which the process ended, if it can be told."""
         self._read_marks()
-        members = {member: i for i in self._config["ids"] for member in self._findings.members(i)}
-        running = [i for i in self._running.values() if not self._findings.reported(i)]
+        members = {member: i for i in self._config["ids"] for member in self._findings.list_members(i)}
+        running = [i for i in self._running.values() if not self._findings.is_reported(i)]
         return [members[i] for i in running if i in members][-1:]
 
-    def _records(self) -> Iterator[list[object]]:
+    def _build_records(self) -> Iterator[list[object]]:
         plain = runner_bridge.normalise_text
         asked = self._config["ids"]
-        found = [i for i in self._findings.found() if _selects(self._config["args"], i)]
-        ids = found if self._collects else [i for i in asked if self._findings.members(i)]
+        found = [i for i in self._findings.list_found() if _is_selected(self._config["args"], i)]
+        ids = found if self._collects else [i for i in asked if self._findings.list_members(i)]
         records: list[list[object]] = []
         runner_bridge.collect(records.append, ids)
         yield from records
-        for path, why in sorted(self._findings.breaks().items()):
+        for path, why in sorted(self._findings.list_broken().items()):
             yield ["broken", path, plain(why.excerpt), why.blame, why.absent]
         if not self._collects:
-            for test_id, result in self._findings.settled(asked).items():
+            for test_id, result in self._findings.build_results(asked).items():
                 outcome, ms, excerpt, blame, absent = result
                 yield ["result", test_id, outcome, ms, plain(excerpt), blame, absent]
 
 
-def _selects(select: list[str], test_id: str) -> bool:
+def _is_selected(select: list[str], test_id: str) -> bool:
     """Return whether *test_id* is in *select*: files, folders or ids."""
     path = test_id.partition("::")[0]
     return not select or any(

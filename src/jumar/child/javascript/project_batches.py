@@ -41,12 +41,12 @@ def split_batches(tool: NodeRunner, config: dict[str, Any]) -> list[ProcessBatch
     """Return one for each folder with a configuration of its own, unless the room has one, which then holds for all."""
     room, ids, collects = Path.cwd(), config["ids"], config["mode"] == "collect"
     if collects and not config["args"]:
-        return [ProcessBatch(folder, [], []) for folder in [*_folders(tool, room)] or [room]]
+        return [ProcessBatch(folder, [], []) for folder in [*_list_folders(tool, room)] or [room]]
     grouped: dict[Path, list[str]] = {}
     asked = (one.partition("::")[0] for one in (config["args"] if collects else ids))
     for file in dict.fromkeys(map(os.path.normpath, asked)):
         if (room / file).exists():
-            grouped.setdefault(_home(tool, room / file), []).append(file)
+            grouped.setdefault(_find_home(tool, room / file), []).append(file)
     return [ProcessBatch(f, some, [i for i in ids if i.partition("::")[0] in some]) for f, some in grouped.items()]
 
 
@@ -72,7 +72,7 @@ def find_package(tool: NodeRunner, folder: Path) -> Path | None:
     return None
 
 
-def _home(tool: NodeRunner, file: Path) -> Path:
+def _find_home(tool: NodeRunner, file: Path) -> Path:
     """Return the folder whose configuration holds for *file*."""
     room = Path.cwd()
     if is_configured(tool, room):
@@ -81,7 +81,7 @@ def _home(tool: NodeRunner, file: Path) -> Path:
     return next((f for f in around if f.is_relative_to(room) and is_configured(tool, f)), room)
 
 
-def _folders(tool: NodeRunner, room: Path) -> Iterator[Path]:
+def _list_folders(tool: NodeRunner, room: Path) -> Iterator[Path]:
     """Yield the topmost folders with a configuration, those of packages left out."""
     for parent, folders, _ in os.walk(room):
         folders[:] = sorted(f for f in folders if f != "node_modules" and not f.startswith("."))

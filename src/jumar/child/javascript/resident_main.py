@@ -36,7 +36,7 @@ class Declined(Exception):  # noqa: N818  # it is no error
 
 
 class KeptVitest:
-    """The process of vitest that stays."""
+    """The process of vitest that is kept."""
 
     def __init__(self, node: str, order: Mapping[str, object]) -> None:
         self.base = order["base"]
@@ -70,8 +70,8 @@ class KeptRun(node_tool.NodeToolSession):
         return batches[0]
 
     def start(self, batch: project_batches.ProcessBatch) -> KeptVitest:
-        """Start the vitest that stays."""
-        return KeptVitest(self._node, self._order(batch))
+        """Start the vitest that is kept."""
+        return KeptVitest(self._node, self._build_order(batch))
 
     def wait_for(self, node: KeptVitest, name: str) -> Mapping[str, Any]:
         """Return the event *name*, which ends what was asked last.
@@ -86,10 +86,10 @@ class KeptRun(node_tool.NodeToolSession):
 
     def run(self, node: KeptVitest, batch: project_batches.ProcessBatch) -> list[list[object]]:
         """Have *node* run the tests of *batch*; their records."""
-        order = self._order(batch)
+        order = self._build_order(batch)
         node.tell({"on": "run", "files": order["files"], "pattern": order["pattern"]})
         self.wait_for(node, "done")
-        return [*self._records()]
+        return [*self._build_records()]
 
     def _hear(self, event: dict[str, Any]) -> None:
         self.last = event
@@ -97,7 +97,7 @@ class KeptRun(node_tool.NodeToolSession):
 
 
 class Resident:
-    """The one who takes requests: edits files, starts vitest once, and says whether it can stay."""
+    """Server of requests: edits files, starts vitest once, and decides whether it can be kept."""
 
     def __init__(self, config: dict[str, Any], node: str) -> None:
         self._config, self._node = config, node

@@ -45,10 +45,10 @@ class NodeTestResult(NamedTuple):
 
 def build_pattern(names: list[str]) -> str:
     """Return a JavaScript regular expression for the tests of *names*, joined by ` > ` or by a space."""
-    return f"^\\s*(?:{'|'.join(map(_fitting, names))})$"
+    return f"^\\s*(?:{'|'.join(map(_build_fitting_pattern, names))})$"
 
 
-def _fitting(name: str) -> str:
+def _build_fitting_pattern(name: str) -> str:
     escaped = re.sub(r"[\\^$.*+?()\[\]{}|/]", r"\\\g<0>", name)
     return PLACEHOLDER.sub(lambda _: r"[\s\S]*", escaped).replace(SEPARATOR, "(?: > | )")
 
@@ -103,28 +103,28 @@ class ResultFindings:
             case {"on": "unhandled", "errors": errors}:
                 self.loose += errors
 
-    def found(self) -> list[str]:
+    def list_found(self) -> list[str]:
         """Return all ids, file by file."""
         return [test_id for path in sorted(self.tests) for test_id in self.tests[path]]
 
-    def reported(self, test_id: str) -> bool:
+    def is_reported(self, test_id: str) -> bool:
         """Return whether a result for *test_id*, or for its file, was received that decides it."""
         path = test_id.partition("::")[0]
         said = {key[1] for key in self.results.get(path, {})}
-        members = self.members(test_id)
+        members = self.list_members(test_id)
         whole = any(p == path and not names for p, names, _ in self.suites)
         return test_id in self.forced or path in self.broken or whole or (bool(members) and said.issuperset(members))
 
-    def members(self, asked: str) -> list[str]:
+    def list_members(self, asked: str) -> list[str]:
         """Return the ids that *asked* stands for: itself, or those that it fits."""
         path, _, name = asked.partition("::")
         known = self.tests.get(path, {})
         if asked in known or not PLACEHOLDER.search(re.escape(name)):
             return [asked] if asked in known else []
-        pattern = re.compile(_fitting(name))
+        pattern = re.compile(_build_fitting_pattern(name))
         return [test_id for test_id in known if pattern.fullmatch(test_id.partition("::")[2])]
 
-    def breaks(self) -> dict[str, NodeTestResult]:
+    def list_broken(self) -> dict[str, NodeTestResult]:
         """Return the broken files: path -> why no test was found in it."""
         found = dict(self.broken)
         for path, names, errors in self.suites:
@@ -132,21 +132,21 @@ class ResultFindings:
                 found.setdefault(path, add_errors("import_error", errors, path, "file"))
         return found
 
-    def settled(self, asked: list[str]) -> dict[str, NodeTestResult]:
+    def build_results(self, asked: list[str]) -> dict[str, NodeTestResult]:
         """Return the results of the *asked* ids; nothing was said of those that are not in it."""
         folded = {}
         for test_id in asked:
-            known = [self.forced.get(member) or self._one(member) for member in self.members(test_id)]
+            known = [self.forced.get(member) or self._build_result(member) for member in self.list_members(test_id)]
             path = test_id.partition("::")[0]
             if test_id in self.forced or (not known and self.tests.get(path) and path not in self.whole):
                 known = [self.forced.get(test_id)]
-            said = [result or self._lost(test_id) for result in known]
+            said = [result or self._build_lost_result(test_id) for result in known]
             results = [result for result in said if result]
             if results and len(results) == len(said):
                 worst = min(results, key=lambda result: WORST_FIRST.index(result.outcome))
                 folded[test_id] = worst._replace(ms=sum(result.ms for result in results))
         for path, names, errors in self.suites:
-            if not any(self._withheld(member, path, names) for i in folded for member in self.members(i)):
+            if not any(self._is_withheld(member, path, names) for i in folded for member in self.list_members(i)):
                 _charge(folded, build_prefix(path, names), add_errors("error", errors, path, "hook"))
         for error in [] if self.lost else self.loose:
             path = blaming.get_path_in_room(error["path"]) if error["path"] else ""
@@ -154,23 +154,23 @@ class ResultFindings:
             _charge(folded, named[-1] if named else path, add_errors("error", [error], path, "test"))
         return folded
 
-    def _withheld(self, test_id: str, path: str, names: list[str]) -> bool:
+    def _is_withheld(self, test_id: str, path: str, names: list[str]) -> bool:
         """Return whether *test_id* was not run because the suite of *names* could not be set up."""
-        said = self._said(test_id)
+        said = self._list_reports(test_id)
         wanted = self.tests.get(path, {}).get(test_id) not in ("skip", "todo")
         within = test_id.startswith(build_prefix(path, names))
         return wanted and within and all(one["state"] == "skipped" for one in said)
 
-    def _said(self, test_id: str) -> list[dict[str, Any]]:
+    def _list_reports(self, test_id: str) -> list[dict[str, Any]]:
         some = self.results.get(test_id.partition("::")[0], {})
         return [one for key, all_of in some.items() if key[1] == test_id for one in all_of]
 
-    def _one(self, test_id: str) -> NodeTestResult | None:
+    def _build_result(self, test_id: str) -> NodeTestResult | None:
         """Return the result of all tests of one id, in all projects."""
-        results = [self._judged(test_id, one) for one in self._said(test_id)]
+        results = [self._judge(test_id, one) for one in self._list_reports(test_id)]
         return min(results, key=lambda result: WORST_FIRST.index(result.outcome)) if results else None
 
-    def _lost(self, test_id: str) -> NodeTestResult | None:
+    def _build_lost_result(self, test_id: str) -> NodeTestResult | None:
         """Return the result of a test that was found and never came back: what ended its process, if that is known."""
         path = test_id.partition("::")[0]
         errors = [errors for where, names, errors in self.suites if where == path and not names]
@@ -178,19 +178,19 @@ class ResultFindings:
         self.lost = True
         return add_errors("error", errors[0], path, "test") if errors else None
 
-    def _judged(self, test_id: str, said: dict[str, Any]) -> NodeTestResult:
+    def _judge(self, test_id: str, said: dict[str, Any]) -> NodeTestResult:
         path = test_id.partition("::")[0]
         if said["state"] == "passed":
             return NodeTestResult("xfailed" if said["fails"] else "passed", said["ms"], "", "", "")
         if said["state"] == "failed":
             result = build_failure(said, path)
-            return result._replace(excerpt=result.excerpt + self._shown_output(test_id, path))
+            return result._replace(excerpt=result.excerpt + self._format_output(test_id, path))
         for where, names, errors in self.suites:
-            if self._withheld(test_id, where, names):
+            if self._is_withheld(test_id, where, names):
                 return add_errors("error", errors, path, "hook")
         return NodeTestResult("skipped", 0, said["note"] or "skipped", "", "")
 
-    def _shown_output(self, test_id: str, path: str) -> str:
+    def _format_output(self, test_id: str, path: str) -> str:
         """Return the output of the failing test *test_id*, shown after its error; with jest, that of its whole file."""
         texts = ""
         for title, key in (("", test_id), (" of the whole file", build_id(path, []))):
@@ -207,7 +207,7 @@ def shorten(text: str) -> str:
 
 
 def _charge(folded: dict[str, NodeTestResult], start: str, why: NodeTestResult) -> None:
-    """Hold what no test threw against the last of those that begin with *start* and would have passed."""
+    """Blame an error that no test threw on the last passed test whose id begins with *start*."""
     passed = [i for i, result in folded.items() if i.startswith(start) and result.outcome == "passed"]
     if passed:
         text = f"passed, and then something was thrown outside of all tests:\n{why.excerpt}"
@@ -225,7 +225,7 @@ def build_prefix(path: str, names: list[str]) -> str:
 
 
 def build_failure(said: dict[str, Any], path: str) -> NodeTestResult:
-    """Return the result of a test that let something fly."""
+    """Return the result of a test that threw."""
     text = "\n".join(e["message"] + e["stack"] for e in said["errors"])
     in_hook = said["hook"] or ("_callCircusHook" in text and "_callCircusTest" not in text)
     if blaming.TIMED_OUT.search(text):
@@ -239,7 +239,7 @@ def build_failure(said: dict[str, Any], path: str) -> NodeTestResult:
 
 def add_errors(outcome: str, errors: list[dict[str, Any]], path: str, place: str) -> NodeTestResult:
     """Return a result with what its errors say; the first one decides whose doing it is."""
-    faults = [blaming.JavaScriptError.of(error) for error in errors]
+    faults = [blaming.JavaScriptError.parse(error) for error in errors]
     blame, absent = blaming.assign_blame(faults[0], path, place) if faults else (blaming.TEST, "")
     shown = (error["diff"] or error["frame"] for error in errors)
     texts = [format_excerpt(fault, more) for fault, more in zip(faults, shown, strict=True)]
@@ -254,7 +254,7 @@ def format_excerpt(fault: Any, more: str) -> str:
     inside = blaming.get_path_in_room(fault.file) if fault.file else ""
     about = f"\n    in {inside}" if inside else ""
     lines = []
-    for where, number in fault.places()[:LINES]:
+    for where, number in fault.list_places()[:LINES]:
         source = Path(where).read_text("utf-8", "replace").splitlines()
         line = source[number - 1].strip() if 0 < number <= len(source) else ""
         lines.append(f"    at {where}:{number}" + (f": {line}" if line else ""))

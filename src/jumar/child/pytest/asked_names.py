@@ -1,4 +1,4 @@
-"""Finds the code that tests ask: what their files name and use, and what that uses in turn.
+"""Finds the code that tests use: the names in their files, and what those use in turn.
 
 Honest programs exchange `print` or `sys.excepthook` for good, and no test asks those for an answer. It is looked at
 only when code has changed, with nothing but what is written in C: other code of the standard library may be what has
@@ -64,7 +64,7 @@ class AskedNames:
         self._reach()
 
     def __contains__(self, change: Change) -> bool:
-        """Return whether tests ask what has changed."""
+        """Return whether tests use the code that has changed."""
         owner, name = change.owner, change.name
         if isinstance(owner, FunctionType):
             return True
@@ -97,9 +97,9 @@ class AskedNames:
                 self._classes.add(get_address(value))
                 todo += [(home, one) for one in table.before.values()]
             elif function is not None:
-                todo += [(home, one) for one in self._used_by(function)]
+                todo += [(home, one) for one in self._list_used(function)]
 
-    def _used_by(self, function: FunctionType) -> Iterator[object]:
+    def _list_used(self, function: FunctionType) -> Iterator[object]:
         """Yield the code that *function* finds by name in its module, in another or among the built-ins."""
         home = next((t for t in self._loaded.by_owner.values() if t.live is function.__globals__), None)
         builtins: Any = self._loaded.by_owner[get_address(sys.modules["builtins"])]

@@ -50,79 +50,79 @@ class BlameFinder:
         self._folders: dict[str, str] = {}
         """Folder -> where it really lies."""
 
-    def knows(self, path: str) -> None:
+    def add_test_file(self, path: str) -> None:
         """Take *path*, relative to the room, for a file of tests, whatever its name."""
         self._tests.append(path)
 
-    def foreign(self, file: str) -> bool:
+    def is_foreign(self, file: str) -> bool:
         """Return whether *file*, an absolute path, is code under test."""
-        inside = self._inside(file)
-        return bool(inside) and self._owner(inside) == CODE
+        inside = self._get_room_path(file)
+        return bool(inside) and self._find_owner(inside) == CODE
 
-    def supports(self, file: str) -> bool:
+    def is_test_file(self, file: str) -> bool:
         """Return whether *file*, an absolute path, belongs to the tests."""
-        inside = self._inside(file)
-        return bool(inside) and self._owner(inside) == TEST
+        inside = self._get_room_path(file)
+        return bool(inside) and self._find_owner(inside) == TEST
 
     def __call__(self, error: BaseException, *, arranging: bool) -> Blamed:
         """Return who is to blame for *error*; *arranging* if it was raised before or after the test itself."""
-        error = _unwrapped(error)
+        error = _unwrap(error)
         kind = type(error).__name__
         if kind == "TestTimeLimit":
             return CODE
         if kind in THEIRS:
             return TEST
-        frames = [(frame, self._inside(frame.f_code.co_filename)) for frame in _frames(error)]
+        frames = [(frame, self._get_room_path(frame.f_code.co_filename)) for frame in _list_frames(error)]
         ours = [(frame, path) for frame, path in frames if path]
         arranging = arranging or any(frame.f_code.co_name in ARRANGING for frame, path in frames if not path)
-        if isinstance(error, SyntaxError) and (error.filename is None or self._inside(error.filename)):
+        if isinstance(error, SyntaxError) and (error.filename is None or self._get_room_path(error.filename)):
             # Without a name it is a source with null bytes; a test with such a source has no frame.
-            return CODE if ours and not error.filename else self._owner(self._inside(error.filename or ""))
+            return CODE if ours and not error.filename else self._find_owner(self._get_room_path(error.filename or ""))
         if not ours:
             # pytest itself fails what it cannot run, such as a coroutine without a plug-in.
             return TEST if arranging or kind == "Failed" else CODE
         frame, path = ours[-1]
-        if self._owner(path) == CODE:
+        if self._find_owner(path) == CODE:
             return CODE
-        return self._absence(error, frame) or (TEST if arranging else CODE)
+        return self._find_absence(error, frame) or (TEST if arranging else CODE)
 
-    def _absence(self, error: BaseException, frame: FrameType) -> Blamed | None:
+    def _find_absence(self, error: BaseException, frame: FrameType) -> Blamed | None:
         """Return what the line of a test in *frame* misses, if that is why it raised *error*."""
         if isinstance(error, ModuleNotFoundError):
-            where = self._where((error.name or "").partition(".")[0])
+            where = self._locate_module((error.name or "").partition(".")[0])
             return ("absent", error.name) if error.name and where != "elsewhere" else TEST
         if isinstance(error, ImportError):
-            return ("absent", error.name) if error.name and self._where(error.name) == "room" else TEST
+            return ("absent", error.name) if error.name and self._locate_module(error.name) == "room" else TEST
         if isinstance(error, NameError):
-            starred = [name for name in _starred(frame) if self._where(name) == "room"]
+            starred = [name for name in _list_star_imports(frame) if self._locate_module(name) == "room"]
             return ("absent", starred[-1]) if starred else TEST
         thing = getattr(error, "obj", None)
-        if isinstance(error, AttributeError) and isinstance(thing, ModuleType) and self._ours(thing):
+        if isinstance(error, AttributeError) and isinstance(thing, ModuleType) and self._is_in_room(thing):
             return "absent", thing.__name__
-        if isinstance(error, AttributeError) and self._made(thing):
+        if isinstance(error, AttributeError) and self._is_made_by_product(thing):
             return CODE
         return None
 
-    def _made(self, thing: object) -> bool:
+    def _is_made_by_product(self, thing: object) -> bool:
         """Return whether *thing* is a class of the code under test, or an object of one."""
         kind = thing if isinstance(thing, type) else type(thing)
         module = sys.modules.get(getattr(kind, "__module__", None) or "")
-        place = self._inside(str(getattr(module, "__file__", None) or ""))
-        return bool(place) and self._owner(place) == CODE
+        place = self._get_room_path(str(getattr(module, "__file__", None) or ""))
+        return bool(place) and self._find_owner(place) == CODE
 
-    def _owner(self, path: str) -> Blamed:
+    def _find_owner(self, path: str) -> Blamed:
         """Return who is to blame for what is wrong in *path*, relative to the room; empty is the test itself."""
         *folders, name = Path(path).parts or ("",)
         tests = not path or path in self._tests or FOLDER in folders or any(fnmatch(name, n) for n in NAMES)
         return TEST if tests else CODE
 
-    def _inside(self, path: str) -> str:
+    def _get_room_path(self, path: str) -> str:
         """Return *path* relative to the room, or empty if it lies elsewhere."""
         if path not in self._known:  # each failure has forty frames, and links are followed part by part
-            self._known[path] = self._looked_up(path)
+            self._known[path] = self._resolve_room_path(path)
         return self._known[path]
 
-    def _looked_up(self, path: str) -> str:
+    def _resolve_room_path(self, path: str) -> str:
         if not os.path.isabs(path):  # noqa: PTH117  names such as <string> and frozen stand here too
             return ""
         folder, name = os.path.split(path)
@@ -134,11 +134,11 @@ class BlameFinder:
         inside = real.startswith(self._room) and "site-packages" not in Path(real[len(self._room) :]).parts
         return real[len(self._room) :] if inside else ""
 
-    def _ours(self, module: ModuleType) -> bool:
+    def _is_in_room(self, module: ModuleType) -> bool:
         places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-        return any(self._inside(str(place)) for place in places if place)
+        return any(self._get_room_path(str(place)) for place in places if place)
 
-    def _where(self, name: str) -> str:
+    def _locate_module(self, name: str) -> str:
         """Return the place where the module *name* is found: `room`, `elsewhere` or `nowhere`."""
         spec = None
         with contextlib.suppress(ImportError, ValueError, AttributeError):
@@ -146,10 +146,10 @@ class BlameFinder:
         if spec is None:
             return "nowhere"
         places = [spec.origin or "", *(spec.submodule_search_locations or ())]
-        return "room" if any(self._inside(str(place)) for place in places) else "elsewhere"
+        return "room" if any(self._get_room_path(str(place)) for place in places) else "elsewhere"
 
 
-def _unwrapped(error: BaseException) -> BaseException:
+def _unwrap(error: BaseException) -> BaseException:
     while type(error).__name__ in WRAPPED:
         inner = getattr(error, "cause", None) or error.__cause__ or error.__context__
         if inner is None:
@@ -161,14 +161,14 @@ def _unwrapped(error: BaseException) -> BaseException:
     return error
 
 
-def _frames(error: BaseException) -> Iterator[FrameType]:
+def _list_frames(error: BaseException) -> Iterator[FrameType]:
     trace = error.__traceback__
     while trace is not None:
         yield trace.tb_frame
         trace = trace.tb_next
 
 
-def _starred(frame: FrameType) -> Iterator[str]:
+def _list_star_imports(frame: FrameType) -> Iterator[str]:
     """Yield the modules of which the file of *frame* imports everything, by their full names."""
     package = str(frame.f_globals.get("__package__") or "")
     with contextlib.suppress(OSError, SyntaxError, ValueError):

@@ -55,7 +55,7 @@ class HookFingerprint(NamedTuple):
 
     @property
     def parts(self) -> tuple[object, ...]:
-        """All that must stay what it is."""
+        """Return the parts that must stay the same."""
         return (*self.called, *self.functions, *self.codes)
 
 

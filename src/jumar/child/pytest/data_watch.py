@@ -16,7 +16,7 @@ PATHS = (str, bytes, type(pathlib.Path()))
 
 
 def build_data_watch(data: Iterable[str], tests: frozenset[str], foreign: Callable[[str], bool]) -> tuple[Any, Any]:
-    """Build what finds a file of *data* by its path, and what says whether a foreign reader of it may know a result.
+    """Build a finder of files of *data* by path, and a predicate: may this foreign reader of one know a result?
 
     The tests open it as well, and the code under test was not given its path: so are results copied that lie beside
     their sources.

@@ -34,7 +34,7 @@ class DictVersions:
         self.add(mappings)
 
     def add(self, mappings: Sequence[Any]) -> list[int] | None:
-        """Watch more of them; their versions, or None."""
+        """Watch more dictionaries; return their versions, or None."""
         if not HAVE:
             return None
         kept = [one if type(one) is dict else gc.get_referents(one)[0] for one in mappings]

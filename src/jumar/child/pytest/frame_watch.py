@@ -68,12 +68,12 @@ class FrameWatch:
 
     def __init__(self, tests: frozenset[str], foreign: Foreign, data: Iterable[str], send: Send) -> None:
         self._time, self.tell = [OFF], _build_teller(send)
-        concerns = _build_filter(_build_secret_places(tests), foreign)
+        is_look = _build_filter(_build_secret_places(tests), foreign)
         sys.addaudithook(
             _build_hook(
                 self._time,
                 _build_askers(tests, foreign),
-                (concerns, *build_data_watch(data, tests, foreign)),
+                (is_look, *build_data_watch(data, tests, foreign)),
                 self.tell,
             )
         )
@@ -97,7 +97,7 @@ class FrameWatch:
         self._time[0] = RUNNING
 
     def pytest_runtest_logfinish(self) -> None:
-        """Watch as before until the next test runs, and tell of processes that no event told of."""
+        """Watch as before until the next test runs, and report processes that no event was raised for."""
         self._time[0] = LOADING
         if _count_children() != self._children:
             self.tell("a process")
@@ -107,7 +107,7 @@ class FrameWatch:
 
 
 def _build_teller(send: Send) -> Callable[[str], None]:
-    """Build what tells of the first event."""
+    """Build the function that reports the first event."""
     told: list[str] = []
 
     def tell(event: str) -> None:
@@ -119,15 +119,15 @@ def _build_teller(send: Send) -> Callable[[str], None]:
 
 
 def _build_heard(function: Callable[..., Any], foreign: Foreign, tell: Callable[[str], None]) -> Callable[..., Any]:
-    """Build what calls *function*, and tells of it if code under test does."""
+    """Build a wrapper that calls *function*, and reports a call by code under test."""
     get_frame, name = sys._getframe, function.__name__  # noqa: SLF001  there is no other way to see who asks
 
-    def heard(*args: Any, **keywords: Any) -> Any:
+    def call_watched(*args: Any, **keywords: Any) -> Any:
         if foreign(get_frame(1).f_code.co_filename):
             tell(name)
         return function(*args, **keywords)
 
-    return heard
+    return call_watched
 
 
 def _build_hook(
@@ -135,15 +135,15 @@ def _build_hook(
 ) -> Callable[[str, tuple[Any, ...]], None]:
     """Build the audit hook; *asked* say who asks for a frame, and for a file, *seen* which events are looked at."""
     elsewhere, get_frame = ELSEWHERE, sys._getframe  # noqa: SLF001  there is no other way to see who asks
-    (asks_for_frame, asks_for_file), (concerns, find_data, reads_data) = asked, seen
+    (asks_for_frame, asks_for_file), (is_look, find_data, reads_data) = asked, seen
     loader: Any = importlib.machinery.SourceFileLoader.source_to_code
     loads = loader.__code__
 
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+    def watch_event(event: str, arguments: tuple[Any, ...]) -> None:
         now = time[0]
         if not now:
             return
-        if not concerns(event, arguments):
+        if not is_look(event, arguments):
             if event == "open" and (file := find_data(arguments[0])):
                 time[0] = 0
                 frame = get_frame(1)
@@ -162,14 +162,14 @@ def _build_hook(
         if by_product:
             tell(event)
 
-    return hook
+    return watch_event
 
 
 def _build_filter(is_secret: Callable[[Any], bool], is_inside: Foreign) -> Callable[[str, Any], bool]:
-    """Build what says which events may be a look, or a disguise: code in the name of a file outside of the room."""
+    """Build the predicate for events that may be a look, or a disguise: code in the name of a file outside."""
     frames, beginnings = FRAMES, (*ROUTES, *ELSEWHERE)
 
-    def concerns(event: str, arguments: Any) -> bool:
+    def is_look(event: str, arguments: Any) -> bool:
         if event == "open":
             return is_secret(arguments[0])
         if event == "object.__getattr__":
@@ -178,7 +178,7 @@ def _build_filter(is_secret: Callable[[Any], bool], is_inside: Foreign) -> Calla
             return type(arguments[1]) is str and arguments[1].startswith("/") and not is_inside(arguments[1])
         return event.startswith(beginnings)
 
-    return concerns
+    return is_look
 
 
 def list_tests(room: str, supports: Callable[[str], bool], ending: str) -> Iterator[str]:
@@ -189,13 +189,13 @@ def list_tests(room: str, supports: Callable[[str], bool], ending: str) -> Itera
 
 
 def build_foreign(room: str, tests: frozenset[str]) -> Foreign:
-    """Build what says whether a file is code under test: all in *room* that is none of *tests*."""
+    """Build the predicate for files of the code under test: all files in *room* except *tests*."""
     inside = (room + os.sep, os.path.realpath(room) + os.sep)
     return lambda file: file.startswith(inside) and file not in tests
 
 
 def _build_secret_places(tests: frozenset[str]) -> Callable[[Any], bool]:
-    """Build what says whether a path, whatever it is called, leads to *tests*, to memory, or to a folder of those."""
+    """Build the predicate for paths, under any name, that lead to *tests*, to memory, or to a folder of those."""
     stat, resolve, is_folder = os.stat, os.path.realpath, S_ISDIR
     known = map(stat, {*tests, *map(os.path.dirname, tests)})
     files = frozenset((one.st_dev, one.st_ino) for one in known)
@@ -216,14 +216,14 @@ def _build_secret_places(tests: frozenset[str]) -> Callable[[Any], bool]:
 
 
 def _build_askers(tests: frozenset[str], foreign: Foreign) -> tuple[Asks, Asks]:
-    """Build what says whether code under test asks for a frame, or for what a function holds, and for a file."""
+    """Build the predicates for code under test that asks for a frame (or what a function holds), and for a file."""
     running, keepers, tellers, handing, function = RUNNING, KEEPERS, TELLERS, HANDING, FunctionType
     readers = {getattr(inspect, name).__code__ for name in READERS if hasattr(inspect, name)}
 
     def asks_for_frame(frame: Any, now: int, arguments: tuple[Any, ...]) -> bool:
-        """Itself, or through functions of one module that hand the frame out. *arguments* are the event and its own.
+        """Return whether code under test asks, also through functions of one module that hand the frame out.
 
-        For what a function of the tests holds, as one of the callers.
+        *arguments* are the event and its own. For what a function of the tests holds, it may be any of the callers.
         """
         event, thing = arguments[0], arguments[1] if len(arguments) > 1 else None
         held_by = thing.__globals__.get("__file__") if type(thing) is function else None
@@ -244,7 +244,7 @@ def _build_askers(tests: frozenset[str], foreign: Foreign) -> tuple[Asks, Asks]:
         return frame is not None and foreign(frame.f_code.co_filename)
 
     def asks_for_file(frame: Any, _: int, __: tuple[Any, ...]) -> bool:
-        """Itself, or as one of the callers: who opens a file for it hands it the text."""
+        """Return whether code under test is one of the callers: who opens a file for it hands it the text."""
         while frame is not None and not foreign(frame.f_code.co_filename):
             frame = frame.f_back
         return frame is not None
@@ -253,6 +253,6 @@ def _build_askers(tests: frozenset[str], foreign: Foreign) -> tuple[Asks, Asks]:
 
 
 def _count_children() -> tuple[int, int]:
-    """Return what is known of processes that this one has started and waited for: it changes with each."""
+    """Return counters of the processes that this one has started and waited for: they change with each."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_minflt, used.ru_maxrss

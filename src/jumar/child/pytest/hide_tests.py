@@ -39,23 +39,23 @@ class HideTestName:
         if tell is None:
             return
 
-        def told(item: pytest.Item, when: str | None) -> None:
+        def update_variable(item: pytest.Item, when: str | None) -> None:
             if when and not self._named:
                 os.environ[NAME] = f"{SOMEONE} ({when})"
             else:
                 tell(item, when)
 
-        runner._update_current_test_var = told  # noqa: SLF001  there is no other way in between
+        runner._update_current_test_var = update_variable  # noqa: SLF001  there is no other way in between
 
     def pytest_collection_finish(self) -> None:
-        """Look whether a test file or conftest reads the variable; all of them are imported by now."""
+        """Check whether a test file or conftest reads the variable; all of them are imported by now."""
         files = {str(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())}
         ours = [file for file in files if file.startswith(self._room) and file.endswith(".py")]
         self._named = any(_mentions(file) for file in ours if self._supports(file))
 
 
 def hide_folder_names() -> None:
-    """Let the temporary folder of a test have no name of it: that tells which one runs, with what parameters."""
+    """Name temporary folders without the test: its name would tell which one runs, with what parameters."""
     folders: Any = importlib.import_module("_pytest.tmpdir")
     if hasattr(folders, "_mk_tmp"):
         folders._mk_tmp = lambda _, factory: factory.mktemp("test", numbered=True)  # noqa: SLF001  it has no setting
@@ -109,7 +109,7 @@ class TestObjects:
         self._holders = [_find_global(*path) for path in HOLDERS]
 
     def pytest_collection_finish(self) -> None:
-        """Cut them: all is loaded, and every test is known."""
+        """Cut the ways: all is loaded, and every test is known."""
         for name, module in list(sys.modules.items()):
             if type(module) is types.ModuleType and vars(module).get("__file__") in self._tests:
                 sys.modules[name] = _show_module(module, self._ask)
@@ -136,7 +136,7 @@ def _find_global(module: str, name: str) -> Any:
 
 
 def _build_asker(foreign: Callable[[str], bool], tell: Callable[[str], None]) -> Callable[[Any], Any]:
-    """Build what hands a thing to who asks two frames above, and tells if that is code under test."""
+    """Build a function that hands a thing to the caller two frames above, and reports code under test."""
     get_frame: Callable[[int], Any] = sys._getframe  # noqa: SLF001  there is no other way to see who asks
 
     def ask(thing: Any) -> Any:
@@ -189,7 +189,7 @@ def _hide_config(finder: Any, ask: Callable[[Any], Any]) -> None:
 
 
 def _build_taker(held: dict[str, bytes], foreign: Callable[[str], bool]) -> Callable[[str], bytes | None]:
-    """Build what gives the right content of a file; None: it has no decoy, or is not for whoever asks."""
+    """Build a function that returns the true content of a file; None: it has no decoy, or is not for the caller."""
     thread, get_thread = threading.get_ident(), threading.get_ident
     get_frame: Callable[[int], Any] = sys._getframe  # noqa: SLF001  there is no other way to see who asks
 
@@ -205,7 +205,7 @@ def _build_taker(held: dict[str, bytes], foreign: Callable[[str], bool]) -> Call
 
 
 def _load_from(take: Callable[[str], bytes | None]) -> None:
-    """Let pytest, and the importer for files in which pytest rewrites nothing, load what *take* gives for a file."""
+    """Make pytest, and the importer for files that pytest does not rewrite, load the content that *take* returns."""
     rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
     loader: Any = importlib.machinery.SourceFileLoader
     usual, read = rewrite._rewrite_test, loader.get_data  # noqa: SLF001  pytest has no other way
@@ -223,7 +223,7 @@ def _load_from(take: Callable[[str], bytes | None]) -> None:
 
 
 def rewrite_source(rewrite: Callable[[Path, Any], Any], source: bytes, config: Any) -> Any:
-    """Return what pytest's function *rewrite* makes of a file with that *source*; nothing is left on a disk."""
+    """Return the result of pytest's function *rewrite* for a file with that *source*; nothing stays on disk."""
     handle = os.memfd_create("test")
     with os.fdopen(handle, "wb", buffering=0) as stream:
         stream.write(source)

@@ -34,8 +34,8 @@ class Monitored:
         self._lines: dict[str, set[int]] = {}
         monitoring.use_tool_id(tool, "jumar")
         events = monitoring.events
-        monitoring.register_callback(tool, events.PY_START, self._entered)
-        monitoring.register_callback(tool, events.LINE, self._ran)
+        monitoring.register_callback(tool, events.PY_START, self._enter_code)
+        monitoring.register_callback(tool, events.LINE, self._record_line)
 
     def start(self) -> None:
         """Begin to record the lines that a test runs."""
@@ -49,12 +49,12 @@ class Monitored:
         lines, self._lines = self._lines, {}
         return {name: sorted(numbers) for name, numbers in lines.items()}
 
-    def _entered(self, code: CodeType, _offset: int) -> object:
+    def _enter_code(self, code: CodeType, _offset: int) -> object:
         if self._names(code.co_filename):
             self._monitoring.set_local_events(self._tool, code, self._monitoring.events.LINE)
         return self._monitoring.DISABLE
 
-    def _ran(self, code: CodeType, line: int) -> object:
+    def _record_line(self, code: CodeType, line: int) -> object:
         self._lines.setdefault(self._names(code.co_filename), set()).add(line)
         return self._monitoring.DISABLE
 
@@ -72,8 +72,8 @@ class Traced:
     def start(self) -> None:
         """Begin to record the lines that a test runs."""
         self._unseen = {}
-        threading.settrace(self._entered)
-        sys.settrace(self._entered)
+        threading.settrace(self._enter_code)
+        sys.settrace(self._enter_code)
 
     def stop(self) -> dict[str, list[int]]:
         """End the recording: the lines that ran, by the name of their file."""
@@ -86,7 +86,7 @@ class Traced:
         self._unseen = {}
         return {name: sorted(numbers) for name, numbers in lines.items() if numbers}
 
-    def _entered(self, frame: FrameType, _event: str, _arg: object) -> Any:
+    def _enter_code(self, frame: FrameType, _event: str, _arg: object) -> Any:
         code = frame.f_code
         unseen = self._unseen.get(id(code))
         if unseen is None:
@@ -97,17 +97,17 @@ class Traced:
                 numbers = frozenset(line for _, line in dis.findlinestarts(code) if line)
                 self._codes[id(code)] = (code, name, numbers)
             unseen = self._unseen[id(code)] = set(self._codes[id(code)][2])
-        return self._noting(unseen) if unseen else None
+        return self._build_line_tracer(unseen) if unseen else None
 
     @staticmethod
-    def _noting(unseen: set[int]) -> Any:
+    def _build_line_tracer(unseen: set[int]) -> Any:
         """Return a local trace function that takes the lines that run from *unseen*."""
 
-        def ran(frame: FrameType, event: str, _arg: object) -> Any:
+        def trace_line(frame: FrameType, event: str, _arg: object) -> Any:
             if event == "line":
                 unseen.discard(frame.f_lineno)
                 if not unseen:
                     frame.f_trace_lines = False
-            return ran
+            return trace_line
 
-        return ran
+        return trace_line

@@ -54,7 +54,7 @@ class Change(NamedTuple):
 
     @property
     def where(self) -> str:
-        """Name of the owner."""
+        """Return the name of the owner."""
         names: Any = _MODULE_NAMES(self.owner) if isinstance(self.owner, ModuleType) else {}
         return str(names.get("__name__") or f"{get_module_name(self.owner)}.{self.owner.__qualname__}")
 
@@ -167,7 +167,7 @@ def remember() -> None:
 
 
 def touch() -> None:
-    """Go through what was remembered once, so that the next time costs less."""
+    """Compare the remembered code once, so that the next comparison costs less."""
     for code in _remembered:
         list(code.find_changes())
         list(_list_classes())
@@ -187,13 +187,13 @@ def watch_functions() -> dict[tuple[int, str], tuple[FunctionType, str, object]]
     found: dict[tuple[int, str], tuple[FunctionType, str, object]] = {}
     parts = _PARTS_OF_FUNCTION
 
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+    def watch_setting(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "object.__setattr__" or event == "object.__delattr__":  # noqa: PLR1714  asked with every event
             function, name = arguments[:2]
             if type(function) is FunctionType and name in parts and (get_address(function), name) not in found:
                 found[get_address(function), name] = (function, name, parts[name](function))
 
-    sys.addaudithook(hook)
+    sys.addaudithook(watch_setting)
     return found
 
 
@@ -239,8 +239,8 @@ def _list_classes() -> dict[int, type]:
     level: dict[int, Any] = {get_address(object): object}
     while level:
         seen.update(level)
-        heirs = list(chain.from_iterable(map(_SUBCLASSES, level.values())))
-        level = {key: heir for key, heir in zip(map(get_address, heirs), heirs) if key not in seen}
+        subclasses = list(chain.from_iterable(map(_SUBCLASSES, level.values())))
+        level = {key: subclass for key, subclass in zip(map(get_address, subclasses), subclasses) if key not in seen}
     return seen
 
 

@@ -91,7 +91,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
 
 
 def flush_output() -> None:
-    """Write what is left of the output; whatever the code under test has put in its place."""
+    """Flush the output streams, also those that the code under test has replaced."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
@@ -107,13 +107,13 @@ class ImportWatch:
     def __init__(self) -> None:
         self._before = set(sys.modules)
         self._found: list[str] | None = None
-        sys.addaudithook(self._see)
+        sys.addaudithook(self._watch_environment)
 
     def list_installed(self) -> list[str]:
         """Return the modules as they are installed; those that pytest rewrote are not."""
         return self._read() if self._found is None else self._found
 
-    def _see(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def _watch_environment(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event not in ("os.putenv", "os.unsetenv") or self._found is not None:
             return
         if not os.fsencode(arguments[0]).startswith(b"PYTEST"):  # pytest says which test runs
@@ -140,8 +140,9 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
     sources = {path: text.encode("latin-1") for path, text in config.pop("sources", {}).items()}
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
-        tests = frozenset(list_tests(str(room), blame.supports, ".py"))
-        data = list_tests(str(room), blame.supports, "") if config.get("quiet") else ()  # of many, where a grade is due
+        tests = frozenset(list_tests(str(room), blame.is_test_file, ".py"))
+        # There are many, and where no grade is due, nobody asks.
+        data = list_tests(str(room), blame.is_test_file, "") if config.get("quiet") else ()
         foreign = build_foreign(str(room), tests)
         watch = FrameWatch(tests, foreign, data, send)
         plugins += [TestSources(str(room), sources, foreign), watch, *build_guards(room, blame, send, config["ids"])]
@@ -155,7 +156,7 @@ def build_guards(
     """Build the plug-ins that watch over the judging. `TamperCheck` remembers what it finds, so it is made last."""
     files = [room / name for name in sorted({one.partition("::")[0] for one in ids})]
     sources = [file.read_bytes() for file in files if file.is_file()]
-    return [HideTestName(str(room), blame.supports), TamperCheck(blame, send, sources)]
+    return [HideTestName(str(room), blame.is_test_file), TamperCheck(blame, send, sources)]
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:
@@ -220,7 +221,7 @@ def list_shadowing(room: Path) -> list[str]:
 
 
 def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
-    """Return command line for pytest. What a project's own options would break of a verdict is switched off last."""
+    """Return the command line for pytest. Options of the project that would break a verdict are switched off last."""
     there = [arg for arg in config["args"] if (room / arg.partition("::")[0]).exists()]
     options = ["-c", find_configuration(room, there), f"--rootdir={room}", f"--confcutdir={room}",
                "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",

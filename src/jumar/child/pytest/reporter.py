@@ -57,31 +57,31 @@ class Reporter:
     def pytest_load_initial_conftests(self) -> Wrapper:
         """Report a conftest file that does not import: pytest would stop without naming a test."""
         outcome = yield
-        if _raised(outcome) == "ConftestImportFailure":
+        if _name_raised(outcome) == "ConftestImportFailure":
             blamed = self._blame(outcome.excinfo[1], arranging=True)
-            self._broken("", str(outcome.excinfo[1]), blamed)
+            self._report_broken("", str(outcome.excinfo[1]), blamed)
 
     def pytest_cmdline_parse(self) -> Wrapper:
-        """Hear why pytest refuses its own configuration."""
+        """Report why pytest refuses its own configuration."""
         outcome = yield
-        self._refusal(outcome)
+        self._report_refusal(outcome)
 
     def pytest_collection(self) -> Wrapper:
-        """Hear why pytest does not even look for tests.
+        """Report why pytest does not even look for tests.
 
         From here on no bytecode is kept. That of plug-ins was, as some take a second to compile; that of the room
         could only outlive its source when a test rewrites it.
         """
         sys.dont_write_bytecode = True
         outcome = yield
-        self._limit.rest()
-        self._refusal(outcome)
+        self._limit.switch_off()
+        self._report_refusal(outcome)
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
         """Limit the time of a collection: an endless import is a broken file, not an endless run."""
         if type(collector).__name__ == "Module":
-            self._blame.knows(collector.nodeid)
-            vars(collector)["collect"] = self._limit.completing(collector.collect)
+            self._blame.add_test_file(collector.nodeid)
+            vars(collector)["collect"] = self._limit.guard_collect(collector.collect)
         with self._limit.limit():
             outcome = yield
         call = None if outcome.excinfo else getattr(outcome.get_result(), "call", None)
@@ -89,9 +89,9 @@ class Reporter:
             setattr(outcome.get_result(), BLAMED, self._blame(call.excinfo.value, arranging=True))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Name what could not be collected."""
+        """Report the files that could not be collected."""
         if report.failed:
-            self._broken(report.nodeid, report.longreprtext, getattr(report, BLAMED, TEST))
+            self._report_broken(report.nodeid, report.longreprtext, getattr(report, BLAMED, TEST))
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Run what was asked for; an id without parameters asks for all of its parametrisations."""
@@ -112,7 +112,7 @@ class Reporter:
             self._send(["collected", ids[start : start + BATCH]])
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Say what is about to run, so that a process that is lost in it can be told from one that is not."""
+        """Report which test is about to run, so that it is known in which one a process was lost."""
         usual, slow = self._patience
         self._limit.start(slow.get(nodeid, usual))
         self._started = time.monotonic()
@@ -146,7 +146,7 @@ class Reporter:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep a phase. Subtests report here too, under the id of their test, which fails if one of them does."""
         if report.failed or not hasattr(report, "context"):
-            self._phases.setdefault(report.nodeid, []).append((_outcome(report), report))
+            self._phases.setdefault(report.nodeid, []).append((_get_outcome(report), report))
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Report the test, unless a plug-in that repeats red tests is about to run it again."""
@@ -157,41 +157,41 @@ class Reporter:
         outcome, reason, printed, blamed = "error", "pytest reported no phase of this test", "", TEST
         if phases:
             outcome, report = min(phases, key=lambda phase: WORST_FIRST.index(phase[0]))
-            reason = "" if outcome == "passed" or self._quiet else _reason(report)
-            printed = "" if outcome == "passed" or self._quiet else _printed(report)
-            blamed = ("", "") if outcome == "passed" else _blamed(report)
+            reason = "" if outcome == "passed" or self._quiet else _get_reason(report)
+            printed = "" if outcome == "passed" or self._quiet else _format_printed(report)
+            blamed = ("", "") if outcome == "passed" else _get_blame(report)
         if self._limit.rung:
             outcome, blamed = "timeout", CODE
         self._done.append(["result", nodeid, outcome, ms, self._plain(reason) + self._plain(printed), *blamed])
 
     def pytest_sessionfinish(self) -> Wrapper:
-        """Say that there will be no more results."""
-        self._limit.rest()
+        """Report that there will be no more results."""
+        self._limit.switch_off()
         yield
         self._tell(["finish"])
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Say that something stopped the session (pytest.exit, KeyboardInterrupt)."""
+        """Report that something stopped the session (pytest.exit, KeyboardInterrupt)."""
         self._tell(["stopped", self._plain(excinfo.exconly())])
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Say that something broke the session (sys.exit at import, a faulty plug-in)."""
+        """Report that something broke the session (sys.exit at import, a faulty plug-in)."""
         self._tell(["stopped", self._plain(excinfo.exconly())])
 
     def close(self) -> None:
-        """Say what is still to be said, whatever kept the session from ending as sessions do."""
+        """Send the records that are left, also after a session that did not end normally."""
         self._tell()
 
     def _tell(self, *records: list[object]) -> None:
         self._send(*self._done, *records)
         self._done.clear()
 
-    def _refusal(self, outcome: Any) -> None:
-        if _raised(outcome) == "UsageError":
+    def _report_refusal(self, outcome: Any) -> None:
+        if _name_raised(outcome) == "UsageError":
             self._send(["usage", self._plain(str(outcome.excinfo[1]))])
 
-    def _broken(self, where: str, why: str, blamed: Blamed) -> None:
-        """Name the files a collector stands for. Where ids are asked for, a folder is spelled out as their files."""
+    def _report_broken(self, where: str, why: str, blamed: Blamed) -> None:
+        """Report the files a collector stands for as broken. If ids were asked for, a folder becomes its files."""
         where = where.partition("::")[0]
         where = "" if where == "." else where
         inside = [f for f in self._files if not where or f == where or f.startswith(where + "/")]
@@ -220,12 +220,12 @@ def suppress_frames() -> Iterator[None]:
             sys.tracebacklimit = before
 
 
-def _raised(outcome: Any) -> str:
+def _name_raised(outcome: Any) -> str:
     """Return the class name of what a wrapped hook raised. By name, as classes moved between versions of pytest."""
     return outcome.excinfo[0].__name__ if outcome.excinfo else ""
 
 
-def _outcome(report: pytest.TestReport) -> str:
+def _get_outcome(report: pytest.TestReport) -> str:
     outcome: str = report.outcome
     if outcome == AGAIN:
         return AGAIN
@@ -237,7 +237,7 @@ def _outcome(report: pytest.TestReport) -> str:
     return "xpassed" if expected else "passed"
 
 
-def _blamed(report: pytest.TestReport) -> Blamed:
+def _get_blame(report: pytest.TestReport) -> Blamed:
     """Return who is to blame for a phase: a test that excuses itself, or whoever the exception tells."""
     if report.skipped:
         return TEST
@@ -246,7 +246,7 @@ def _blamed(report: pytest.TestReport) -> Blamed:
     return blamed
 
 
-def _reason(report: pytest.TestReport) -> str:
+def _get_reason(report: pytest.TestReport) -> str:
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[-1])
     return report.longreprtext or str(getattr(report, "wasxfail", ""))
@@ -256,7 +256,7 @@ PRINTED = 1000
 """Characters of what a failing test printed or logged that are reported, for each of the two streams and the log."""
 
 
-def _printed(report: pytest.TestReport) -> str:
+def _format_printed(report: pytest.TestReport) -> str:
     """Return the captured output and log of a failing test, each bounded, to be shown after its traceback."""
     texts = ""
     for title, text in report.sections:

@@ -56,7 +56,7 @@ class TamperCheck:
     """
 
     def __init__(self, blame: BlameFinder, send: Send, sources: Sequence[bytes]) -> None:
-        self._foreign, self._supports, self._send, self._sources = blame.foreign, blame.supports, send, sources
+        self._foreign, self._supports, self._send, self._sources = blame.is_foreign, blame.is_test_file, send, sources
         self._told: set[str] = set()
         self._hooks: dict[str, Any] = {}
         self._items: dict[str, Any] = {}
@@ -64,7 +64,7 @@ class TamperCheck:
         self._next, self._clock = 0.0, time.perf_counter
         self._closed = False
         load_imports(sources)
-        self._code = loaded.take_loaded_code(lambda file: blame.foreign(file) or blame.supports(file))
+        self._code = loaded.take_loaded_code(lambda file: blame.is_foreign(file) or blame.is_test_file(file))
         self._arm()
 
     def _arm(self) -> None:
@@ -119,11 +119,11 @@ class TamperCheck:
         known, before = self._items.get(item.nodeid, (now, content))
         if not (same(known, now) and before == content):
             same_code = same(known[:2], now[:2])
-            if same_code or not self._explained(vars(item).get("_obj")):
+            if same_code or not self._is_explained(vars(item).get("_obj")):
                 self._tell(f"the collected test {item.nodeid}")
 
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
-        """Look at what the test is about to go through, as fixtures may have called the code under test.
+        """Check the code that decides the test, before and after it: fixtures may have called the code under test.
 
         Again when it was called: a patch of what makes its report may undo itself there. What the test itself
         patched is not undone yet, so only what is of the code under test counts then.
@@ -135,8 +135,8 @@ class TamperCheck:
         self._look_at_deciding(lenient=True)
 
     def pytest_runtest_logfinish(self) -> None:
-        """Look at what the test came through, and now and then at everything."""
-        self._outcome()
+        """Check the code that decided the test, and now and then all loaded code."""
+        self._check_hooks()
         started = self._clock()
         if started >= self._next:
             self._look_at_all(settled=False)
@@ -147,29 +147,29 @@ class TamperCheck:
         self._next = now + SHARE * (now - started)
 
     def pytest_sessionfinish(self) -> Generator[None, Any, None]:
-        """Look at everything before the session is over."""
+        """Check all loaded code before the session is over."""
         self.close()
         yield
 
     def pytest_unconfigure(self) -> None:
-        """Look at everything where a session broke off: what plug-ins changed is undone after this."""
+        """Check all loaded code where a session broke off: changes by plug-ins are undone after this."""
         self.close()
 
     def close(self) -> None:
-        """Look at everything once more, unless that was done; whoever takes the plug-in away does not keep it blind."""
+        """Check all loaded code once more, unless that was done: to unregister the plug-in does not blind it."""
         if self._manager is not None and not self._closed:
             self._closed = True
             self._look_at_all(settled=True)
 
-    def _outcome(self) -> None:
+    def _check_hooks(self) -> None:
         self._look_at_deciding()
         for name, hook in self._hooks.items():
             if not identity.is_unchanged(self._manager, hook):
                 self._judge_hook(name, hook.parts)
 
     def _look_at_all(self, *, settled: bool) -> None:
-        """Look at everything; *settled* if no fixture is at work, so that what has changed has changed for good."""
-        self._outcome()
+        """Check all loaded code; *settled* if no fixture is at work, so that every change is permanent."""
+        self._check_hooks()
         self._look(self._code.find_changes(), settled=settled)
         for name, module in self._modules.items():
             now = sys.modules.get(name)
@@ -206,10 +206,10 @@ class TamperCheck:
             self._tell(f"the hook {name}")
 
     def _judge(self, where: str, name: str, value: object, *, lenient: bool = False) -> None:
-        if not self._explained(value, lenient=lenient):
+        if not self._is_explained(value, lenient=lenient):
             self._tell(f"{where}.{name}")
 
-    def _explained(self, value: object, *, lenient: bool = False) -> bool:
+    def _is_explained(self, value: object, *, lenient: bool = False) -> bool:
         """Return whether *value* is the work of the task's own tests or of a plug-in; *lenient*: of anybody else known.
 
         What belongs to nobody is no explanation: no plug-in wants pytest to call `print` in place of a test.

@@ -49,7 +49,7 @@ class TimeLimit:
     @contextlib.contextmanager
     def limit(self) -> Iterator[None]:
         """Raise TestTimeLimit in the main thread while the body runs too long."""
-        before = _swap(_ALRM, self._ring)
+        before = _swap(_ALRM, self._raise_time_limit)
         self._armed = True
         signal.setitimer(signal.ITIMER_REAL, self._seconds, 1.0)
         self._watch()
@@ -61,11 +61,11 @@ class TimeLimit:
             _swap(_ALRM, before or 0)
 
     def complete(self, error: BaseException) -> None:
-        """Let pytest be able to print *error*, if it came after an alarm."""
+        """Complete *error* so that pytest can print it, if it came after an alarm."""
         if self.rung:
             add_missing_lines(error)
 
-    def completing(self, collect: Callable[[], Nodes]) -> Callable[[], Nodes]:
+    def guard_collect(self, collect: Callable[[], Nodes]) -> Callable[[], Nodes]:
         """Return *collect*, whose errors pytest is able to print: it does so before any plug-in sees them."""
 
         def collect_all() -> Nodes:
@@ -77,7 +77,7 @@ class TimeLimit:
 
         return collect_all
 
-    def rest(self) -> None:
+    def switch_off(self) -> None:
         """Switch the time limit off until the next test."""
         self._watched = -1.0 * SLACK_SECONDS
         faulthandler.cancel_dump_traceback_later()
@@ -88,7 +88,7 @@ class TimeLimit:
             late, self._watched = self._seconds + STUCK_SECONDS + SLACK_SECONDS, self._clock()
             faulthandler.dump_traceback_later(late, exit=True, file=self._stderr)
 
-    def _ring(self, *_: object) -> None:
+    def _raise_time_limit(self, *_: object) -> None:
         if self._armed:
             self.rung = True
             raise TestTimeLimit(f"the test ran longer than {self._seconds:g} s")
@@ -107,14 +107,14 @@ def add_missing_lines(error: BaseException) -> None:
         if one is None or id(one) in known:
             continue
         known.add(id(one))
-        one.__traceback__ = entry = _with_line(one.__traceback__)
+        one.__traceback__ = entry = _add_line(one.__traceback__)
         while entry is not None:
-            entry.tb_next = _with_line(entry.tb_next)
+            entry.tb_next = _add_line(entry.tb_next)
             entry = entry.tb_next
         errors += [one.__cause__, one.__context__]
 
 
-def _with_line(entry: types.TracebackType | None) -> types.TracebackType | None:
+def _add_line(entry: types.TracebackType | None) -> types.TracebackType | None:
     """Return *entry*, or another one with the line before it."""
     line: int | None = 0 if entry is None else entry.tb_lineno
     if entry is None or line is not None:

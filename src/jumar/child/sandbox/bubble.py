@@ -1,4 +1,4 @@
-"""Carries out the arguments of bubblewrap in this very process, which a program that is started would not be any more.
+"""Carries out the arguments of bubblewrap in this process itself, instead of starting bubblewrap.
 
 The arguments are those of `jumar.sandbox.bwrap`; one that is not known here is refused. What they make is judged as
 every sandbox is: by the probes.

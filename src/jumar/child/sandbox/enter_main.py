@@ -25,7 +25,7 @@ REFUSED = 126
 
 
 def refuse(why: str) -> NoReturn:
-    """Exit with a sentence that says why the sandbox cannot be entered."""
+    """Exit with the reason why the sandbox cannot be entered."""
     sys.stderr.write(f"jumar: {why}\n")
     sys.stderr.flush()
     os._exit(REFUSED)

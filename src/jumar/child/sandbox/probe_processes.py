@@ -86,19 +86,19 @@ def read_memory_at_once(aims: Aims) -> str:
     held = ctypes.create_string_buffer(size)
     here = (ctypes.c_void_p * 2)(ctypes.addressof(held), size)
     there = (ctypes.c_void_p * 2)(aims["address"], size)
-    call(LIBC.process_vm_readv(_there(aims, "decoy"), here, 1, there, 1, 0), "read")
+    call(LIBC.process_vm_readv(_find_outside(aims, "decoy"), here, 1, there, 1, 0), "read")
     return f"process {aims['decoy']}" if held.raw == aims["token"].encode() else ""
 
 
 def trace(aims: Aims) -> str:
     """Steer another process; it is let go when the prober ends."""
-    call(LIBC.ptrace(PTRACE_SEIZE, _there(aims, "decoy"), None, None), "trace")
+    call(LIBC.ptrace(PTRACE_SEIZE, _find_outside(aims, "decoy"), None, None), "trace")
     return f"process {aims['decoy']}"
 
 
 def take_descriptor(aims: Aims) -> str:
     """Take a file that another process has open."""
-    process = call(LIBC.syscall(PIDFD_OPEN, _there(aims, "decoy"), 0), "open")
+    process = call(LIBC.syscall(PIDFD_OPEN, _find_outside(aims, "decoy"), 0), "open")
     taken = call(LIBC.syscall(PIDFD_GETFD, process, aims["descriptor"], 0), "take")
     return "a file" if aims["token"].encode() in os.pread(taken, len(aims["token"]), 0) else ""
 
@@ -131,7 +131,7 @@ def signal_everything(aims: Aims) -> str:
 
     Not all at once: to do nothing to all of them succeeds where nothing may be done to any.
     """
-    _there(aims, "jumar")
+    _find_outside(aims, "jumar")
     for number in (int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()):
         with contextlib.suppress(OSError):
             os.kill(number, 0)
@@ -141,13 +141,13 @@ def signal_everything(aims: Aims) -> str:
 
 def send_signal(send: Callable[[int, int], None], whom: str, number: int, aims: Aims) -> str:
     """Signal *whom*; the decoy waits for it."""
-    send(_there(aims, whom), number)
+    send(_find_outside(aims, whom), number)
     return f"process {aims[whom]}"
 
 
 def limit_process(aims: Aims) -> str:
     """Set the limits of another process: some kill it. The decoy is set to the one it has."""
-    resource.prlimit(_there(aims, "decoy"), resource.RLIMIT_CORE, (0, 0))
+    resource.prlimit(_find_outside(aims, "decoy"), resource.RLIMIT_CORE, (0, 0))
     return f"process {aims['decoy']}"
 
 
@@ -207,7 +207,7 @@ def _hear(family: int, address: Any, aims: Aims) -> str:
         return str(address).strip("\0") if aims["token"].encode() in caller.recv(200) else ""
 
 
-def _there(aims: Aims, whom: str) -> int:
+def _find_outside(aims: Aims, whom: str) -> int:
     """Return the number of a process outside, if it means the same process in here."""
     with contextlib.suppress(PermissionError, FileNotFoundError):  # then it may well be the same namespace
         if os.readlink("/proc/self/ns/pid") != aims["processes"]:

@@ -46,12 +46,12 @@ class View:
         for folder in (NEW, OLD):
             os.mkdir(folder, 0o755)
         mounts.mount(NEW, NEW, None, mounts.BIND | mounts.RECURSIVE)
-        _pivot(BASE, OLD)
+        _pivot_root(BASE, OLD)
         os.symlink("old/proc", "/proc")  # whoever looks at itself meanwhile
 
     def carry_out(self, steps: Sequence[tuple[str, list[str]]]) -> None:
         """Carry out *steps*: arguments, each with its words."""
-        acts = self._acts()
+        acts = self._build_acts()
         for word, words in steps:
             if word in acts:
                 acts[word](*words)
@@ -61,19 +61,19 @@ class View:
         """Make what was built the root; there is no way back."""
         locks.call(locks.LIBC.umount2(b"/old", DETACH), "the old root")
         os.chdir("/new")
-        _pivot(".", ".")
+        _pivot_root(".", ".")
         locks.call(locks.LIBC.umount2(b".", DETACH), "the folder of the view")
         os.chdir("/")
 
-    def _acts(self) -> dict[str, Callable[..., object]]:
+    def _build_acts(self) -> dict[str, Callable[..., object]]:
         def keep(name: str) -> Callable[[str], None]:
             return partial(setattr, self, name)
 
         return {
             "--perms": keep("_mode"), "--size": keep("_size"), "--overlay-src": keep("_lower"),
-            "--chdir": keep("folder"), "--tmpfs": self._tmpfs, "--dir": _make_folder, "--proc": self._proc,
-            "--dev": self._dev, "--bind": self._bind, "--ro-bind": partial(self._bind, more=mounts.READ_ONLY),
-            "--ro-bind-data": self._data, "--symlink": self._symlink, "--overlay": self._overlay,
+            "--chdir": keep("folder"), "--tmpfs": self._mount_tmpfs, "--dir": _make_folder, "--proc": self._mount_proc,
+            "--dev": self._mount_dev, "--bind": self._bind, "--ro-bind": partial(self._bind, more=mounts.READ_ONLY),
+            "--ro-bind-data": self._bind_data, "--symlink": self._make_symlink, "--overlay": self._mount_overlay,
             "--remount-ro": lambda place: mounts.change(f"/new{place}", (mounts.READ_ONLY, 0), 0),
             "--setenv": self.env.__setitem__, "--unsetenv": lambda name: self.env.update({name: None}),
             "--seccomp": lambda number: self.filters.append(self._read(number)), "--hostname": _name_host,
@@ -86,18 +86,18 @@ class View:
         with os.fdopen(int(word), "rb") as stream:
             return stream.read()
 
-    def _taken(self, usual: str) -> str:
+    def _take_mode(self, usual: str) -> str:
         """Return the mode for the next file, and the usual one again for those after it."""
         mode, self._mode = self._mode or usual, ""
         return mode
 
-    def _tmpfs(self, place: str) -> None:
+    def _mount_tmpfs(self, place: str) -> None:
         _make_folder(place)
         size, self._size = self._size, ""
-        options = f"mode={self._taken('0755')}" + (f",size={size}" if size else "")
+        options = f"mode={self._take_mode('0755')}" + (f",size={size}" if size else "")
         mounts.mount("tmpfs", f"/new{place}", "tmpfs", mounts.NOSUID | mounts.NODEV, options)
 
-    def _proc(self, place: str) -> None:
+    def _mount_proc(self, place: str) -> None:
         _make_folder(place)
         mounts.mount("proc", f"/new{place}", "proc", mounts.NOSUID | mounts.NOEXEC | mounts.NODEV)
         for name in ("sys", "sysrq-trigger", "irq", "bus"):
@@ -105,7 +105,7 @@ class View:
             if os.path.lexists(path):
                 _show(path, path, mounts.READ_ONLY | ATTRIBUTE_NOSUID | ATTRIBUTE_NODEV)
 
-    def _dev(self, place: str) -> None:
+    def _mount_dev(self, place: str) -> None:
         _make_folder(place)
         mounts.mount("tmpfs", f"/new{place}", "tmpfs", mounts.NOSUID | mounts.NODEV, "mode=0755")
         for name in DEVICES:
@@ -126,7 +126,7 @@ class View:
         _make_folder(place) if os.path.isdir(real) else _make_file(place)
         _show(real, f"/new{place}", ATTRIBUTE_NOSUID | ATTRIBUTE_NODEV | more)
 
-    def _data(self, number: str, place: str) -> None:
+    def _bind_data(self, number: str, place: str) -> None:
         with open("/content", "wb") as file:
             file.write(self._read(number))
         os.chmod("/content", 0o600)
@@ -134,7 +134,7 @@ class View:
         _show("/content", f"/new{place}", ATTRIBUTE_NOSUID | ATTRIBUTE_NODEV | mounts.READ_ONLY)
         os.unlink("/content")
 
-    def _symlink(self, target: str, place: str) -> None:
+    def _make_symlink(self, target: str, place: str) -> None:
         _make_folder(os.path.dirname(place))
         try:
             os.symlink(target, f"/new{place}")
@@ -142,7 +142,7 @@ class View:
             if os.readlink(f"/new{place}") != target:
                 raise
 
-    def _overlay(self, upper: str, work: str, place: str) -> None:
+    def _mount_overlay(self, upper: str, work: str, place: str) -> None:
         _make_folder(place)
         lower, up, workdir = (f"/old{_resolve(one)}" for one in (self._lower, upper, work))
         options = f"lowerdir={_escape(lower)},upperdir={_escape(up)},workdir={_escape(workdir)},userxattr"
@@ -152,7 +152,7 @@ class View:
 def _resolve(path: str) -> str:
     """Return the real path of *path*, which was meant before the root was another one."""
     for _ in range(40):
-        for prefix in _prefixes(path):
+        for prefix in _list_prefixes(path):
             if os.path.islink(f"/old{prefix}"):
                 target = os.path.join(os.path.dirname(prefix), os.readlink(f"/old{prefix}"))
                 path = os.path.normpath(target + path[len(prefix) :])
@@ -162,7 +162,7 @@ def _resolve(path: str) -> str:
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
 
 
-def _prefixes(path: str) -> Iterator[str]:
+def _list_prefixes(path: str) -> Iterator[str]:
     at = path.find("/", 1)
     while at > 0:
         yield path[:at]
@@ -195,7 +195,7 @@ def _escape(path: str) -> str:
     return path.replace("\\", "\\\\").replace(",", "\\,").replace(":", "\\:")
 
 
-def _pivot(new: str, old: str) -> None:
+def _pivot_root(new: str, old: str) -> None:
     number = PIVOT_ROOT.get(os.uname().machine)
     if number is None:
         raise OSError(errno.ENOSYS, "pivot_root is not known for this machine")

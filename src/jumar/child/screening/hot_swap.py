@@ -42,8 +42,8 @@ class HotSwap:
         if not found:
             raise MisfitError
         old = found[0].__code__
-        flags = old.co_flags & _future_flags()
-        code = _named(compile(job["snippet"], old.co_filename, "exec", flags=flags, dont_inherit=True), job["name"])
+        flags = old.co_flags & _collect_future_flags()
+        code = _find_code(compile(job["snippet"], old.co_filename, "exec", flags=flags, dont_inherit=True), job["name"])
         if code is None:
             raise MisfitError
         for function in found:
@@ -53,14 +53,14 @@ class HotSwap:
                 raise MisfitError from None
 
 
-def _future_flags() -> int:
+def _collect_future_flags() -> int:
     flags = 0
     for name in futures.all_feature_names:
         flags |= getattr(futures, name).compiler_flag
     return flags
 
 
-def _named(module: types.CodeType, name: str) -> types.CodeType | None:
+def _find_code(module: types.CodeType, name: str) -> types.CodeType | None:
     """Return the outermost code object called *name* in *module*."""
     level = [module]
     while level:

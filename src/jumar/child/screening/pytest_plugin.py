@@ -49,7 +49,7 @@ class ScreeningPlugin:
         return True
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> object:
-        """Return lean report of a failure: nobody will read the traceback, and long ones take longer than the test."""
+        """Return a report of a failure without its traceback: nobody reads it, and it can be slow."""
         if call.excinfo is None or call.excinfo.typename in ("Skipped", "XFailed"):
             return None
         self._sign = self._sign or f"{call.excinfo.typename}: {str(call.excinfo.value)[:200]}"
@@ -102,8 +102,8 @@ class ForkedTrial:
         """Run what the job asks for, and leave."""
         if self._job.get("baseline"):
             self._measure(plugin)
-        elif self._reds(plugin):
-            self._greens(plugin)
+        elif self._run_reds(plugin):
+            self._run_greens(plugin)
         self.tell("done")
         os._exit(0)
 
@@ -118,7 +118,7 @@ class ForkedTrial:
             outcome, _ = plugin.run(name)
             self.tell("green", name, outcome, time.process_time() - started)
 
-    def _reds(self, plugin: ScreeningPlugin) -> bool:
+    def _run_reds(self, plugin: ScreeningPlugin) -> bool:
         """Run the red tests and return whether enough turned green for the green ones to be worth their time."""
         turned = failed = 0
         for name in self._config["red"]:
@@ -134,7 +134,7 @@ class ForkedTrial:
             self.tell("turned")
         return bool(turned > self._job["floor"])
 
-    def _greens(self, plugin: ScreeningPlugin) -> None:
+    def _run_greens(self, plugin: ScreeningPlugin) -> None:
         for name, known, seconds in self._job["greens"]:
             self._limit(max(self._job["seconds"], SLACK * seconds))
             outcome, _ = plugin.run(name)

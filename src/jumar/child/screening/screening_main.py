@@ -43,7 +43,7 @@ class Server:
         self._room = Path.cwd()
         self._greens: list[tuple[str, str, float]] = []
 
-    def warm(self, requests: Iterable[Any], plugin: Any) -> None:
+    def serve_warm(self, requests: Iterable[Any], plugin: Any) -> None:
         """Serve from a process whose tests are collected: changes of functions are swapped into the living modules."""
         swaps = hot_swap.HotSwap(self._room, self._config["editable"])
         for name in self._config["red"]:
@@ -58,7 +58,7 @@ class Server:
 
         self._serve(requests, change)
 
-    def cold(self, requests: Iterable[Any], run: Callable[[list[Any]], object]) -> None:
+    def serve_cold(self, requests: Iterable[Any], run: Callable[[list[Any]], object]) -> None:
         """Serve from a process that has imported nothing but pytest: for changes that only an import brings to life."""
 
         def change(job: Mapping[str, Any], attempt: Any) -> None:
@@ -72,7 +72,7 @@ class Server:
         gc.freeze()
         self._send(["ready"])
         for job in requests:
-            lines = self._forked({**job, "greens": self._greens}, change)
+            lines = self._run_forked({**job, "greens": self._greens}, change)
             if job.get("baseline"):
                 measured = [tuple(line[1:]) for line in lines if line[0] == "green"]
                 kept = [entry for entry in measured if entry[1] not in ("failed", "missing")]
@@ -80,11 +80,11 @@ class Server:
             for line in lines:
                 if line[0] == "lost":
                     # What caught one candidate will catch the next: it goes first.
-                    self._greens = _first(self._greens, line[1])
+                    self._greens = _move_first(self._greens, line[1])
             self._send(["screened", job["number"], lines])
         os._exit(0)
 
-    def _forked(self, job: Mapping[str, Any], change: Callable[[Mapping[str, Any], Any], None]) -> list[Any]:
+    def _run_forked(self, job: Mapping[str, Any], change: Callable[[Mapping[str, Any], Any], None]) -> list[Any]:
         """Return the lines that a child wrote about the changed tests, and how it ended if it did not say so itself."""
         read, write = os.pipe()
         pid = os.fork()
@@ -99,19 +99,21 @@ class Server:
                     attempt.tell("misfit")
             os._exit(1)
         os.close(write)
-        data = _drained(read, time.monotonic() + job["wall"], lambda: self._send(["turned", job["number"]]))
+        data = _drain(read, time.monotonic() + job["wall"], lambda: self._send(["turned", job["number"]]))
         for end in (os.killpg, os.kill):
             with contextlib.suppress(OSError):
                 end(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
-        return _lines(data, killed=os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGKILL))
+        return _parse_lines(
+            data, killed=os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGKILL)
+        )
 
 
-def _first(greens: list[tuple[str, str, float]], name: str) -> list[tuple[str, str, float]]:
+def _move_first(greens: list[tuple[str, str, float]], name: str) -> list[tuple[str, str, float]]:
     return sorted(greens, key=lambda entry: entry[0] != name)
 
 
-def _lines(data: bytes, *, killed: bool) -> list[Any]:
+def _parse_lines(data: bytes, *, killed: bool) -> list[Any]:
     lines: list[Any] = []
     with contextlib.suppress(ValueError):
         lines.extend(json.loads(row) for row in data.split(b"\n")[:-1])
@@ -120,7 +122,7 @@ def _lines(data: bytes, *, killed: bool) -> list[Any]:
     return lines
 
 
-def _drained(fd: int, deadline: float, turned: Callable[[], object]) -> bytes:
+def _drain(fd: int, deadline: float, turned: Callable[[], object]) -> bytes:
     """Read from *fd* until it ends, says that it is done, or the deadline passes.
 
     *turned* is called when all red tests have passed: the green ones take long, and the parent may not wait for them.
@@ -164,9 +166,9 @@ def main() -> None:
     send(["hello", {}])
     server = Server(config, send)
     if config["cold"]:
-        server.cold(requests, lambda plugins: pytest.main(args, plugins=[entrance, *plugins]))
+        server.serve_cold(requests, lambda plugins: pytest.main(args, plugins=[entrance, *plugins]))
     with contextlib.suppress(BaseException):
-        plugin = pytest_plugin.ScreeningPlugin(config, lambda plugin: server.warm(requests, plugin))
+        plugin = pytest_plugin.ScreeningPlugin(config, lambda plugin: server.serve_warm(requests, plugin))
         pytest.main(args, plugins=[entrance, plugin])
     send(["unready", "pytest did not get to the tests"])
     os._exit(3)

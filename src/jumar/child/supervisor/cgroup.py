@@ -66,17 +66,17 @@ class Cgroup:
         """Folders of the groups."""
 
     def make(self, memory_bytes: int, tasks: int) -> None:
-        """Make them: processes and threads are both tasks."""
+        """Make the cgroups, with bounds on memory and tasks: processes and threads are both tasks."""
         values = {name: value.format(memory_bytes=memory_bytes, tasks=tasks) for name, value in _SETTINGS}
         with contextlib.suppress(OSError, ValueError):
             for folder in find_group_folders():
                 # A group of the second version that holds processes has no bounded groups in it: beside it, then.
                 for place in (folder, os.path.dirname(folder)):
-                    if self._bounded(os.path.join(place, self._name), values):
+                    if self._make_bounded(os.path.join(place, self._name), values):
                         break
 
-    def _bounded(self, group: str, values: dict[str, str]) -> bool:
-        """Make *group*; whether it bounds anything. If not, it is not left there."""
+    def _make_bounded(self, group: str, values: dict[str, str]) -> bool:
+        """Make *group*; return whether it bounds anything. If not, it is removed."""
         try:
             os.mkdir(group)
         except OSError:
@@ -94,7 +94,7 @@ class Cgroup:
         for group in self.groups:
             write(os.path.join(group, "cgroup.procs"), str(pid))
 
-    def burst(self) -> str:
+    def find_exceeded(self) -> str:
         """Return which bound was met, `memory` or `processes`, or empty."""
         for group in self.groups:
             for name, word, how in (
@@ -108,7 +108,7 @@ class Cgroup:
         return ""
 
     def leave(self) -> None:
-        """Take them away again. That fails while somebody is in one, and is tried once."""
+        """Remove the groups. That fails while a process is in one, and is tried once."""
         for group in self.groups:
             with contextlib.suppress(OSError):
                 os.rmdir(group)
@@ -127,7 +127,7 @@ class Cgroup:
                     break
 
     def sweep(self) -> None:
-        """Take them away where whoever made them was killed."""
+        """Remove the groups of a supervisor that was killed."""
         with contextlib.suppress(OSError, ValueError):
             for folder in find_group_folders():
                 self.groups += [os.path.join(place, self._name) for place in (folder, os.path.dirname(folder))]

@@ -55,75 +55,75 @@ class ResourceWatch:
         self._weights: dict[int, int] = {}
         temporary = order["env"].get("TMPDIR", "")
         places = {order["cwd"], temporary, "/tmp", "/dev/shm"}  # noqa: S108  looked at, not used
-        self._spare = {place: _half(_left(place)) for place in places}
-        self._reserve = min(SPARE_MEMORY, (_available() or 0) // 2)
+        self._spare = {place: _halve(_measure_free(place)) for place in places}
+        self._reserve = min(SPARE_MEMORY, (_read_available() or 0) // 2)
         self._next = time.monotonic() + LOOK_SECONDS
 
     @property
     def seconds(self) -> float:
-        """Until the next look is due."""
+        """Return the seconds until the next look is due."""
         return max(0.0, self._next - time.monotonic())
 
     def look(self) -> dict[str, object] | None:
-        """Look, if it is time; how the family ends, if it took too much."""
+        """Sample, if it is time; return how the process tree ends, if it took too much."""
         if time.monotonic() < self._next:
             return None
         started = time.process_time()
-        found = self.burst() or self._crowd() or self._full()
+        found = self.find_exceeded() or self._check_processes() or self._check_machine()
         # What a look costs is our own time: that others leave us little of it is a reason to look more, not less.
         pause = SHARE * (time.process_time() - started)
         self._next = time.monotonic() + max(LOOK_SECONDS, min(pause, PAUSE_SECONDS))
         return found
 
-    def burst(self) -> dict[str, object] | None:
+    def find_exceeded(self) -> dict[str, object] | None:
         """Return how the process tree ends, if the kernel counted too much."""
         how = self._burst()
-        return self._over(how) if how else None
+        return self._describe_excess(how) if how else None
 
-    def _crowd(self) -> dict[str, object] | None:
+    def _check_processes(self) -> dict[str, object] | None:
         """Return how the process tree ends if its processes are too many or hold too much memory, or None."""
         members = self._family()
         threads = sum(member.threads for member in members.values())
         if len(members) > self._processes or threads > THREADS * self._processes:
-            return self._over("processes")
+            return self._describe_excess("processes")
         plain = PAGE * sum(member.pages for member in members.values())
-        if plain > self._memory and self._weight(members) > self._memory:
-            return self._over("memory")
+        if plain > self._memory and self._measure_memory(members) > self._memory:
+            return self._describe_excess("memory")
         return None
 
-    def _weight(self, members: Members) -> int:
-        """Bytes that *members* hold, where what several share is counted once.
+    def _measure_memory(self, members: Members) -> int:
+        """Return the bytes that *members* hold; what several share is counted once.
 
-        That walks through all their pages, so it is asked only if a plain sum is too high. In a storm it would take
-        longer than the storm to fill the machine: who is not weighed in time is weighed at the next look.
+        That walks through all their pages, so it is asked only if a plain sum is too high. A fork bomb can fill the
+        machine sooner: after WEIGH_SECONDS, the rest is measured at the next look.
         """
         if self._weights.keys() >= members.keys():
             self._weights.clear()
         until = time.monotonic() + WEIGH_SECONDS
         for pid, member in sorted(members.items(), key=lambda item: -item[1].pages):
             if pid not in self._weights:
-                self._weights[pid] = _held(pid, member)
+                self._weights[pid] = _measure_held(pid, member)
                 if time.monotonic() > until:
                     break
         return sum(self._weights[pid] for pid in self._weights.keys() & members.keys())
 
-    def _full(self) -> dict[str, object] | None:
+    def _check_machine(self) -> dict[str, object] | None:
         """Return how it ends if the machine's memory or the disks are nearly full, whoever filled them, or None."""
-        left = _available()
+        left = _read_available()
         if left is not None and left < self._reserve:
-            return _ended("memory", f"less than {_size(self._reserve)} of the machine's memory was left")
+            return _build_end("memory", f"less than {_format_size(self._reserve)} of the machine's memory was left")
         for place, (spare_bytes, spare_inodes) in self._spare.items():
-            free, inodes = _left(place)
+            free, inodes = _measure_free(place)
             if free < spare_bytes:
-                return _ended("space", f"less than {_size(spare_bytes)} was left on its disk")
+                return _build_end("space", f"less than {_format_size(spare_bytes)} was left on its disk")
             if inodes < spare_inodes:
-                return _ended("space", f"less than {spare_inodes} files could still be made on its disk")
+                return _build_end("space", f"less than {spare_inodes} files could still be made on its disk")
         return None
 
-    def _over(self, how: str) -> dict[str, object]:
+    def _describe_excess(self, how: str) -> dict[str, object]:
         if how == "memory":
-            return _ended(how, f"it took more than {_size(self._memory)} of memory")
-        return _ended(how, f"it ran more than {self._processes} processes, or {THREADS} threads for each")
+            return _build_end(how, f"it took more than {_format_size(self._memory)} of memory")
+        return _build_end(how, f"it ran more than {self._processes} processes, or {THREADS} threads for each")
 
 
 def count_user_threads(user: int) -> int:
@@ -136,24 +136,24 @@ def count_user_threads(user: int) -> int:
     return threads
 
 
-def _ended(how: str, why: str) -> dict[str, object]:
+def _build_end(how: str, why: str) -> dict[str, object]:
     return {"how": how, "why": why}
 
 
-def _size(number: int) -> str:
+def _format_size(number: int) -> str:
     return f"{number / (1 << 30):.3g} GiB" if number >= 1 << 30 else f"{number >> 20} MiB"
 
 
-def _held(pid: int, member: Any) -> int:
-    """Bytes that process *pid* holds: its share of what several hold, and what was swapped out is not forgotten."""
+def _measure_held(pid: int, member: Any) -> int:
+    """Return the bytes that process *pid* holds: its share of what several hold, and what was swapped out."""
     with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/smaps_rollup", "rb") as rollup:
         lines = rollup.read().splitlines()
         return sum(1024 * int(line.split()[1]) for line in lines if line.startswith((b"Pss:", b"SwapPss:")))
     return int(member.pages) * PAGE
 
 
-def _available() -> int | None:
-    """Bytes of memory that can be had on this machine without swapping; None: it does not say."""
+def _read_available() -> int | None:
+    """Return the bytes of memory that are available on this machine without swapping; None: unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/meminfo", "rb") as info:
         for line in info:
             if line.startswith(b"MemAvailable:"):
@@ -161,8 +161,8 @@ def _available() -> int | None:
     return None
 
 
-def _left(place: str) -> tuple[float, float]:
-    """Bytes and inodes that are left where *place* lies; without end where that is not known."""
+def _measure_free(place: str) -> tuple[float, float]:
+    """Return the bytes and inodes that are left where *place* lies; infinity where that is not known."""
     try:
         found = os.statvfs(place)
     except OSError:
@@ -171,5 +171,5 @@ def _left(place: str) -> tuple[float, float]:
     return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else float("inf")
 
 
-def _half(left: tuple[float, float]) -> tuple[int, int]:
+def _halve(left: tuple[float, float]) -> tuple[int, int]:
     return int(min(SPARE_BYTES, left[0] / 2)), int(min(SPARE_INODES, left[1] / 2))

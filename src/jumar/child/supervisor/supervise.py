@@ -138,11 +138,11 @@ def open_oom_score() -> Callable[[str], None]:
     except OSError:
         return lambda _: None
 
-    def offer(points: str) -> None:
+    def write_score(points: str) -> None:
         with contextlib.suppress(OSError):
             os.write(score, points.encode())
 
-    return offer
+    return write_score
 
 
 def limit(what: int, most: int) -> None:
@@ -186,7 +186,7 @@ def watch(
             os.read(woken, CHUNK)
         code, _ = process_tree.reap(child)
         # A family that the kernel ended for its toll looks as if its child had crashed.
-        high: dict[str, object] | None = tolls.look() if code is None else tolls.burst() if code else None
+        high: dict[str, object] | None = tolls.look() if code is None else tolls.find_exceeded() if code else None
         if high is not None:
             return high
         if code is not None:
@@ -207,19 +207,19 @@ def drain(pipe: int, sink: OutputSink) -> None:
 def main() -> None:
     """Start and supervise the process that an order describes."""
     order_fd, status_fd = map(int, sys.argv[1:])
-    offer = open_oom_score()
+    write_score = open_oom_score()
     adopt_orphans()
 
     def start(order: dict[str, Any], output: int) -> tuple[int, cgroup.Cgroup]:
         group = make_group(order)
-        offer("1000")
+        write_score("1000")
         try:
             return spawn(order, output, group), group
         except OSError:
             group.leave()
             raise
         finally:
-            offer("0")
+            write_score("0")
 
     supervise(order_fd, status_fd, Supervision(start, started=True))
 
@@ -274,7 +274,7 @@ def run_order(order: dict[str, Any], means: Supervision) -> dict[str, object]:
     for fd in (order["config"], child_output, *order["keep"]):
         os.close(fd)
     encode_status({})  # while the process starts, so that nothing has to be loaded when it is over
-    tolls = resource_watch.ResourceWatch(order, lambda: process_tree.find_descendants(os.getpid()), group.burst)
+    tolls = resource_watch.ResourceWatch(order, lambda: process_tree.find_descendants(os.getpid()), group.find_exceeded)
     status = watch(child, (pipe, sink), means, tolls, deadline)
     # Most of a storm is over with one call, and then there is time for the rest of it.
     process_tree.send_signal(-child, signal.SIGKILL)

@@ -84,8 +84,8 @@ class Codec:
         self._next += 2
         return self._next
 
-    def theirs(self, number: Any) -> int:
-        """*number*, if it is one that the other side gives.
+    def check_theirs(self, number: Any) -> int:
+        """Return *number*, if it is one that the other side gives.
 
         Raises:
             ValueError: if it is not.
@@ -100,7 +100,7 @@ class Codec:
         self.shared[number] = entry = SharedContainer(thing, kind)
         self._batches.add(number, entry)
         items = None if forms is None else [self.decode(form, depth + 1) for form in forms]
-        self._remember(number, entry, entry.held() if items is None else entry.fill(items))
+        self._remember(number, entry, entry.get_content() if items is None else entry.fill(items))
         return entry
 
     def introduce(self, thing: Any) -> int:
@@ -117,7 +117,7 @@ class Codec:
             self._batches.remove(number, entry)
             self.numbers.pop(id(entry.thing), None)
 
-    def changes(self) -> list[Any]:
+    def list_changes(self) -> list[Any]:
         """Return the changes of all shared containers, as `[number, items]` each; `settle` or `undo` must follow."""
         self._new, self._told = [], []
         found = []
@@ -127,23 +127,23 @@ class Codec:
         return found
 
     def settle(self) -> None:
-        """Mark what was encoded since `changes` as sent."""
+        """Mark what was encoded since `list_changes` as sent."""
         for number, entry, now in self._told:
             self._remember(number, entry, now)
         self._new, self._told = [], []
 
     def undo(self) -> None:
-        """Discard what was encoded since `changes`: it will not be sent."""
+        """Discard what was encoded since `list_changes`: it will not be sent."""
         for number in self._new:
             self.forget(number)
             self.things.forget(number)
         self._new, self._told = [], []
 
     def apply(self, changes: list[Any]) -> None:
-        """Follow what the other side changed."""
+        """Apply the changes of the other side."""
         for number, items in changes:
             entry = self.shared[number]
-            with self._keeping():
+            with self._keep_decoded():
                 self._remember(number, entry, entry.fill([self.decode(item, 1) for item in items]))
 
     def _remember(self, number: int, entry: SharedContainer, held: list[Any]) -> None:
@@ -152,8 +152,8 @@ class Codec:
         entry.seen = held
         self._batches.add(number, entry)
 
-    def abandoned(self) -> Iterator[int]:
-        """Remove shared containers that only this table refers to; their numbers.
+    def remove_abandoned(self) -> Iterator[int]:
+        """Remove shared containers that only this table refers to; yield their numbers.
 
         What was changed is not forgotten before that was told.
         """
@@ -181,7 +181,7 @@ class Codec:
         if kind is tuple or kind is frozenset:
             return ["t" if kind is tuple else "z", [self.encode(item, depth + 1) for item in value]]
         if kind in CHANGING:
-            return self._container(value, CHANGING[kind], depth)
+            return self._encode_container(value, CHANGING[kind], depth)
         if kind is bytes:
             return ["b", value.hex()]
         if kind in MADE_NAMES:
@@ -191,9 +191,9 @@ class Codec:
             return ["n", self.names[value]]
         if kind is type and value in MADE_NAMES:
             return ["n", "." + MADE_NAMES[value]]
-        return self._rare(value, depth)
+        return self._encode_rare(value, depth)
 
-    def _rare(self, value: Any, depth: int) -> Any:
+    def _encode_rare(self, value: Any, depth: int) -> Any:
         kind = type(value)
         if kind is types.TracebackType:
             return None  # frames stay where they are
@@ -208,7 +208,7 @@ class Codec:
             return ["v", made[0], [self.encode(made[1], depth + 1)]]
         return self.things.tell(value, depth)
 
-    def _container(self, value: Any, kind: str, depth: int) -> Any:
+    def _encode_container(self, value: Any, kind: str, depth: int) -> Any:
         number = self.numbers.get(id(value))
         if number is not None:
             return ["m", number]
@@ -216,7 +216,7 @@ class Codec:
         return ["m", number, kind, *self.describe(value, kind, number, depth)]
 
     def describe(self, thing: Any, kind: str, number: int, depth: int) -> list[Any]:
-        """Share *thing* under *number*; the forms of its content, and of what else makes it."""
+        """Share *thing* under *number*; return the forms of its content, and of the other arguments that make it."""
         extra = [self.encode(thing.default_factory, depth + 1)] if kind == "defaultdict" else []
         return [[self.encode(item, depth + 1) for item in self.share(thing, kind, number).seen], *extra]
 
@@ -253,7 +253,7 @@ class Codec:
             return (range if tag == "r" else slice)(*(self.decode(part, depth + 1) for part in form[1:4]))
         if tag == "k":
             return library_values.get_constant(form[1])
-        with self._keeping():
+        with self._keep_decoded():
             return self.things.hear(form, depth)
 
     def _make(self, name: str, arguments: list[Any]) -> Any:
@@ -266,16 +266,16 @@ class Codec:
         return made
 
     def _new_container(self, form: list[Any], depth: int) -> Any:
-        number, kind = self.theirs(form[1]), form[2]
+        number, kind = self.check_theirs(form[1]), form[2]
         if number in self.shared or kind not in CHANGING.values():
             raise ValueError("a container that cannot be")
         make: Any = self.named[kind]
-        with self._keeping():
+        with self._keep_decoded():
             thing = make(self.decode(form[4], depth + 1)) if kind == "defaultdict" else make()
             self.share(thing, kind, number, form[3], depth)
         return thing
 
-    def _keeping(self) -> Any:
+    def _keep_decoded(self) -> Any:
         """Mark that what is decoded in the body stays: it is not sent again with the thing that it belongs to."""
         return contextlib.nullcontext() if self.paths is None else self.paths.keep()
 

@@ -1,4 +1,4 @@
-"""Operators and truths of built-in types, by the content that crossed: what an heir says otherwise is no evidence."""
+"""Operators and truths of built-in types, by the content that crossed: what a subclass says is no evidence."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DIFFERENCES = frozenset(f"__{how}{name}__" for name in ("and", "mod", "sub", "xo
 """Operators that leave nothing where all is as expected."""
 
 MEASURES = (int, float, complex, decimal.Decimal, fractions.Fraction, dt.timedelta, set, frozenset, dict)
-"""Types of what they come to, heirs included (`Counter`)."""
+"""Types of what they come to, subclasses included (`Counter`)."""
 
 CONTENTS: dict[type, Any] = {
     **{
@@ -51,10 +51,10 @@ CONTENTS: dict[type, Any] = {
 """Types whose content crosses, and how it is had."""
 
 TEXTS = (str, bytes)
-"""Types of them whose heirs may have operators of their own (`Markup` escapes)."""
+"""Types of them whose subclasses may have operators of their own (`Markup` escapes)."""
 
 FIXED = (int, float, complex, frozenset, str, bytes, set)
-"""Types of them whose methods are those of the content, whatever their heirs say."""
+"""Types of them whose methods are those of the content, whatever their subclasses define."""
 
 CHANGES = frozenset(("add", "clear", "discard", "pop", "remove", "update", "difference_update", "intersection_update",
                      "symmetric_difference_update"))  # fmt: skip
@@ -89,7 +89,7 @@ def is_content(answer: Any, name: str, thing: Any, others: tuple[Any, ...]) -> b
 def find_method(thing: Any, name: str) -> Any:
     """Return the method *name* of the content of *thing*, if its built-in type has one that changes nothing; else None.
 
-    `issubset`, `find` or `difference` of an heir could say whatever is asked for.
+    `issubset`, `find` or `difference` of a subclass could answer anything.
     """
     base = next((kind for kind in FIXED if isinstance(thing, kind)), None)
     known = base is not None and name not in CHANGES and callable(vars(base).get(name))

@@ -87,36 +87,36 @@ class ProductFinder:
         self._peer = peer
         self._room = os.path.realpath(room)
         self._files = frozenset(product)
-        self._folders = {parent for path in product for parent in _parents(path)}
+        self._folders = {parent for path in product for parent in _list_parents(path)}
         self._loaded: set[str] = set()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002  the import system's
         """Return the module *name*, if what stands first on the path under that name is the product's."""
         last = name.rpartition(".")[2]
         for entry in list(sys.path if path is None else path):
-            inside = self._inside(entry)
+            inside = self._get_room_path(entry)
             stem = os.path.join(inside, last) if inside not in (None, "") else last  # noqa: PTH118  names in a tree
             if inside is not None:
                 here = os.path.join(self._room, stem)  # noqa: PTH118  as above
                 for end in ("/__init__.py", ".py"):
                     if stem + end in self._files:
-                        return self._spec(name, here, end)
+                        return self._build_spec(name, here, end)
                 if os.path.exists(here + ".py") or os.path.exists(os.path.join(here, "__init__.py")):  # noqa: PTH110, PTH118  as above
                     return None
                 if stem in self._folders:
-                    return self._spec(name, here, "/")
+                    return self._build_spec(name, here, "/")
             elif importlib.machinery.PathFinder.find_spec(name, [entry]) is not None:
                 return None
         return None
 
-    def _inside(self, entry: Any) -> str | None:
+    def _get_room_path(self, entry: Any) -> str | None:
         """Return *entry* relative to the room, empty for the room itself; None: it lies elsewhere."""
         real = os.path.realpath(entry or os.curdir) if isinstance(entry, str) else ""
         if real == self._room:
             return ""
         return real[len(self._room) + 1 :] if real.startswith(self._room + os.sep) else None
 
-    def _spec(self, name: str, here: str, end: str) -> Any:
+    def _build_spec(self, name: str, here: str, end: str) -> Any:
         """Return the spec of a module at *here* whose file has that *end*: `__file__` says where it would lie."""
         spec = importlib.machinery.ModuleSpec(name, self, is_package=end != ".py")  # type: ignore[arg-type]  # a loader by its methods
         spec.origin, spec.has_location = here + end, end != "/"
@@ -130,12 +130,12 @@ class ProductFinder:
 
     def exec_module(self, module: Any) -> None:
         """Import the module over there, anew if it was imported before."""
-        roots = [inside for inside in map(self._inside, sys.path) if inside is not None]
+        roots = [inside for inside in map(self._get_room_path, sys.path) if inside is not None]
         number = self._peer.ask("import", module.__name__, roots, module.__name__ in self._loaded)
         self._loaded.add(module.__name__)
         get_module_dict(module).update(_jumar_thing=number, _jumar_peer=self._peer)
 
 
-def _parents(path: str) -> list[str]:
+def _list_parents(path: str) -> list[str]:
     parts = path.split("/")[:-1]
     return ["/".join(parts[: end + 1]) for end in range(len(parts))]

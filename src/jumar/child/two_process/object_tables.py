@@ -53,11 +53,11 @@ class ObjectTables:
         if thing is not None:
             self._values.numbers.pop(id(thing), None)
 
-    def unused(self) -> list[int]:
-        """Remove proxies that nothing refers to any more; their numbers. Most calls look for none."""
+    def remove_unused(self) -> list[int]:
+        """Remove proxies that nothing refers to any more; return their numbers. Most calls do not search."""
         if len(self._known) + len(self.copies) < self._enough:
             return []
-        dead = self._unused_copies()
+        dead = self._remove_unused_copies()
         for number in list(self._known):
             least = 2 + (number in self._values.shared)
             unused = sys.getrefcount(self._known[number]) <= least
@@ -68,8 +68,8 @@ class ObjectTables:
         self._enough = len(self._known) + len(self.copies) + SPARE
         return dead
 
-    def _unused_copies(self) -> list[int]:
-        """Remove copies that nothing refers to any more; the numbers of which no other copy is left."""
+    def _remove_unused_copies(self) -> list[int]:
+        """Remove copies that nothing refers to any more; return the numbers of which no other copy is left."""
         gone = set()
         for place, (_, copied) in list(self.copies.items()):
             if sys.getrefcount(copied) <= 3:  # noqa: PLR2004  the table, the name here, and the argument
@@ -88,9 +88,9 @@ class ObjectTables:
             return ["y", number]
         form = self._side.form(value, depth)
         if form is not None:
-            return form if form[0] != "d" else ["d", self._number_copied(value), *form[1:]]
+            return form if form[0] != "d" else ["d", self._get_copy_number(value), *form[1:]]
         if issubclass(type(value), type):
-            form = self.class_form(value, depth)
+            form = self.encode_class(value, depth)
             self._side.hand_out(form)
             members = self._side.list_choices(value)
             return form if members is None else ["E", form, [self._values.encode(each, depth + 1) for each in members]]
@@ -102,8 +102,8 @@ class ObjectTables:
         number = self._values.introduce(value)
         self.own[number] = value
         self._side.hand_out(["o", number])
-        form = ["o", number, self.class_form(type(value), depth), self._state(value, number, depth)]
-        return [*form, self._fields_form(value, number, depth)]
+        form = ["o", number, self.encode_class(type(value), depth), self._encode_state(value, number, depth)]
+        return [*form, self._encode_fields(value, number, depth)]
 
     def _find_theirs(self, value: Any) -> int | None:
         """Return the number of *value* if it stands for a thing of the other side, else None."""
@@ -114,14 +114,14 @@ class ObjectTables:
             return int(vars(value)[proxies.NUMBER])
         return self.copies[id(value)][0] if id(value) in self.copies else None
 
-    def _number_copied(self, value: Any) -> int:
+    def _get_copy_number(self, value: Any) -> int:
         """Return the number of *value*, by which it is found again when its copy comes back."""
         known = self._values.numbers.get(id(value))
         number: int = self._values.introduce(value) if known is None else known
         self.own[number] = value
         return number
 
-    def class_form(self, kind: Any, depth: int) -> Any:
+    def encode_class(self, kind: Any, depth: int) -> Any:
         """Return the form of a class of this side, or of any other that has a name on both."""
         if type(kind) is proxies.ProxyClass:
             return ["y", proxies.get_number(kind)]
@@ -134,14 +134,14 @@ class ObjectTables:
             return ["C", number]
         number = self._values.introduce(kind)
         self.own[number] = kind
-        bases = [self.class_form(base, depth + 1) for base in kind.__bases__]
+        bases = [self.encode_class(base, depth + 1) for base in kind.__bases__]
         names = [name for name in vars(kind) if self._side.names(kind, name)]
         refused = [name for name in names if vars(kind)[name] is None and name in proxies.METHODS]
         metaclass: Any = type(kind)
         checks = metaclass.__instancecheck__ not in CHECKS
         return ["C", number, [*self._side.title(kind), bases, names, refused, checks, self._side.list_members(kind)]]
 
-    def _state(self, value: Any, number: int, depth: int) -> Any:
+    def _encode_state(self, value: Any, number: int, depth: int) -> Any:
         encode = self._values.encode
         if issubclass(type(value), self._side.silent):
             return exceptions.SILENT
@@ -157,7 +157,7 @@ class ObjectTables:
                 return self._values.describe(value, name, number, depth)
         return signatures.describe(value)
 
-    def _fields_form(self, value: Any, number: int, depth: int) -> Any:
+    def _encode_fields(self, value: Any, number: int, depth: int) -> Any:
         """Return the form of the public data of *value*, if it is an object of the tests' own classes."""
         if not self._side.has_fields(value):
             return None
@@ -169,7 +169,7 @@ class ObjectTables:
         self._side.check_fields()
         fields = CopiedFields()
         object.__setattr__(thing, "_jumar_fields", fields)
-        self._values.share(fields, FIELDS, self._values.theirs(form[0]), form[1], depth)
+        self._values.share(fields, FIELDS, self._values.check_theirs(form[0]), form[1], depth)
 
     def hear(self, form: list[Any], depth: int) -> Any:
         """Return the thing that *form* stands for. Any exception of its own means that it stands for none."""
@@ -187,7 +187,7 @@ class ObjectTables:
         return self._side.resolve(form)
 
     def _new_class(self, form: list[Any], depth: int) -> Any:
-        number = self._values.theirs(form[1])
+        number = self._values.check_theirs(form[1])
         *said, bases, names, refused, checks, members = form[2]
         name, module, qualname = map(self._values.decode, said)
         if type(name) is not str or not all(type(n) is str and n.isidentifier() for n in names):
@@ -196,7 +196,11 @@ class ObjectTables:
         kind = self._side.own_class(module, qualname)
         if kind is None:
             above = tuple(self._values.decode(base, depth + 1) for base in bases)
-            facts = {**self.facts(number, extends=False), "__module__": str(module), "__qualname__": str(qualname)}
+            facts = {
+                **self.build_facts(number, extends=False),
+                "__module__": str(module),
+                "__qualname__": str(qualname),
+            }
             body = {**proxies.build_class_body(number, names, refused), **self._side.extras(name, module, members)}
             try:
                 kind = proxies.build_proxy_class(name, above, body, facts)
@@ -210,12 +214,12 @@ class ObjectTables:
         self._classes[number] = kind
         return kind
 
-    def facts(self, number: int, *, extends: bool) -> dict[str, Any]:
+    def build_facts(self, number: int, *, extends: bool) -> dict[str, Any]:
         """Return the attributes that a proxy class holds about itself."""
         facts = {"_jumar_peer": self.peer, proxies.NUMBER: number, "_jumar_extends": extends}
         return {**facts, "_jumar_checks": False, proxies.NAMED: extends or None}
 
-    def extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
+    def extend_mirrors(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
         """Return a class of this side that extends mirrored ones; over there is one, too, which calls its methods."""
         ours: dict[str, Any] = {}
         theirs: dict[str, Any] = {}
@@ -230,22 +234,22 @@ class ObjectTables:
                 theirs[key] = ("value", value)
         kept = ("__classcell__", "__module__", "__qualname__", "__doc__")
         ours.update({key: body[key] for key in kept if key in body})
-        number = self._values.theirs(self.peer.ask("reserve"))
-        kind = proxies.build_proxy_class(name, bases, ours, self.facts(number, extends=True))
+        number = self._values.check_theirs(self.peer.ask("reserve"))
+        kind = proxies.build_proxy_class(name, bases, ours, self.build_facts(number, extends=True))
         self._classes[number] = kind  # what the product registers the class in may cross before the answer
         told = self.peer.ask("extend", name, tuple(b for b in bases if b is not object), theirs, keywords, number)
         if told != number:  # it crossed while it was being made
-            type.__setattr__(kind, proxies.NUMBER, self._values.theirs(told))
+            type.__setattr__(kind, proxies.NUMBER, self._values.check_theirs(told))
             self._classes[told] = kind
         return kind
 
     def _new_mirror(self, form: list[Any], depth: int) -> Any:
-        number, kind = self._values.theirs(form[1]), self._values.decode(form[2], depth + 1)
+        number, kind = self._values.check_theirs(form[1]), self._values.decode(form[2], depth + 1)
         state, fields = form[3:]
         if number in self._known or not isinstance(kind, type):
             raise ValueError("a thing that cannot be")
         if kind is object:  # a sentinel: its class has no methods, and every class of mirrors will do
-            kind = proxies.build_proxy_class("object", (), {}, self.facts(number, extends=False))
+            kind = proxies.build_proxy_class("object", (), {}, self.build_facts(number, extends=False))
         base: Any = next(b for b in kind.__mro__ if type(b) is not proxies.ProxyClass and b is not proxies.Proxy)
         if issubclass(kind, BaseException):
             return self._new_error(kind, number, state, depth)

@@ -42,7 +42,7 @@ def main() -> None:
     try:
         while True:
             message = pipes.receive()
-            pipes.taken()
+            pipes.drop_message()
             peer.serve(message)
     except frames.ConnectionLost as end:
         os.write(2, f"{end}\n".encode())

@@ -81,7 +81,7 @@ class ProductThings:
 
     def attribute(self, thing: Any, name: str) -> Any:
         """Return the attribute *name* of a thing of the product."""
-        if not self.readable(name):
+        if not self.is_readable(name):
             raise AttributeError(name)
         self.decides(thing, name)
         if not isinstance(thing, type) and (method := contents.find_method(thing, name)):
@@ -133,7 +133,7 @@ class ProductThings:
         return self.peer.ask("get", thing, "__copy__")
 
     def _ask_aside(self, op: str, thing: Any, *arguments: Any) -> Any:
-        """Ask *thing* for what says nothing of its truth: a query is not handed back by that."""
+        """Ask *thing* for something that does not depend on its truth: this does not count as handing a query back."""
         kinds = [held for held in (self._queries, self._shared_queries) if held]
         number = proxies.get_number(thing) if kinds else 0
         kept = [(held, held[number]) for held in kinds if number in held]
@@ -164,7 +164,7 @@ class ProductThings:
         named = isinstance(there, types.ModuleType) and isinstance(here, types.ModuleType)
         return named and proxies.is_library(here.__name__) and here.__name__ == there.__name__
 
-    def readable(self, name: str) -> bool:
+    def is_readable(self, name: str) -> bool:
         """Return whether the tests' process asks for an attribute of that name: for none that frameworks look for."""
         if name[:2] == "__" and name[-2:] == "__":
             return name in proxies.ATTRIBUTES or name in proxies.METHODS
@@ -245,7 +245,7 @@ class ProductThings:
         return matched
 
     def _mark(self, answer: Any) -> bool:
-        """Mark *answer* as what a comparison came to, if it is an object of the product and no value."""
+        """Mark *answer* as the result of a comparison, if it is an object of the product and no value."""
         marked = isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
         if marked:
             object.__setattr__(answer, COMPARED, True)

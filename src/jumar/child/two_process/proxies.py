@@ -59,7 +59,7 @@ class ProxyClass(type):
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **keywords: Any) -> Any:
         """Extend mirrored classes."""
         peer = next(find_peer(base) for base in bases if isinstance(base, ProxyClass))
-        return peer.mirrors.extended(name, bases, body, keywords)
+        return peer.mirrors.extend_mirrors(name, bases, body, keywords)
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **_: Any) -> None:
         type.__init__(cls, name, bases, body)
@@ -250,12 +250,12 @@ def build_proxy_class(name: str, bases: tuple[type, ...], body: dict[str, Any], 
     """Return a class of mirrors. *facts* is what a mirror must know; nobody over there can name it."""
     mirrored = any(isinstance(base, ProxyClass) for base in bases)
     bases = bases if mirrored else (Proxy, *(base for base in bases if base is not object))
-    kind = type.__new__(ProxyClass, name, bases, {**body, **facts, "__dict__": property(_fields)})
+    kind = type.__new__(ProxyClass, name, bases, {**body, **facts, "__dict__": property(_get_fields)})
     type.__init__(kind, name, bases, body)
     return kind
 
 
-def _fields(self: Any) -> Any:
+def _get_fields(self: Any) -> Any:
     return find_peer(type(self)).side.list_fields(self)
 
 

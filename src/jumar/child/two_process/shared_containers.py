@@ -42,7 +42,7 @@ class CopiedFields(dict):  # type: ignore[type-arg]  # no generic class before 3
         return self
 
     def write(self, held: dict[str, Any]) -> None:
-        """Let it hold *held*."""
+        """Replace the data by *held*."""
         self.clear()
         self.update(held)
 
@@ -60,13 +60,13 @@ class OwnFields:
             return {"name": thing._name_, "value": thing._value_}
         held = dict(getattr(thing, "__dict__", {}))
         kind = type(thing)
-        names = [n for k in kind.__mro__ for n in _listed(vars(k).get("__slots__", ()))]
-        names += _listed(vars(kind).get("_fields", ()))
+        names = [n for k in kind.__mro__ for n in _list_names(vars(k).get("__slots__", ()))]
+        names += _list_names(vars(kind).get("_fields", ()))
         held.update({n: getattr(thing, n) for n in names if hasattr(thing, n)})
         return {n: v for n, v in held.items() if type(n) is str and not n.startswith("_") and self._admits(v)}
 
     def write(self, told: dict[str, Any]) -> None:
-        """Follow what the product set: data alone, and nothing that a class has under that name."""
+        """Apply the changes of the product: data alone, and nothing that a class has under that name."""
         now, held = self.read(), getattr(self._thing, "__dict__", {})
         for name in now.keys() - told.keys():
             held.pop(name, None)
@@ -75,7 +75,7 @@ class OwnFields:
                 object.__setattr__(self._thing, name, value)
 
 
-def _listed(names: Any) -> tuple[str, ...]:
+def _list_names(names: Any) -> tuple[str, ...]:
     return (names,) if type(names) is str else tuple(names)
 
 
@@ -109,7 +109,7 @@ class SharedContainer:
         self.seen: list[Any] = []
         self.batch: Any = None
 
-    def held(self) -> list[Any]:
+    def get_content(self) -> list[Any]:
         """Return its current content, as C sees it: no method of a subclass is called."""
         thing, kind = self.thing, self.kind
         if kind in ("dict", "defaultdict", "Counter"):
@@ -124,16 +124,16 @@ class SharedContainer:
             return [part for pair in thing.read().items() for part in pair]
         return list(WALKED[kind].__iter__(thing))
 
-    def changed(self) -> list[Any] | None:
+    def find_change(self) -> list[Any] | None:
         """Return its content if that has changed, else None."""
-        now = self.held()
+        now = self.get_content()
         same = len(now) == len(self.seen) and all(map(operator.is_, now, self.seen))
         if same or ((self.kind == "bytearray" or self.kind in FILES) and now == self.seen):
             return None
         return now
 
     def fill(self, items: list[Any]) -> list[Any]:
-        """Let it hold *items*, and nothing else; what it holds."""
+        """Replace the content by *items*; return the content."""
         thing, kind = self.thing, self.kind
         if kind == "list":
             list.__setitem__(thing, slice(None), items)
@@ -156,7 +156,7 @@ class SharedContainer:
             pairs = store(zip(items[::2], items[1::2]))  # noqa: B905  Python 3.8 knows no strict one
             store.clear(thing)
             store.update(thing, pairs)
-        return self.held()
+        return self.get_content()
 
 
 PLAIN = (*CHANGING, bool, int, str, float, complex, bytes, tuple, frozenset)

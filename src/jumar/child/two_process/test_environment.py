@@ -1,7 +1,7 @@
 """Environment that a test may arrange for the product: working directory, environment variables, argv, input.
 
-Patches of libraries are none of it: they stay in the tests' process, which is found out. The product never hears which
-test runs.
+Patches of libraries do not belong to it: they stay in the tests' process, which is found out. The product never hears
+which test runs.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class ProductEnvironment:
 
     def begin(self) -> None:
         """Record the present environment as the one in which nothing was arranged."""
-        self._environ, self._argv = _environ(), list(sys.argv)
+        self._environ, self._argv = _read_environ(), list(sys.argv)
         self._looked: tuple[Any, ...] = ()
         self._told: tuple[Any, ...] = (self.room, {}, [], None, None)
 
-    def news(self) -> list[Any] | None:
-        """Place in the room (None: elsewhere), environment, arguments, `input` and text to read; None: as before.
+    def find_changes(self) -> list[Any] | None:
+        """Return folder in the room (None: elsewhere), environment, arguments, `input`, text to read; None: as before.
 
         Of the environment only what differs from that of the beginning is told; what is gone is None.
         """
@@ -64,7 +64,7 @@ class ProductEnvironment:
         if raw is not None and looked == self._looked:
             return None
         self._looked = (dict(raw or {}), *looked[1:])
-        now = _environ()
+        now = _read_environ()
         changed: dict[str, str | None] = {k: v for k, v in now.items() if self._environ.get(k) != v}
         changed.update(dict.fromkeys(self._environ.keys() - now.keys()))
         stdin = sys.stdin if type(sys.stdin) is io.StringIO else None
@@ -77,7 +77,7 @@ class ProductEnvironment:
 
 
 def watch_patches(tell: Callable[[str], None]) -> None:
-    """Have *tell* hear of each patch of a library by a test: the product, in its own process, has that unpatched.
+    """Call *tell* for each patch of a library by a test: the product, in its own process, has that unpatched.
 
     What this environment carries over (`sys`, `input`) reaches it.
     """
@@ -88,31 +88,31 @@ def watch_patches(tell: Callable[[str], None]) -> None:
 
 
 def refuse_configured_names(refuse: Callable[[str], None]) -> None:
-    """Have *refuse* hear of names that a configuration of logs, which may be the product's, has of the tests."""
+    """Call *refuse* for names of the tests in a configuration of logs, which may be the product's."""
     kind: Any = importlib.import_module("logging.config").BaseConfigurator
     resolve = kind.resolve
 
-    def resolved(self: Any, name: str) -> Any:
+    def resolve_checked(self: Any, name: str) -> Any:
         root = str(name).partition(".")[0]
         if type(sys.modules.get(root)) is types.ModuleType and not proxies.is_library(root):
             refuse(f"a configuration of logs names {name}")
         return resolve(self, name)
 
-    kind.resolve = resolved
+    kind.resolve = resolve_checked
 
 
 def _tell_of(patch: Any, places: tuple[str, ...], tell: Callable[[str], None]) -> Any:
     """Return the method *patch*, which tells of patches of a library; *places* say where the target is."""
 
     @functools.wraps(patch)
-    def patched(self: Any, *args: Any, **keywords: Any) -> Any:
+    def patch_and_tell(self: Any, *args: Any, **keywords: Any) -> Any:
         made = patch(self, *args, **keywords)
         given = [getattr(self, place) for place in places] or list(args)
         if changed := _name_of_library(*given[:2]):
             tell(f"a test patches {changed}, which the product has for itself")
         return made
 
-    return patched
+    return patch_and_tell
 
 
 def _name_of_library(target: Any = None, name: Any = "") -> str:
@@ -131,6 +131,6 @@ def _name_of_library(target: Any = None, name: Any = "") -> str:
     return "" if harmless or whole in CARRIED or not proxies.is_library(module) else whole
 
 
-def _environ() -> dict[str, str]:
+def _read_environ() -> dict[str, str]:
     """Return the environment, without what tells which test runs."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}

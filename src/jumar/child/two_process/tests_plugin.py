@@ -52,12 +52,12 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
 
 
 def _refuse_functions(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]:
-    """Return *ask*, a question of `inspect`, for which a function of the product is none: a test that asks is given up.
+    """Return *ask*, a predicate of `inspect`, wrapped: a test that asks it of a product's function is given up.
 
     To leave all of them out, as a loop over the functions of a module would, proves nothing.
     """
 
-    def asked(thing: Any) -> bool:
+    def ask_checked(thing: Any) -> bool:
         who = sys._getframe(1)  # noqa: SLF001  mocks and signatures ask, too, and go on without
         by_test = who.f_code.co_name.endswith("getmembers") or side.capabilities.is_file(who.f_globals.get("__file__"))
         function = isinstance(thing, proxies.Proxy) and type(thing).__name__ in ("function", "method")
@@ -65,11 +65,11 @@ def _refuse_functions(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], 
             side.unable(f"{ask.__name__} is asked of a function of the product, which is none here")
         return ask(thing)
 
-    return asked
+    return ask_checked
 
 
 class DoubtPlugin:
-    """The plug-in. It fails a test in which anything was doubtful, even if the test passed.
+    """Plug-in that fails a test in which anything was doubtful, even if the test passed.
 
     *confine* confines this process, given the files that it has loaded, and returns what it could not do.
     """
@@ -96,7 +96,7 @@ class DoubtPlugin:
         """Record which tests are the product's to call. Then all is loaded, and the process is confined."""
         yield
         calls = "the product calls functions of this test"
-        self._doubts = {item.nodeid: calls for item in session.items if self._foreign(item)}
+        self._doubts = {item.nodeid: calls for item in session.items if self._has_foreign_function(item)}
         self._doubts.update(self._find_hidden(session.items))
         self._note_doubt("")  # of what a conftest.py did
         for start, why in self._doubted_collectors.items():
@@ -151,12 +151,12 @@ class DoubtPlugin:
 
     def pytest_runtest_setup(self) -> Wrapper:
         """Check after the set-up, and after the clean-up, whether the connection answered truthfully."""
-        yield from self._watched("")
+        yield from self._watch_phase("")
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
-        """Look at it afterwards; a test that the product could leave out is none."""
+        """Check after the call; a test that the product could leave out is no evidence."""
         doubts = (self._doubted_files.get(file) for file in ("", _name_file(item)))
-        yield from self._watched(self._doubts.get(item.nodeid) or next(filter(None, doubts), ""))
+        yield from self._watch_phase(self._doubts.get(item.nodeid) or next(filter(None, doubts), ""))
         if self._side.peer.values.paths.take_lent_files():
             self._send(["lent", item.nodeid])
         if self._side.take_matched():
@@ -166,10 +166,10 @@ class DoubtPlugin:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
         used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
         doubt = next((why for fixture, why in self._doubted_fixtures if fixture in used), "")
-        yield from self._watched(doubt, last=True)
+        yield from self._watch_phase(doubt, last=True)
 
     def pytest_sessionfinish(self) -> Wrapper:
-        """Do without a report for people that a plug-in wants to write into the room: every test was told by now."""
+        """Ignore a plug-in that fails to write a report into the room: every test was reported by now."""
         outcome = yield
         if outcome.excinfo and isinstance(outcome.excinfo[1], PermissionError):
             outcome.force_result([])
@@ -180,7 +180,7 @@ class DoubtPlugin:
         if self._side.faults > self._blamed:
             self._send(["stopped", self._side.why[:1000]])
 
-    def _watched(self, doubt: str, *, last: bool = False) -> Wrapper:
+    def _watch_phase(self, doubt: str, *, last: bool = False) -> Wrapper:
         outcome = yield
         if last and (query := self._side.find_unasked()):
             doubt = f"a comparison came to a {query}, and the product was not asked about that"
@@ -210,12 +210,14 @@ class DoubtPlugin:
             own = [item.nodeid for item in items if str(_get_file(item)) == file]
             yield from ((name, why) for name in own or [item.nodeid for item in items])
 
-    def _foreign(self, item: pytest.Item) -> bool:
+    def _has_foreign_function(self, item: pytest.Item) -> bool:
         """Return whether a function of a test, or of a fixture that it takes, is not the tests' own."""
         functions = [getattr(item, "obj", None)]
         for found in getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values():
             functions += [fixture.func for fixture in found]
-        return any(not all(isinstance(f, types.FunctionType) for f in _chain(function)) for function in functions)
+        return any(
+            not all(isinstance(f, types.FunctionType) for f in _unwrap_chain(function)) for function in functions
+        )
 
 
 def _name_file(item: pytest.Item) -> str:
@@ -226,7 +228,7 @@ def _get_file(item: pytest.Item) -> Any:
     return getattr(item, "path", None) or item.fspath
 
 
-def _chain(function: Any) -> Iterator[Any]:
+def _unwrap_chain(function: Any) -> Iterator[Any]:
     """Yield *function*, and what it was made from by decorators."""
     while function is not None:
         if isinstance(function, types.MethodType):
@@ -237,7 +239,7 @@ def _chain(function: Any) -> Iterator[Any]:
         held = vars(function) if isinstance(function, types.FunctionType) else {}
         given = getattr(held.get("hypothesis"), "inner_test", None)
         if given is not None:
-            yield from _chain(given)
+            yield from _unwrap_chain(given)
         function = held.get("__wrapped__")
 
 

@@ -161,13 +161,13 @@ class TestsSide(ProductThings):
 
     def state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
-        news = self.world.news()
+        news = self.world.find_changes()
         return news and [*news[:3], *(self.peer.values.encode(each) for each in news[3:])]
 
     def follow(self, state: Any) -> None:
         """Do nothing: the product arranges nothing here."""
 
-    def unpickles(self, module: str, name: str) -> bool:
+    def can_unpickle(self, module: str, name: str) -> bool:
         """Return whether a pickle that a test loads may name that: a type of values, or what is the product's."""
         if type(sys.modules.get(module)) is not import_hook.ModuleFacade:
             return (module, name) in UNPICKLED

@@ -134,7 +134,7 @@ def _step(self: Any) -> Any:
     return proxies.find_peer(type(self)).ask("next", self)
 
 
-def _itself(self: Any) -> Any:
+def _get_itself(self: Any) -> Any:
     return self
 
 
@@ -143,7 +143,7 @@ def build_members(members: dict[str, Any]) -> dict[str, Any]:
     body: dict[str, Any] = {}
     for name, how in members.items():
         if how in ("next", "self"):
-            body[name] = _step if how == "next" else _itself
+            body[name] = _step if how == "next" else _get_itself
         elif how in ("method", "property"):
             body[name] = MethodMember(name, called=how == "method")
         else:

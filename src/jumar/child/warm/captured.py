@@ -1,4 +1,4 @@
-"""Corrects what modules took from the zygote when they were imported: paths of its folders, and the time.
+"""Corrects module attributes that were set when the zygote imported them: paths of its folders, and times.
 
 A time would tell a run when the zygote began, and by that how long the runs before it took.
 Standard library only, Python 3.8 or newer.

@@ -66,7 +66,7 @@ def preload(modules: Sequence[str], socket: int, *, plugins: bool) -> tuple[dict
     room = os.path.join(os.path.dirname(os.environ["HOME"]), "room")  # noqa: PTH118, PTH120
     os.mkdir(room)  # noqa: PTH102
     os.chdir(room)
-    with _watched_generators(unseeded), _kept_state():
+    with _watch_generators(unseeded), _keep_state():
         refused = _import_plugins() if plugins else ""
         own = set(sys.modules)
         for name in modules:
@@ -124,7 +124,7 @@ def _import_plugins() -> str:
 
 
 @contextlib.contextmanager
-def _kept_state() -> Iterator[None]:
+def _keep_state() -> Iterator[None]:
     """Put back what the import of a module or a run of pytest may change for the whole process."""
     path, meta, hooks, filters = list(sys.path), list(sys.meta_path), list(sys.path_hooks), list(warnings.filters)
     environ, bytecode, mask = dict(os.environ), sys.dont_write_bytecode, os.umask(0o022)
@@ -143,15 +143,15 @@ def _kept_state() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _watched_generators(unseeded: list[random.Random]) -> Iterator[None]:
+def _watch_generators(unseeded: list[random.Random]) -> Iterator[None]:
     """Add every generator of random numbers that is made in the body and that nobody gives a seed to *unseeded*."""
     seed = random.Random.seed
 
-    def watched(self: random.Random, a: Any = None, version: int = 2) -> None:
+    def watch_seed(self: random.Random, a: Any = None, version: int = 2) -> None:
         unseeded[:] = [one for one in unseeded if one is not self] + ([self] if a is None else [])
         seed(self, a, version)
 
-    random.Random.seed = watched  # type: ignore[method-assign]
+    random.Random.seed = watch_seed  # type: ignore[method-assign]
     try:
         yield
     finally:

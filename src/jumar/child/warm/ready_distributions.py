@@ -1,4 +1,4 @@
-"""Reads in the zygote what installed distributions say of themselves; pytest reads it twice at each start.
+"""Reads the metadata of installed distributions in the zygote; pytest reads it twice at each start.
 
 A zygote is replaced when a distribution is installed or removed, so what it has read stays true for its forks.
 """

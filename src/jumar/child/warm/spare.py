@@ -112,7 +112,7 @@ def _stand_by_below(orders: socket.socket, expected: dict[str, Any], zygote: Zyg
 
 
 def touch_pages() -> None:
-    """Copy the pages that a run will write to, so that it need not."""
+    """Copy the pages that a run will write to ahead of it."""
     libc = ctypes.CDLL(None)
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:  # noqa: PTH123
         areas = [line.split() for line in maps]

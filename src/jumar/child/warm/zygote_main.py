@@ -33,7 +33,7 @@ PRELOAD_SECONDS = 60
 
 
 def main() -> None:
-    """Import what the order names, say what came of it, and serve until jumar is gone."""
+    """Import the modules of the order, report the result, and serve until jumar is gone."""
     began = captured.read_clocks()
     with os.fdopen(os.dup(0), "rb") as stream:
         order = json.loads(stream.read())
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _collect(*_: object) -> None:
-    """Take the dead away."""
+    """Reap the children that have ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -123,14 +123,14 @@ class Spare:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD,))
 
     def close(self) -> None:
-        """Let it go: one that has no order yet ends. What is closed already stays so."""
+        """Release the spare: one without an order ends. Closing it twice changes nothing."""
         self.socket.close()
         if self.handle >= 0:
             os.close(self.handle)
             self.handle = -1
 
     def end(self) -> None:
-        """Let it go, and wait for its end: it kills all that has its mark then, which the next one has too."""
+        """Release the spare, and wait for its end: it kills all that has its mark then, which the next one has too."""
         self.socket.close()
         select.select([self.handle], [], [])
         self.close()

@@ -63,6 +63,6 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     voice.list_ids("red", scored.red)
     voice.list_ids("flaky", scored.flaky)
     if scored.probed:
-        voice.say(f"probe    {scored.probed.said}")
+        voice.say(f"probe    {scored.probed.summary}")
     voice.print_result(scored)
     return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)

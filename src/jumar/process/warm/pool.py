@@ -84,12 +84,12 @@ class Family:
 
     def is_current(self, zygote: Zygote) -> bool:
         """Return whether *zygote* lives, and nothing that it imported has changed since."""
-        return not zygote.dead and zygote.forks < FORKS and zygote.stamp == read_stamp(zygote.report.files)
+        return not zygote.is_dead and zygote.forks < FORKS and zygote.stamp == read_stamp(zygote.report.files)
 
     def drop(self, *, another: bool) -> None:
         """End a zygote, if there is one."""
         if old := self.zygotes.pop(another, None):
-            self.failures += old.failed
+            self.failures += old.has_failed
             old.close()
 
     def close(self) -> None:
@@ -157,9 +157,9 @@ class WarmPool:
         zygote = family.zygotes.get(confinement.role is Role.CONFIRMING)
         if zygote is None:
             return "one of the first of its kind"
-        if not zygote.ready:
+        if not zygote.is_ready:
             return "the zygote did not get ready"
-        hidden = set(zygote.report.names) & list_room_names(confinement.room, _paths(invocation))
+        hidden = set(zygote.report.names) & list_room_names(confinement.room, _list_paths(invocation))
         shadow = f"the tree has a module of its own called {min(hidden)}" if hidden else ""
         if reason := zygote.report.refused or shadow or _look_at_sandbox(invocation, wrapped):
             return reason
@@ -167,7 +167,7 @@ class WarmPool:
         return zygote, family.expected
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
-        """Hear what a process imported: the next zygotes import it, too."""
+        """Record the modules that a process imported: the next zygotes import them, too."""
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return
@@ -200,7 +200,7 @@ class WarmPool:
         return family
 
 
-def _paths(invocation: Invocation) -> Sequence[str]:
+def _list_paths(invocation: Invocation) -> Sequence[str]:
     paths = invocation.config.get("paths", ())
     return [path for path in paths if type(path) is str] if isinstance(paths, list | tuple) else ()
 

@@ -85,7 +85,7 @@ class WarmStarts:
         return _Request(*found, self.counts, dict if confirms else self.read_tests)
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
-        """Hear what a process imported, or is going to."""
+        """Record the modules that a process imported, or is going to."""
         self.installed.update(modules)
         if not self.off:
             self._pool.learn(invocation, confinement, modules)

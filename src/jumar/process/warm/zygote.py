@@ -162,30 +162,30 @@ class Zygote:
         return self._process.pid
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether it can fork."""
         self._hear()
         return self._ready and not self._dead
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Return whether it never became ready, and will not."""
-        return not (self._ready or self.starting)
+        return not (self._ready or self.is_starting)
 
     @property
-    def starting(self) -> bool:
+    def is_starting(self) -> bool:
         """Return whether it may become ready."""
         self._hear()
         return not (self._ready or self._dead) and time.monotonic() < self._until
 
     @property
-    def dead(self) -> bool:
+    def is_dead(self) -> bool:
         """Return whether it is gone, or has not become ready in time."""
-        return not (self.ready or self.starting)
+        return not (self.is_ready or self.is_starting)
 
     async def settle(self) -> None:
         """Wait until it is ready, or is not going to be."""
-        while self.starting:  # noqa: ASYNC110  who waits for the socket waits in vain once another run has read it
+        while self.is_starting:  # noqa: ASYNC110  who waits for the socket waits in vain once another run has read it
             await anyio.sleep(LOOK_SECONDS)
 
     def fork(self, expected: Expected, launch: Launch) -> ForkedSupervisor | None:
@@ -271,7 +271,7 @@ class Zygote:
 
 
 def read_stamp(files: Sequence[str]) -> tuple[object, ...]:
-    """Return what tells whether one of *files* has changed."""
+    """Return a stamp that changes when one of *files* does."""
     return tuple(_read_times(file) for file in files)
 
 

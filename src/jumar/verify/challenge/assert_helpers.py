@@ -22,21 +22,21 @@ class Helper(NamedTuple):
 
 
 class HelperIndex:
-    """All functions of all files that compare their arguments for equality, and who can call them by what name."""
+    """Index of the functions that compare their arguments for equality, and of the files that can call each."""
 
     def __init__(self, trees: Mapping[str, ast.Module]) -> None:
-        found = [helper for path, tree in trees.items() for helper in _helpers(path, tree)]
+        found = [helper for path, tree in trees.items() for helper in _find_helpers(path, tree)]
         often = Counter(helper.function.name for helper in found)
         self._found = [h for h in found if often[h.function.name] == 1 and _is_plain(h.function)]
         self._imported = {path: read_imported_modules(tree) for path, tree in trees.items()}
         self._places: dict[str, frozenset[int]] = {}
         for _ in range(2):  # those that call others of them, too
-            known = {path: self.known_in(path) for path in trees}
+            known = {path: self.find_known(path) for path in trees}
             for helper in self._found:
-                if places := frozenset(self._compared(helper, known[helper.path])):
+                if places := frozenset(self._find_compared(helper, known[helper.path])):
                     self._places[helper.function.name] = places
 
-    def known_in(self, path: str) -> Witnesses:
+    def find_known(self, path: str) -> Witnesses:
         """Return the helpers that the file *path* can call, and the arguments that they compare."""
         known: dict[str, frozenset[int]] = {}
         for helper in self._found:
@@ -50,14 +50,14 @@ class HelperIndex:
                 known[helper.function.name] = places
         return known
 
-    def _compared(self, helper: Helper, known: Witnesses) -> Iterator[int]:
+    def _find_compared(self, helper: Helper, known: Witnesses) -> Iterator[int]:
         """Return the arguments that a helper certainly compares and uses for nothing else, counted as a caller does."""
         names = NameBindings(helper.function, {}, frozenset(), known)
         given = [arg.arg for arg in (*helper.function.args.posonlyargs, *helper.function.args.args)]
         for place in find_reachable(names, self._imported[helper.path]):
             for operand in find_operands(place, names.witnesses):
                 name = operand.id if isinstance(operand, ast.Name) else ""
-                if name in given and names.only_compared(name):
+                if name in given and names.is_only_compared(name):
                     yield given.index(name) - helper.method
 
 
@@ -67,7 +67,7 @@ def _is_plain(function: Function) -> bool:
     return isinstance(function, ast.FunctionDef) and not function.decorator_list and not yields
 
 
-def _helpers(path: str, tree: ast.Module) -> Iterator[Helper]:
+def _find_helpers(path: str, tree: ast.Module) -> Iterator[Helper]:
     for node in tree.body:
         members = node.body if isinstance(node, ast.ClassDef) else [node]
         for member in members:

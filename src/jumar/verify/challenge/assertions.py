@@ -36,146 +36,150 @@ class AssertionFalsifier:
     candid: bool
     """True if it handles no objects of its own that are equal to everything."""
 
-    def ways(self, place: ReachableStatement) -> Iterator[FalsifyingEdit]:
+    def find_ways(self, place: ReachableStatement) -> Iterator[FalsifyingEdit]:
         """Yield all ways to falsify what stands at *place*."""
         match place:
             case ast.Assert(test=test):
-                yield from self._held(test)
+                yield from self._falsify_condition(test)
             case ast.Expr(value=ast.Call() as call):
-                yield from self._called(call)
+                yield from self._falsify_call(call)
             case ast.With(items=[item, *_]) | ast.AsyncWith(items=[item, *_]):
                 # What comes out of the first one, no other can end.
                 if isinstance(item.context_expr, ast.Call):
-                    yield from self._raising(item.context_expr)
+                    yield from self._falsify_raises(item.context_expr)
             case _:
                 pass
 
-    def _held(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
-        """*test* is true, and certainly evaluated."""
-        if not _says_something(test):
+    def _falsify_condition(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
+        """Yield the ways to falsify *test*, which a passing test certainly evaluates to true."""
+        if not _can_differ(test):
             return
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             for part in test.values:
-                yield from self._held(part)
+                yield from self._falsify_condition(part)
             return
-        found = list(self._expecting(test))
-        yield from found or self._stricter(stricter.get_comparison(self.source, test))
+        found = list(self._change_expected(test))
+        yield from found or self._make_stricter(stricter.get_comparison(self.source, test))
 
-    def _expecting(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
-        """By what *test* expects."""
+    def _change_expected(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
+        """Yield the ways to falsify *test* by a change of the value that it expects."""
         if isinstance(test, ast.Compare):
             sides = [test.left, *test.comparators]
             for left, op, right in zip(sides, test.ops, sides[1:], strict=False):
                 if isinstance(op, ast.Eq):
-                    yield from self._equal(left, right)
+                    yield from self._falsify_equality(left, right)
                 elif isinstance(op, ast.Is):
-                    yield from self._identical(right)
+                    yield from self._falsify_identity(right)
                 elif isinstance(op, ast.In) and expected.is_text(right):
-                    yield from self._contained(left)
+                    yield from self._falsify_containment(left)
         elif isinstance(test, ast.Call) and get_dotted_name(test.func) == "isinstance" and len(test.args) == TWO:
-            yield from self._way(expected.change_type(self.source, test.args[1], self.bound))
-        elif isinstance(test, ast.Call) and expected.is_affix(test) and self.candid and not self._mocking:
-            yield from self._way(expected.change_literals(self.source, test.args[:1], every=True))
+            yield from self._build_way(expected.change_type(self.source, test.args[1], self.bound))
+        elif isinstance(test, ast.Call) and expected.is_affix(test) and self.candid and not self._has_mocks:
+            yield from self._build_way(expected.change_literals(self.source, test.args[:1], every=True))
 
-    def _stricter(self, pair: stricter.Comparison | None) -> Iterator[FalsifyingEdit]:
-        """By nothing, but so that an object which affirms everything makes it fail."""
-        if pair is None or not self.candid or (pair.operator is ast.Eq and self._peculiar(pair)):
+    def _make_stricter(self, pair: stricter.Comparison | None) -> Iterator[FalsifyingEdit]:
+        """Yield the way to make *pair* stricter: it then fails for an object that affirms everything."""
+        if pair is None or not self.candid or (pair.operator is ast.Eq and self._has_lenient_side(pair)):
             return
         if pair.operator is ast.In and is_scalar(pair.left) and type(get_value(pair.left)) not in (str, bytes):
             return
         yield FalsifyingEdit(Strength.NONE, lambda random: stricter.make_stricter(pair, random))
 
-    def _peculiar(self, pair: stricter.Comparison) -> bool:
+    def _has_lenient_side(self, pair: stricter.Comparison) -> bool:
         """Return whether one of the two may be equal to more objects than the other is."""
         sides = ((pair.left, pair.right), (pair.right, pair.left))
         known = any(is_scalar(side) and expected.is_lenient(other, side, self.names) for other, side in sides)
         return known or any(expected.is_approximate(other) for other, _ in sides)
 
     @property
-    def _mocking(self) -> bool:
+    def _has_mocks(self) -> bool:
         """Return whether its file uses mocks, which may equal everything."""
         return any("mock" in name for name in (*self.imported.values(), *self.imported))
 
-    def _equal(self, left: ast.expr, right: ast.expr) -> Iterator[FalsifyingEdit]:
+    def _falsify_equality(self, left: ast.expr, right: ast.expr) -> Iterator[FalsifyingEdit]:
         for side, other in ((right, left), (left, right)):
             if isinstance(side, ast.Call) and expected.is_approximate(side):
-                yield from self._near(side, side.args[:1], ("rel", "abs"))
+                yield from self._falsify_approximation(side, side.args[:1], ("rel", "abs"))
             elif not expected.is_lenient(other, side, self.names):
-                yield from self._literal(side)
+                yield from self._change_literal(side)
 
-    def _near(self, call: ast.Call, sides: Sequence[ast.expr], margins: Sequence[str]) -> Iterator[FalsifyingEdit]:
-        """By a number that is not near one of *sides*; what follows them in *call* are the *margins*."""
+    def _falsify_approximation(
+        self, call: ast.Call, sides: Sequence[ast.expr], margins: Sequence[str]
+    ) -> Iterator[FalsifyingEdit]:
+        """Yield the ways to change a number in *sides* beyond the tolerance; in *call*, the *margins* follow them."""
         words = {word.arg or "": word.value for word in call.keywords}
         words |= dict(zip(margins, call.args[len(sides) :], strict=False))
         given = {name: node for name, node in words.items() if name not in ("msg", "nan_ok")}
         for side in sides:
-            yield from self._way(expected.change_number(self.source, side, given))
+            yield from self._build_way(expected.change_number(self.source, side, given))
 
-    def _literal(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
-        """By another value of *node*, a literal or what stands for some."""
+    def _change_literal(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
+        """Yield the way to change *node*, a literal or a name bound to literals."""
         if isinstance(node, ast.Name):
-            bound = self.names.compared(node.id)
-            yield from self._way(expected.change_bound_value(self.source, bound)) if bound else ()
+            bound = self.names.get_compared(node.id)
+            yield from self._build_way(expected.change_bound_value(self.source, bound)) if bound else ()
         else:
-            yield from self._way(expected.change_literals(self.source, [node], every=True))
+            yield from self._build_way(expected.change_literals(self.source, [node], every=True))
 
-    def _identical(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
-        """By another one of the values that there is only one of: None, a truth, a built-in type."""
+    def _falsify_identity(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
+        """Yield the way to change *node*, a value that is compared by identity: None, True, False, a built-in type."""
         if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool)):
             others = [one for one in ("True", "False") if one != str(node.value)]
-            yield from self._way(lambda random: (self.source.replaced(node, random.choice(others)),))
+            yield from self._build_way(lambda random: (self.source.replace_node(node, random.choice(others)),))
         else:
-            yield from self._way(expected.change_type(self.source, node, self.bound))
+            yield from self._build_way(expected.change_type(self.source, node, self.bound))
 
-    def _contained(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
+    def _falsify_containment(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from self._way(expected.change_word(self.source, node, node.value))
+            yield from self._build_way(expected.change_word(self.source, node, node.value))
 
-    def _called(self, call: ast.Call) -> Iterator[FalsifyingEdit]:
+    def _falsify_call(self, call: ast.Call) -> Iterator[FalsifyingEdit]:
         name = get_dotted_name(call.func)
         receiver, _, last = name.rpartition(".")
         if last in MOCKED and receiver:
             given = [*call.args, *(word.value for word in call.keywords)]
-            yield from self._way(expected.change_literals(self.source, given, every=False))
+            yield from self._build_way(expected.change_literals(self.source, given, every=False))
         elif last in (*RAISES, "warns", "assertWarns", "assertWarnsRegex"):
-            yield from self._raising(call)
+            yield from self._falsify_raises(call)
         elif places := find_compared_arguments(call, self.names.witnesses):
             for place in places:
                 if not any(expected.is_lenient(arg, call.args[place], self.names) for arg in call.args):
-                    yield from self._literal(call.args[place])
+                    yield from self._change_literal(call.args[place])
         elif receiver == self.unittest != "" and last not in self.bound:
-            yield from self._asserted(call, last)
+            yield from self._falsify_unittest_call(call, last)
 
-    def _asserted(self, call: ast.Call, name: str) -> Iterator[FalsifyingEdit]:
-        """By an assertion of unittest's, or, where it expects no literal, by one that is stricter."""
+    def _falsify_unittest_call(self, call: ast.Call, name: str) -> Iterator[FalsifyingEdit]:
+        """Yield the ways to falsify an assertion of unittest's; one that expects no literal is made stricter."""
         args = call.args
-        if any(isinstance(arg, ast.Starred) for arg in args) or not any(map(_says_something, args)):
+        if any(isinstance(arg, ast.Starred) for arg in args) or not any(map(_can_differ, args)):
             return
-        found = list(self._expected_by(call, name, args))
+        found = list(self._change_unittest_expected(call, name, args))
         yield from found
         if found:
             return
         if name in ("assertTrue", "assert_") and args:
-            yield from self._stricter(stricter.get_comparison(self.source, args[0]))
+            yield from self._make_stricter(stricter.get_comparison(self.source, args[0]))
         elif name != "assertCountEqual" and len(args) >= TWO and "assertTrue" not in self.bound:
-            yield from self._stricter(stricter.get_assertion_operands(self.source, call))
+            yield from self._make_stricter(stricter.get_assertion_operands(self.source, call))
 
-    def _expected_by(self, call: ast.Call, name: str, args: Sequence[ast.expr]) -> Iterator[FalsifyingEdit]:
+    def _change_unittest_expected(
+        self, call: ast.Call, name: str, args: Sequence[ast.expr]
+    ) -> Iterator[FalsifyingEdit]:
         if name == "assertCountEqual":  # to it, the letters of a text may come in any order
             sides = [arg for arg in args[:TWO] if isinstance(arg, ast.List | ast.Tuple | ast.Set)]
-            yield from (way for side in sides for way in self._literal(side))
+            yield from (way for side in sides for way in self._change_literal(side))
         elif name in EQUAL and len(args) >= TWO:
-            yield from self._equal(*args[:TWO])
+            yield from self._falsify_equality(*args[:TWO])
         elif name in ("assertAlmostEqual", "assertAlmostEquals") and len(args) >= TWO:
-            yield from self._near(call, args[:TWO], ("places", "msg", "delta"))
+            yield from self._falsify_approximation(call, args[:TWO], ("places", "msg", "delta"))
         elif name in ("assertTrue", "assert_") and args:
-            yield from self._expecting(args[0])
+            yield from self._change_expected(args[0])
         elif name == "assertIs" and len(args) >= TWO:
-            yield from self._identical(args[1])
+            yield from self._falsify_identity(args[1])
         elif name == "assertIn" and len(args) >= TWO and expected.is_text(args[1]):
-            yield from self._contained(args[0])
+            yield from self._falsify_containment(args[0])
         elif name == "assertIsInstance" and len(args) >= TWO:
-            yield from self._way(expected.change_type(self.source, args[1], self.bound))
+            yield from self._build_way(expected.change_type(self.source, args[1], self.bound))
 
     def _is_known(self, node: ast.expr) -> bool:
         """Return whether *node* has Python's own meaning: no code under test can rebind it."""
@@ -185,8 +189,8 @@ class AssertionFalsifier:
         built_in = isinstance(node, ast.Name) and hasattr(builtins, root) and root not in self.bound
         return isinstance(node, ast.Constant) or (built_in and not rest)
 
-    def _raising(self, call: ast.Call) -> Iterator[FalsifyingEdit]:
-        """By an exception or a warning that is expected."""
+    def _falsify_raises(self, call: ast.Call) -> Iterator[FalsifyingEdit]:
+        """Yield the ways to expect another exception or warning."""
         receiver, _, last = get_dotted_name(call.func).rpartition(".")
         ours = self.imported.get(receiver or last) == "pytest" or (receiver == self.unittest != "")
         if not call.args or not ours or last not in (*RAISES, "warns", "assertWarns", "assertWarnsRegex"):
@@ -194,17 +198,17 @@ class AssertionFalsifier:
         wanted = call.args[0]
         known = expected.EXCEPTIONS if last in RAISES else expected.WARNINGS
         pool = [name for name in known if name not in self.bound]
-        bound = self.names.raised(wanted.id) if isinstance(wanted, ast.Name) else None
+        bound = self.names.get_raised(wanted.id) if isinstance(wanted, ast.Name) else None
         nodes = bound.literals if bound else [wanted]
         classes = [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
         if all(map(self._is_known, classes)):  # the code's own exceptions may be one and the same class
-            yield from self._way(expected.change_classes(self.source, classes, pool))
+            yield from self._build_way(expected.change_classes(self.source, classes, pool))
 
-    def _way(self, edits: Callable[[Random], Edits]) -> Iterator[FalsifyingEdit]:
+    def _build_way(self, edits: Callable[[Random], Edits]) -> Iterator[FalsifyingEdit]:
         if edits(Random(0)):  # noqa: S311  whether there is a way, not which
             yield FalsifyingEdit(Strength.STRONG, edits)
 
 
-def _says_something(node: ast.expr) -> bool:
-    """Return whether it depends on the code under test, so that its value could differ."""
+def _can_differ(node: ast.expr) -> bool:
+    """Return whether the value of *node* depends on the code under test, so that it could differ."""
     return any(isinstance(n, ast.Name | ast.Call | ast.Attribute) for n in ast.walk(node))

@@ -26,7 +26,14 @@ from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, 
 from jumar.verify.challenge.decoys import make_decoy
 from jumar.verify.challenge.reachable_statements import find_reachable
 from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit, get_dotted_name
-from jumar.verify.challenge.stricter_comparisons import ASSERTIONS, HELPER, compares, is_candid, is_odd, is_open
+from jumar.verify.challenge.stricter_comparisons import (
+    ASSERTIONS,
+    HELPER,
+    has_comparison,
+    is_candid,
+    is_odd,
+    is_open,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class SuiteChallenge:
     _stricter: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
     _decoys: dict[str, bytes] = field(repr=False, default_factory=dict)
 
-    def falsified(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
+    def falsify(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
         """Return every test file, by path, in which exactly the tests *chosen* are false.
 
         Comparisons that no literal falsifies are stricter in it, in whatever tests they stand.
@@ -59,11 +66,11 @@ class SuiteChallenge:
         for name, ways in self._stricter.items():
             edits[name.partition("::")[0]] += [edit for way in ways for edit in way.edits(rng)]
         for path in {name.partition("::")[0] for name, ways in self._stricter.items() if ways}:
-            edits[path].append(self._sources[path].appended(HELPER))
-        rewritten = {path: source.rewritten(edits[path]) for path, source in self._sources.items()}
+            edits[path].append(self._sources[path].append_text(HELPER))
+        rewritten = {path: source.apply_edits(edits[path]) for path, source in self._sources.items()}
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
 
-    def decoys(self, rng: Random) -> Mapping[str, bytes]:
+    def make_decoys(self, rng: Random) -> Mapping[str, bytes]:
         """Return for each test file, by path, a text that tells nothing of it; once made, it stays the same."""
         for path, source in self._sources.items() if not self._decoys else ():
             ways = [way.edits(rng) for name in self._ways if name.startswith(f"{path}::") for way in self._ways[name]]
@@ -90,12 +97,12 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
     for path, source in read.items():
         starred = PurePosixPath(path).stem in used.starred
         # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
-        near = path in odd or not odd <= read.keys() or _imported(source.tree, odd)
-        file = _File(source, used, company.known_in(path), starred=starred, candid=not near)
+        near = path in odd or not odd <= read.keys() or _has_import_of(source.tree, odd)
+        file = _File(source, used, company.find_known(path), starred=starred, candid=not near)
         found = list(eligibility.find_tests(source.tree, used))
         often = Counter(test.name for test in found)
         for test in found:
-            known, whole = file.ways(test) if often[test.name] == 1 else ([], True)
+            known, whole = file.find_ways(test) if often[test.name] == 1 else ([], True)
             name = f"{path}::{test.name}"
             ways[name] = tuple(way for way in known if way.strength is Strength.STRONG)
             stricter[name] = tuple(way for way in known if way.strength is Strength.NONE)
@@ -113,7 +120,7 @@ def _read(files: Mapping[str, bytes]) -> dict[str, ParsedSource]:
     return read
 
 
-def _imported(tree: ast.Module, paths: Collection[str]) -> bool:
+def _has_import_of(tree: ast.Module, paths: Collection[str]) -> bool:
     """Return whether *tree* imports something of one of *paths*."""
     modules = eligibility.read_imported_modules(tree).items()
     mentioned = {part for pair in modules for name in pair for part in name.split(".")}
@@ -143,11 +150,11 @@ class _File:
             function.name
             for function in ast.walk(source.tree)
             if isinstance(function, Function)
-            and any(isinstance(n, ast.Assert) and compares(n.test) for n in ast.walk(function))
+            and any(isinstance(n, ast.Assert) and has_comparison(n.test) for n in ast.walk(function))
         }
         self._open = candid and is_open(source.tree, self._modules)
 
-    def ways(self, test: eligibility.FalsifiableTest) -> tuple[list[FalsifyingEdit], bool]:
+    def find_ways(self, test: eligibility.FalsifiableTest) -> tuple[list[FalsifyingEdit], bool]:
         """Return all ways to falsify *test*, and whether there is one for each of its comparisons.
 
         None if it is nested too deeply to be looked at.
@@ -165,14 +172,14 @@ class _File:
         instance = function.args.args[0].arg if test.classes and test.classes[-1].bases and function.args.args else ""
         candid = self._open and is_candid(names, self._bound)
         checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, candid)
-        found = [(place, list(checks.ways(place))) for place in find_reachable(names, self._modules)]
+        found = [(place, list(checks.find_ways(place))) for place in find_reachable(names, self._modules)]
         asked = {id(place) for place, ways in found if ways}
-        comparing = (node for node in ast.walk(function) if self._compares(node))
+        comparing = (node for node in ast.walk(function) if self._is_comparison(node))
         return [way for _, ways in found for way in ways], asked.issuperset(map(id, comparing))
 
-    def _compares(self, node: ast.AST) -> bool:
+    def _is_comparison(self, node: ast.AST) -> bool:
         """Return whether the statement *node* compares two things, or calls a helper that does."""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             name = get_dotted_name(node.value.func).rpartition(".")[2]
             return name in ASSERTIONS or name in self._comparing
-        return isinstance(node, ast.Assert) and compares(node.test)
+        return isinstance(node, ast.Assert) and has_comparison(node.test)

@@ -34,7 +34,7 @@ class Binding(NamedTuple):
 
 
 def walk_own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """All nodes in *nodes*, but for the bodies of functions and classes in them, which run at another time or never."""
+    """Yield all nodes in *nodes*, without the bodies of functions and classes in them, which run later or never."""
     todo = [*nodes][::-1]
     while todo:
         node = todo.pop()
@@ -66,108 +66,108 @@ class NameBindings:
         self.body = tuple(walk_own(function.body))
         self._constants, self._shared = constants, shared
         nodes = tuple(ast.walk(function))
-        self._reads = Counter(_reads(n for statement in function.body for n in ast.walk(statement)))
-        self._reads.subtract(_reads(_said(nodes)))
-        self._stored = Counter(_stored(nodes))
+        self._reads = Counter(_list_reads(n for statement in function.body for n in ast.walk(statement)))
+        self._reads.subtract(_list_reads(_find_printed(nodes)))
+        self._stored = Counter(_list_stored(nodes))
         self._stored.subtract(list_parameters(function))
         compared = (n for n in nodes if isinstance(n, ast.Assert | ast.Call))
-        self._equated = Counter(_called(operand) for n in compared for operand in find_operands(n, witnesses))
-        self._expected = Counter(_called(operand) for operand in _expected(nodes))
-        self._tables = _tables(function, constants)
+        self._equated = Counter(_get_name(operand) for n in compared for operand in find_operands(n, witnesses))
+        self._expected = Counter(_get_name(operand) for operand in _find_expected_exceptions(nodes))
+        self._tables = _find_tables(function, constants)
 
-    def compared(self, name: str) -> Binding | None:
+    def get_compared(self, name: str) -> Binding | None:
         """Return the value of *name*, if it is only compared for equality."""
-        return self._bound(name) if self.only_compared(name) else None
+        return self._get_binding(name) if self.is_only_compared(name) else None
 
-    def only_compared(self, name: str) -> bool:
+    def is_only_compared(self, name: str) -> bool:
         """Return whether *name* is only compared for equality, or printed."""
         return self._reads[name] == self._equated[name]
 
-    def raised(self, name: str) -> Binding | None:
+    def get_raised(self, name: str) -> Binding | None:
         """Return the value of *name*, if it is only expected as an exception."""
-        return self._bound(name) if self._reads[name] == self._expected[name] else None
+        return self._get_binding(name) if self._reads[name] == self._expected[name] else None
 
-    def rows(self, node: ast.expr) -> list[ast.expr]:
+    def list_rows(self, node: ast.expr) -> list[ast.expr]:
         """Return the items that a loop over *node* certainly visits; empty if it may visit none."""
         if isinstance(node, ast.Name):
-            known = self._assigned(node.id) or self._constants.get(node.id)
-            return self.rows(known) if known is not None and not isinstance(known, ast.Name) else []
+            known = self._find_assigned(node.id) or self._constants.get(node.id)
+            return self.list_rows(known) if known is not None and not isinstance(known, ast.Name) else []
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             return [] if any(isinstance(e, ast.Starred) for e in node.elts) else node.elts
         if isinstance(node, ast.Dict) and None not in node.keys:
             return [key for key in node.keys if key]
         if isinstance(node, ast.Call) and not node.keywords:
-            return self._iterated(node)
+            return self._list_iterated(node)
         return []
 
-    def _iterated(self, call: ast.Call) -> list[ast.expr]:
+    def _list_iterated(self, call: ast.Call) -> list[ast.expr]:
         name = get_dotted_name(call.func)
         if name == "enumerate" and len(call.args) == 1:
-            return self.rows(call.args[0])
+            return self.list_rows(call.args[0])
         if name == "range" and len(call.args) == 1:
             stop = call.args[0]
             return [stop] if isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value > 0 else []
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("items", "keys", "values") and not call.args:
             held = call.func.value
-            return self.rows(held) if isinstance(held, ast.Dict | ast.Name) else []
+            return self.list_rows(held) if isinstance(held, ast.Dict | ast.Name) else []
         return []
 
-    def _bound(self, name: str) -> Binding | None:
+    def _get_binding(self, name: str) -> Binding | None:
         if name in list_parameters(self.function):
             kept = name not in self._shared and not self._stored[name]
             cells = self._tables.get(name, ()) if kept else ()
             return Binding(cells, every=True) if cells else None
-        known = self._assigned(name) if self._stored[name] else self._constants.get(name)
+        known = self._find_assigned(name) if self._stored[name] else self._constants.get(name)
         if known is not None:
             return Binding((known,), every=True)
-        cells = self._looped(name) if self._stored[name] == 1 else ()
+        cells = self._find_looped(name) if self._stored[name] == 1 else ()
         return Binding(cells, every=False) if cells else None
 
-    def _assigned(self, name: str) -> ast.expr | None:
+    def _find_assigned(self, name: str) -> ast.expr | None:
         """Return the value that a plain assignment binds to *name*, once."""
         if self._stored[name] != 1:
             return None
         for node in self.body:
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and _called(node.targets[0]) == name:
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and _get_name(node.targets[0]) == name:
                 return node.value
         return None
 
-    def _looped(self, name: str) -> tuple[ast.expr, ...]:
+    def _find_looped(self, name: str) -> tuple[ast.expr, ...]:
         """Return the cells that *name* takes in a loop over a table in the function, which ends where that does."""
         for loop in self.function.body:
             if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Tuple | ast.List):
                 continue
             inside = tuple(walk_own(loop.body))
-            at = [n for n, part in enumerate(loop.target.elts) if _called(part) == name]
+            at = [n for n, part in enumerate(loop.target.elts) if _get_name(part) == name]
             left = any(isinstance(n, ast.Break | ast.Continue) for n in inside)
             if at and not left and not isinstance(loop.iter, ast.Call):
-                rows = [r for r in self.rows(loop.iter) if isinstance(r, ast.Tuple | ast.List)]
-                read = _count(inside, name) - _count(_said(inside), name)
+                rows = [r for r in self.list_rows(loop.iter) if isinstance(r, ast.Tuple | ast.List)]
+                read = _count_reads(inside, name) - _count_reads(_find_printed(inside), name)
                 whole = [row for row in rows if len(row.elts) == len(loop.target.elts)]
                 return tuple(row.elts[at[0]] for row in whole) if read == self._reads[name] else ()
         return ()
 
 
-def _tables(function: Function, constants: Mapping[str, ast.expr]) -> Mapping[str, tuple[ast.expr, ...]]:
-    """Parameter -> its literal in each row, for the rows that stand in the decorators or in *constants*."""
+def _find_tables(function: Function, constants: Mapping[str, ast.expr]) -> Mapping[str, tuple[ast.expr, ...]]:
+    """Return for each parameter its literal in each row, if the rows stand in the decorators or in *constants*."""
     found: dict[str, tuple[ast.expr, ...]] = {}
     for decorator in function.decorator_list:
         if get_dotted_name(decorator).endswith("parametrize") and isinstance(decorator, ast.Call):
-            found |= _columns(decorator, constants)
+            found |= _read_columns(decorator, constants)
     return found
 
 
-def _columns(decorator: ast.Call, constants: Mapping[str, ast.expr]) -> dict[str, tuple[ast.expr, ...]]:
+def _read_columns(decorator: ast.Call, constants: Mapping[str, ast.expr]) -> dict[str, tuple[ast.expr, ...]]:
     words = {word.arg: word.value for word in decorator.keywords}
     given = [*decorator.args, *(words[w] for w in ("argnames", "argvalues") if w in words)]
     if len(given) != ROWED or "indirect" in words:
         return {}
-    names, table = _named(given[0]), given[1]
+    names, table = _read_names(given[0]), given[1]
     if isinstance(table, ast.Name):
         table = constants.get(table.id, table)
     if not isinstance(table, ast.List | ast.Tuple):
         return {}
-    rows = [_cells(row, len(names)) for row in table.elts]
+    rows = [_read_cells(row, len(names)) for row in table.elts]
     if not rows or not all(len(row) == len(names) for row in rows):
         return {}
     return {name: tuple(row[n] for row in rows) for n, name in enumerate(names)}
@@ -176,7 +176,7 @@ def _columns(decorator: ast.Call, constants: Mapping[str, ast.expr]) -> dict[str
 def find_constants(tree: ast.Module) -> Mapping[str, ast.expr]:
     """Return the names that are bound once at the top of *tree*."""
     bound = {
-        _called(node.targets[0]): node.value
+        _get_name(node.targets[0]): node.value
         for node in tree.body
         if isinstance(node, ast.Assign) and len(node.targets) == 1
     }
@@ -184,15 +184,15 @@ def find_constants(tree: ast.Module) -> Mapping[str, ast.expr]:
     return {name: value for name, value in bound.items() if stored[name] == 1}
 
 
-def _count(nodes: Iterable[ast.AST], name: str) -> int:
-    return sum(read == name for read in _reads(nodes))
+def _count_reads(nodes: Iterable[ast.AST], name: str) -> int:
+    return sum(read == name for read in _list_reads(nodes))
 
 
-def _reads(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def _list_reads(nodes: Iterable[ast.AST]) -> Iterator[str]:
     return (n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
-def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def _list_stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Return the bound names; names declared global or nonlocal count twice."""
     for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -203,11 +203,11 @@ def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
             yield from (*node.names, *node.names)
 
 
-def _called(node: ast.expr) -> str:
+def _get_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _named(node: ast.expr) -> Sequence[str]:
+def _read_names(node: ast.expr) -> Sequence[str]:
     """Return the names that `parametrize` is given, as a text or a sequence."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return [name.strip() for name in node.value.split(",") if name.strip()]
@@ -216,7 +216,7 @@ def _named(node: ast.expr) -> Sequence[str]:
     return []
 
 
-def _cells(row: ast.expr, count: int) -> Sequence[ast.expr]:
+def _read_cells(row: ast.expr, count: int) -> Sequence[ast.expr]:
     if isinstance(row, ast.Call) and get_dotted_name(row.func).endswith("param"):
         return row.args
     if count == 1:
@@ -228,13 +228,13 @@ def find_operands(node: ast.AST, witnesses: Witnesses) -> Iterator[ast.expr]:
     """Return the operands of `==` in *node*, a statement or a call that asserts."""
     match node:
         case ast.Assert(test=test):
-            yield from _beside(test)
+            yield from _find_equated(test)
         case ast.Expr(value=ast.Call() as call):
             yield from find_operands(call, witnesses)
         case ast.Call(func=ast.Attribute(attr=name), args=args) if name in EQUAL:
             yield from args[:2]
         case ast.Call(func=ast.Attribute(attr="assertTrue" | "assert_"), args=[test, *_]):
-            yield from _beside(test)
+            yield from _find_equated(test)
         case ast.Call(args=args):
             yield from (args[place] for place in sorted(find_compared_arguments(node, witnesses)))
         case _:
@@ -250,22 +250,22 @@ def find_compared_arguments(call: ast.Call, witnesses: Witnesses) -> frozenset[i
     return frozenset(place for place in witnesses.get(key, ()) if place < len(call.args))
 
 
-def _beside(test: ast.expr) -> Iterator[ast.expr]:
+def _find_equated(test: ast.expr) -> Iterator[ast.expr]:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         for part in test.values:
-            yield from _beside(part)
+            yield from _find_equated(part)
     elif isinstance(test, ast.Compare) and all(isinstance(op, ast.Eq) for op in test.ops):
         yield test.left
         yield from test.comparators
 
 
-def _expected(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+def _find_expected_exceptions(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
     for node in nodes:
         if isinstance(node, ast.Call) and node.args and get_dotted_name(node.func).rpartition(".")[2] in RAISES:
             yield node.args[0]
 
 
-def _said(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def _find_printed(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """Return the expressions that are only printed: when an assertion fails, or at all."""
     for node in nodes:
         if isinstance(node, ast.Assert) and node.msg:

@@ -17,7 +17,7 @@ from jumar.verify.challenge.literals import find_own_characters
 from jumar.verify.challenge.source_edits import Edits, ParsedSource, SourceEdit, parse_source
 
 DIGITS = "123456789"
-"""Without nought, which may not come first."""
+"""Digits without zero, which may not come first."""
 
 BASES = {"0x": string.hexdigits, "0o": string.octdigits, "0b": "01"}
 """Beginnings of numbers that are not decimal, and their digits."""
@@ -31,18 +31,18 @@ def make_decoy(source: ParsedSource, ways: Iterable[Edits], random: Random) -> b
     """
     taken = sorted(_scramble(source, random))
     for edits in ways:
-        if not any(_meets(taken, edit) for edit in edits):
+        if not any(_is_overlapping(taken, edit) for edit in edits):
             for edit in edits:
                 insort(taken, edit)
     try:
-        made = source.rewritten(taken)
+        made = source.apply_edits(taken)
         parse_source(made.decode(source.encoding))
     except (SyntaxError, ValueError):
         return None
     return made
 
 
-def _meets(taken: Sequence[SourceEdit], edit: SourceEdit) -> bool:
+def _is_overlapping(taken: Sequence[SourceEdit], edit: SourceEdit) -> bool:
     """Return whether *edit* overlaps one of those *taken*, which are in order and apart from each other."""
     after = bisect_right(taken, edit)
     near = taken[max(0, after - 1) : after + 1]
@@ -51,13 +51,13 @@ def _meets(taken: Sequence[SourceEdit], edit: SourceEdit) -> bool:
 
 def _scramble(source: ParsedSource, random: Random) -> Iterator[SourceEdit]:
     for node in _list_constants(source.tree):
-        text = source.segment(node)
+        text = source.get_segment(node)
         if isinstance(node.value, bool):
-            yield source.replaced(node, str(random.random() < 0.5))  # noqa: PLR2004  a fair coin
+            yield source.replace_node(node, str(random.random() < 0.5))  # noqa: PLR2004  a fair coin
         elif isinstance(node.value, str | bytes):
-            yield source.replaced(node, _scramble_text(text, random))
+            yield source.replace_node(node, _scramble_text(text, random))
         elif isinstance(node.value, int | float | complex):
-            yield source.replaced(node, _scramble_number(text, random))
+            yield source.replace_node(node, _scramble_number(text, random))
 
 
 def _list_constants(node: ast.AST) -> Iterator[ast.Constant]:

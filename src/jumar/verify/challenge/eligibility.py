@@ -13,7 +13,7 @@ from jumar.verify.challenge.constants import Function, list_parameters, walk_own
 from jumar.verify.challenge.source_edits import get_dotted_name
 
 EXCUSING = ("skip", "fail", "flaky", "rerun", "retry", "forked")
-"""In the name of a mark under which a failure is none, or is tried again."""
+"""In the name of a mark under which a failure does not count, or is tried again."""
 
 OPEN = {
     "mock": "unittest", "patch": "unittest", "unittest": "unittest", "given": "hypothesis", "settings": "hypothesis",
@@ -63,7 +63,7 @@ def collect_uses(trees: Iterable[ast.Module]) -> Uses:
     names, texts, inherited, starred = Counter[str](), set[str](), set[str](), set[str]()
     fixtures, defined, judged = set[str](), set[str](), False
     for tree in trees:
-        inherited |= set(_mentioned(tree))
+        inherited |= set(_list_mentioned(tree))
         for node in ast.walk(tree):
             match node:
                 case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name):
@@ -88,7 +88,7 @@ def _is_stub(function: Function) -> bool:
     return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
 
 
-def _mentioned(tree: ast.Module) -> Iterator[str]:
+def _list_mentioned(tree: ast.Module) -> Iterator[str]:
     """Yield names that are read as they are, but for a class's own in its body and before a dot."""
     todo: list[tuple[ast.AST, frozenset[str], bool]] = [(tree, frozenset(), False)]
     while todo:
@@ -113,13 +113,13 @@ def find_tests(
             if child.name.startswith("test"):
                 yield FalsifiableTest("::".join((*(c.name for c in classes), child.name)), child, classes, alone)
         elif isinstance(child, ast.ClassDef):
-            yield from find_tests(child, used, (*classes, child), alone=alone and _alone(child, used))
+            yield from find_tests(child, used, (*classes, child), alone=alone and _is_alone(child, used))
         elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
             yield from find_tests(child, used, classes, alone=alone)
 
 
 def read_imported_modules(tree: ast.Module) -> Mapping[str, str]:
-    """Name -> the module that it is, or that it was imported from."""
+    """Return for each imported name the module that it is, or that it was imported from."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -131,7 +131,7 @@ def read_imported_modules(tree: ast.Module) -> Mapping[str, str]:
 
 def find_excusing_marks(tree: ast.Module) -> frozenset[str]:
     """Return the names of marks, and tables with marks, under which a failure may be none: `pytestmark` is for all."""
-    bound = [node for node in tree.body if isinstance(node, ast.Assign) and _excuses(node.value)]
+    bound = [node for node in tree.body if isinstance(node, ast.Assign) and _has_excuse(node.value)]
     return frozenset(t.id for node in bound for t in node.targets if isinstance(t, ast.Name))
 
 
@@ -143,19 +143,25 @@ def can_be_falsified(
     alone = test.alone and not (used.judged or used.names[name] or name in used.texts or "pytestmark" in excusing)
     decorators = [d for around in (test.function, *test.classes) for d in around.decorator_list]
     excused = {n.id for d in decorators for n in ast.walk(d) if isinstance(n, ast.Name)} & excusing
-    return alone and not excused and all(_plain(d, imported) for d in decorators) and _runs(test) and _awaited(test)
+    return (
+        alone
+        and not excused
+        and all(_is_plain(d, imported) for d in decorators)
+        and _is_run(test)
+        and _is_awaited(test)
+    )
 
 
-def _plain(decorator: ast.expr, imported: Mapping[str, str]) -> bool:
+def _is_plain(decorator: ast.expr, imported: Mapping[str, str]) -> bool:
     """Return whether *decorator* lets a test run as it is written, and fail."""
     name = get_dotted_name(decorator)
     root = name.partition(".")[0]
     if name.startswith(("pytest.mark.", "mark.")):
-        return not _excuses(decorator)
+        return not _has_excuse(decorator)
     return root in OPEN and imported.get(root, "").partition(".")[0] in (OPEN[root], root)
 
 
-def _runs(test: FalsifiableTest) -> bool:
+def _is_run(test: FalsifiableTest) -> bool:
     """Return whether a call of its function runs it, and it expects no failure of its own."""
     return not any(
         isinstance(node, ast.Yield | ast.YieldFrom) or (isinstance(node, ast.Attribute) and node.attr == "xfail")
@@ -163,20 +169,20 @@ def _runs(test: FalsifiableTest) -> bool:
     )
 
 
-def _alone(around: ast.ClassDef, used: Uses) -> bool:
+def _is_alone(around: ast.ClassDef, used: Uses) -> bool:
     """Return whether the tests of a class belong to it alone, and run unchanged."""
-    marked = [node for node in around.body if isinstance(node, ast.Assign) and _excuses(node.value)]
+    marked = [node for node in around.body if isinstance(node, ast.Assign) and _has_excuse(node.value)]
     return not (around.name in used.inherited or around.keywords or marked)
 
 
-def _awaited(test: FalsifiableTest) -> bool:
+def _is_awaited(test: FalsifiableTest) -> bool:
     """Return whether it is awaited, if it is a coroutine: a plain `TestCase` does not."""
     if not isinstance(test.function, ast.AsyncFunctionDef) or not test.classes or not test.classes[-1].bases:
         return True
     return any("Async" in get_dotted_name(base) for base in test.classes[-1].bases)
 
 
-def _excuses(node: ast.expr) -> bool:
+def _has_excuse(node: ast.expr) -> bool:
     """Return whether a mark, or one in it, excuses a failure."""
     said = [get_dotted_name(n).lower() for n in ast.walk(node) if isinstance(n, ast.Attribute)]
     return any(word in name for name in said if "mark." in name for word in EXCUSING)

@@ -28,7 +28,7 @@ CONTROL = ("skip", "fail", "exit", "interrupt", "cancel", "outcome", "xfail", "a
 """In the name of what must not fly freely, or is more than one class."""
 
 SOLID = ("int", "str", "list", "dict", "tuple", "bytes", "float", "set", "complex", "bytearray", "frozenset")
-"""Built-in types of which nothing is two at once."""
+"""Built-in types of which an object can have only one."""
 
 TEXTUAL = ("out", "err", "output", "stdout", "stderr", "text", "message", "msg", "str", "repr", "getvalue", "read_text")
 """The last part of the names of what certainly is a text."""
@@ -51,11 +51,11 @@ def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: b
     taken = literals.list_values(nodes)
     ordered = not any(isinstance(n, ast.Set | ast.Call) for node in nodes for n in ast.walk(node))
 
-    def fresh(value: object) -> bool:
+    def is_fresh(value: object) -> bool:
         return (ordered and isinstance(value, bool)) or all(value != other for other in taken)
 
     def choose(random: Random) -> Edits:
-        found = [_all(source, some, random, fresh) for some in places]
+        found = [_change_all(source, some, random, is_fresh) for some in places]
         if every:
             return tuple(e for edits in found for e in edits) if all(found) else ()
         some = [edits for edits in found if edits]
@@ -77,7 +77,9 @@ def change_bound_value(source: ParsedSource, bound: Binding) -> Chooses:
     return choose
 
 
-def _all(source: ParsedSource, places: Sequence[literals.Scalar], random: Random, accepts: literals.Accepts) -> Edits:
+def _change_all(
+    source: ParsedSource, places: Sequence[literals.Scalar], random: Random, accepts: literals.Accepts
+) -> Edits:
     chosen = random.sample(places, min(len(places), MOST))
     return tuple(edit for place in chosen if (edit := literals.make_another(source, place, random, accepts)))
 
@@ -95,7 +97,7 @@ def change_number(source: ParsedSource, node: ast.expr, margins: Mapping[str, as
 
     def choose(random: Random) -> Edits:
         for number in random.sample(numbers, len(numbers)) if len(allowed) == len(margins) else ():
-            apart = partial(_apart, literals.get_value(number), allowed)
+            apart = partial(_is_apart, literals.get_value(number), allowed)
             if edit := literals.make_another(source, number, random, apart):
                 return (edit,)
         return ()
@@ -103,7 +105,7 @@ def change_number(source: ParsedSource, node: ast.expr, margins: Mapping[str, as
     return choose
 
 
-def _apart(old: object, allowed: Mapping[str, float], new: object) -> bool:
+def _is_apart(old: object, allowed: Mapping[str, float], new: object) -> bool:
     """Return whether *new* differs from *old* by ten times the allowed tolerance."""
     if not isinstance(new, int | float) or not isinstance(old, int | float):
         return False
@@ -118,13 +120,13 @@ def is_lenient(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
         return True
     if not literals.is_scalar(side) and not isinstance(side, ast.Name):
         return False
-    if isinstance(other, ast.Name) and not _made_of_class(other):
+    if isinstance(other, ast.Name) and not _is_made_of_class(other):
         assigned = [(target, n.value) for n in names.body if isinstance(n, ast.Assign) for target in n.targets]
-        return any(_made_of_class(v) for t, v in assigned if isinstance(t, ast.Name) and t.id == other.id)
-    return _made_of_class(other)
+        return any(_is_made_of_class(v) for t, v in assigned if isinstance(t, ast.Name) and t.id == other.id)
+    return _is_made_of_class(other)
 
 
-def _made_of_class(node: ast.expr) -> bool:
+def _is_made_of_class(node: ast.expr) -> bool:
     """Return whether it is a class, an instance made there, or a constant: all begin with a capital letter."""
     last = get_dotted_name(node).rpartition(".")[2].lstrip("_")
     return last[:1].isupper()
@@ -145,16 +147,16 @@ def is_affix(call: ast.Call) -> bool:
 
 
 def change_word(source: ParsedSource, node: ast.Constant, text: str) -> Chooses:
-    """Another letter in a word of *text*: what is found nowhere in place of it, by chance or in a list of its like."""
+    """Change a letter in a word of *text*, so that the new word is found nowhere, by chance or in a list of words."""
 
-    def rare(new: object) -> bool:
-        if not isinstance(new, str) or new in source.whole:
+    def is_rare(new: object) -> bool:
+        if not isinstance(new, str) or new in source.full_text:
             return False
         at = next(n for n, (a, b) in enumerate(zip(text, new, strict=True)) if a != b)
         return any(found.start() <= at < found.end() for found in WORD.finditer(text))
 
     def choose(random: Random) -> Edits:
-        edit = literals.make_another(source, node, random, rare)
+        edit = literals.make_another(source, node, random, is_rare)
         return (edit,) if edit else ()
 
     return choose
@@ -167,22 +169,22 @@ def change_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> 
     others = [t for t in SOLID if t not in (name, kin) and t not in bound]
     if name not in SOLID or name in bound or not others:
         return lambda _: ()
-    return lambda random: (source.replaced(node, random.choice(others)),)
+    return lambda random: (source.replace_node(node, random.choice(others)),)
 
 
 def change_classes(source: ParsedSource, single: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:
     """Change each of the exceptions *single* to one of *pool* that is not related to it."""
-    pools = [_unrelated(node, pool) for node in single]
+    pools = [_find_unrelated(node, pool) for node in single]
     if not single or not all(pools):
         return lambda _: ()
 
     def choose(random: Random) -> Edits:
-        return tuple(source.replaced(n, random.choice(some)) for n, some in zip(single, pools, strict=True))
+        return tuple(source.replace_node(n, random.choice(some)) for n, some in zip(single, pools, strict=True))
 
     return choose
 
 
-def _unrelated(node: ast.expr, pool: Iterable[str]) -> list[str]:
+def _find_unrelated(node: ast.expr, pool: Iterable[str]) -> list[str]:
     """Return the classes in *pool* that no exception of the class *node* is one of; none if that cannot be told."""
     name = get_dotted_name(node)
     last = name.rpartition(".")[2]

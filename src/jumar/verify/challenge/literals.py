@@ -61,7 +61,7 @@ def find_scalars(node: ast.expr) -> Iterator[Scalar]:
             # What is small may vanish in a sum of floats.
             yield from (s for s in find_scalars(side) if not isinstance(get_value(s), float | complex))
     elif isinstance(node, ast.Call):
-        yield from _made(node)
+        yield from _find_kept(node)
 
 
 def is_scalar(node: ast.expr) -> TypeGuard[Scalar]:
@@ -82,14 +82,14 @@ def list_values(nodes: Iterable[ast.AST]) -> list[object]:
     return [n.value for node in nodes for n in ast.walk(node) if isinstance(n, ast.Constant)]
 
 
-def _made(call: ast.Call) -> Iterator[Scalar]:
-    """Yield the constants that a call of the standard library's certainly keeps apart."""
+def _find_kept(call: ast.Call) -> Iterator[Scalar]:
+    """Yield the constants of which each changes the value of *call*, a call of the standard library's."""
     name, args = get_dotted_name(call.func), call.args
     if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant | ast.Call):
         kept = call.func.attr in KEEPING and (not args or call.func.attr == "encode") and not call.keywords
-        yield from _visible(call.func.value) if kept else ()
+        yield from _find_visible(call.func.value) if kept else ()
         if call.func.attr == "join" and len(args) == 1 and isinstance(args[0], ast.List | ast.Tuple):
-            yield from chain.from_iterable(map(_visible, args[0].elts))
+            yield from chain.from_iterable(map(_find_visible, args[0].elts))
     elif name in MAPPINGS and not args:
         yield from chain.from_iterable(find_scalars(word.value) for word in call.keywords if word.arg)
     elif name in SPANS:
@@ -101,10 +101,10 @@ def _made(call: ast.Call) -> Iterator[Scalar]:
         if is_scalar(args[0]) and len(days) == len(args[1:3]) and days != [2, 29]:
             yield from find_scalars(args[0])
     elif len(args) == 1 and not call.keywords:
-        yield from _converted(name, args[0])
+        yield from _find_converted(name, args[0])
 
 
-def _converted(name: str, arg: ast.expr) -> Iterator[Scalar]:
+def _find_converted(name: str, arg: ast.expr) -> Iterator[Scalar]:
     held = name in SEQUENCES and not isinstance(arg, ast.Dict)
     held = held or (name in UNORDERED and isinstance(arg, ast.List | ast.Tuple | ast.Set))
     if held or (name in MAPPINGS and isinstance(arg, ast.Dict)):
@@ -115,13 +115,13 @@ def _converted(name: str, arg: ast.expr) -> Iterator[Scalar]:
     elif name in PATHS and isinstance(arg, ast.Constant) and isinstance(arg.value, str):
         yield arg
     elif name in LAID_OUT:
-        yield from _visible(arg)
+        yield from _find_visible(arg)
 
 
-def _visible(node: ast.expr) -> Iterator[Scalar]:
+def _find_visible(node: ast.expr) -> Iterator[Scalar]:
     """Yield *node*, if it is a text with characters that no layout takes away."""
     if isinstance(node, ast.Call):
-        yield from _made(node)
+        yield from _find_kept(node)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and any(map(str.isalnum, node.value)):
         yield node
 
@@ -133,28 +133,28 @@ def make_another(source: ParsedSource, node: Scalar, random: Random, accepts: Ac
         operand = node.operand
         assert isinstance(operand, ast.Constant)  # noqa: S101  `is_scalar` let nothing else through
         return make_another(source, operand, random, lambda new: isinstance(new, int | float) and accepts(sign * new))
-    text, value = source.segment(node), node.value
+    text, value = source.get_segment(node), node.value
     match value:
         case bool():
             candidates: Iterable[str] = [str(not value)]
         case None:
             candidates = random.sample(["False", "True", "0", "1"], 4)
         case int() | float() | complex():
-            candidates = _numbers(text, value, random)
+            candidates = _vary_number(text, value, random)
         case str() | bytes():
-            candidates = _texts(text, value, random)
+            candidates = _vary_text(text, value, random)
         case _:
             candidates = ()
     for candidate in candidates:
         with suppress(ValueError, SyntaxError):
             new = get_constant(candidate)
             if (value is None or type(new) is type(value)) and new != value and accepts(new):
-                return source.replaced(node, candidate)
+                return source.replace_node(node, candidate)
     return None
 
 
-def _numbers(text: str, value: complex, random: Random) -> Iterator[str]:
-    """Numbers near by: one of the leading digits of a fraction, one of the last digits of an integer."""
+def _vary_number(text: str, value: complex, random: Random) -> Iterator[str]:
+    """Yield numbers with another digit: one of the leading digits of a fraction, one of the last of an integer."""
     hexadecimal = text.lower().startswith("0x")
     body = range(2 if text[:1] == "0" and text[1:2].isalpha() else 0, len(text))
     exponent = len(text) if hexadecimal else (re.search("[eEjJ]|$", text) or re.search("$", text)).start()  # type: ignore[union-attr]  # one of them is found
@@ -173,8 +173,8 @@ def _numbers(text: str, value: complex, random: Random) -> Iterator[str]:
         yield from (str(value + step) for step in random.sample(range(11, 60), 20))
 
 
-def _texts(text: str, value: str | bytes, random: Random) -> Iterator[str]:
-    """Texts of the same length that differ in each word: two characters are swapped, or one is another.
+def _vary_text(text: str, value: str | bytes, random: Random) -> Iterator[str]:
+    """Yield texts of the same length that differ in each word: two characters are swapped, or one is replaced.
 
     In each, as there are objects that are equal to texts of which they heed a part: versions, names, paths. Swapped, as
     code may know what its answer is made of without knowing the answer. Only what was empty grows by one.
@@ -187,7 +187,7 @@ def _texts(text: str, value: str | bytes, random: Random) -> Iterator[str]:
         return
     places = find_own_characters(text)
     marks = [[i] for i in places if text[i] in MARKS]
-    words = _runs([i for i in places if text[i].isalnum()]) or ([random.choice(marks)] if marks else [])
+    words = _group_adjacent([i for i in places if text[i].isalnum()]) or ([random.choice(marks)] if marks else [])
     for _ in range(TRIES if words else 0):
         new, swapped = list(text), random.random() < 1 / 2
         for word in words:
@@ -197,16 +197,16 @@ def _texts(text: str, value: str | bytes, random: Random) -> Iterator[str]:
                 new[first], new[second] = text[second], text[first]
             else:
                 place = random.choice(word)
-                new[place] = random.choice(_substitutes(text[place], random) or [text[place]])
+                new[place] = random.choice(_list_substitutes(text[place], random) or [text[place]])
         yield "".join(new)
 
 
 def _may_swap(one: str, other: str) -> bool:
     """Return whether two characters are of one kind, and not equal to who folds case or form."""
-    return unicodedata.category(one) == unicodedata.category(other) and _folded(one) != _folded(other)
+    return unicodedata.category(one) == unicodedata.category(other) and _fold(one) != _fold(other)
 
 
-def _runs(places: Iterable[int]) -> list[list[int]]:
+def _group_adjacent(places: Iterable[int]) -> list[list[int]]:
     """Return *places*, in the groups that have no gap."""
     runs: list[list[int]] = []
     for place in places:
@@ -217,8 +217,8 @@ def _runs(places: Iterable[int]) -> list[list[int]]:
     return runs
 
 
-def _substitutes(old: str, random: Random) -> list[str]:
-    """Characters of the same kind that no folding of case or form makes equal."""
+def _list_substitutes(old: str, random: Random) -> list[str]:
+    """Return characters of the same kind as *old* that no folding of case or form makes equal to it."""
     if old in string.digits:
         pool = string.digits
     elif old in string.ascii_letters:
@@ -228,11 +228,11 @@ def _substitutes(old: str, random: Random) -> list[str]:
     else:
         near = [chr(ord(old) + step) for step in range(-9, 10) if 0 < ord(old) + step < 0x110000]  # noqa: PLR2004  Unicode ends there
         pool = "".join(c for c in near if unicodedata.category(c) == unicodedata.category(old))
-    others = [c for c in pool if _folded(c) != _folded(old) and len(c.encode()) == len(old.encode())]
+    others = [c for c in pool if _fold(c) != _fold(old) and len(c.encode()) == len(old.encode())]
     return random.sample(others, len(others))
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return unicodedata.normalize("NFKD", text).casefold()
 
 
@@ -246,11 +246,11 @@ def find_own_characters(text: str) -> list[int]:
             if found:
                 row, column = token.start
                 at = starts[row - 1] + column - (1 if row == 1 else 0)
-                places += _themselves(token.string, at, found)
+                places += _find_literal_characters(token.string, at, found)
     return places
 
 
-def _themselves(literal: str, at: int, found: re.Match[str]) -> list[int]:
+def _find_literal_characters(literal: str, at: int, found: re.Match[str]) -> list[int]:
     ends = len(literal) - len(found["quote"])
     escaped: set[int] = set()
     if "r" not in found["prefix"].lower():

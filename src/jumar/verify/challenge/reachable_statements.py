@@ -43,7 +43,7 @@ def find_reachable(names: NameBindings, modules: Mapping[str, str]) -> Iterator[
         names: of the function.
         modules: name -> the module it was imported from.
     """
-    yield from _Walk(names, modules).through(names.function.body, calm=True)
+    yield from _Walk(names, modules).walk_body(names.function.body, calm=True)
 
 
 HARMLESS = (ast.Assert, ast.Return, ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
@@ -54,17 +54,17 @@ class _Walk:
     names: NameBindings
     modules: Mapping[str, str]
 
-    def through(self, body: Sequence[ast.stmt], *, calm: bool) -> Iterator[ReachableStatement]:
-        """Yield *calm*: whether what comes after *body* may be missed."""
+    def walk_body(self, body: Sequence[ast.stmt], *, calm: bool) -> Iterator[ReachableStatement]:
+        """Yield the reachable statements of *body*; *calm* if the statements after it may be skipped."""
         after = [calm]
         for statement in reversed(body[1:]):
-            after.append(after[-1] and self._harmless(statement))
+            after.append(after[-1] and self._is_harmless(statement))
         for statement, missed in zip(body, reversed(after), strict=True):
-            yield from self._in(statement, calm=missed)
-            if _leaves(statement):
+            yield from self._walk_statement(statement, calm=missed)
+            if _can_leave(statement):
                 return
 
-    def _in(self, statement: ast.stmt, *, calm: bool) -> Iterator[ReachableStatement]:
+    def _walk_statement(self, statement: ast.stmt, *, calm: bool) -> Iterator[ReachableStatement]:
         match statement:
             case ast.Assert() | ast.Expr():
                 if calm:
@@ -73,14 +73,14 @@ class _Walk:
                 if calm:
                     yield statement
                 if all(map(self._lets_through, statement.items)):
-                    yield from self.through(statement.body, calm=calm)
+                    yield from self.walk_body(statement.body, calm=calm)
             case ast.Try(handlers=[]):
-                yield from self.through(statement.body, calm=calm)
-                if not any(map(_leaves, statement.body)):
-                    yield from self.through(statement.finalbody, calm=calm)
-            case ast.For(orelse=[]) if self.names.rows(statement.iter):
+                yield from self.walk_body(statement.body, calm=calm)
+                if not any(map(_can_leave, statement.body)):
+                    yield from self.walk_body(statement.finalbody, calm=calm)
+            case ast.For(orelse=[]) if self.names.list_rows(statement.iter):
                 # The first round of the loop runs for certain; those after it are missed.
-                yield from self.through(statement.body, calm=calm and all(map(self._harmless, statement.body)))
+                yield from self.walk_body(statement.body, calm=calm and all(map(self._is_harmless, statement.body)))
             case _:
                 pass
 
@@ -91,7 +91,7 @@ class _Walk:
             return False
         return last in PASSING or name == "subtests.test" or self.modules.get(root, "").partition(".")[0] in STANDARD
 
-    def _harmless(self, statement: ast.stmt) -> bool:
+    def _is_harmless(self, statement: ast.stmt) -> bool:
         """Return whether no later test can miss it."""
         match statement:
             case _ if isinstance(statement, HARMLESS):
@@ -102,13 +102,13 @@ class _Walk:
             case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
                 return isinstance(target, ast.Name)
             case ast.Expr(value=value):
-                return self._idle(value)
+                return self._is_harmless_value(value)
             case ast.With() | ast.If() | ast.For() | ast.While():
-                return all(map(self._harmless, (*statement.body, *getattr(statement, "orelse", ()))))
+                return all(map(self._is_harmless, (*statement.body, *getattr(statement, "orelse", ()))))
             case _:
                 return False
 
-    def _idle(self, value: ast.expr) -> bool:
+    def _is_harmless_value(self, value: ast.expr) -> bool:
         if isinstance(value, ast.Constant):
             return True
         if not isinstance(value, ast.Call):
@@ -120,7 +120,7 @@ class _Walk:
         return bool(name) and module.partition(".")[0] not in STANDARD and not any(word in last for word in CLEANING)
 
 
-def _leaves(statement: ast.stmt) -> bool:
+def _can_leave(statement: ast.stmt) -> bool:
     """Return whether *statement* may keep the rest from running although the test passes."""
     for node in walk_own([statement]):
         if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Match):

@@ -51,33 +51,33 @@ class ParsedSource:
         self._utf8 = text.encode()
         self._starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", self._utf8))]
 
-    def span(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[int, int]:
+    def get_span(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[int, int]:
         """Return the start and end of *node*, in bytes of the UTF-8 form."""
         last, column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[last - 1] + column
 
-    def text(self, start: int, end: int) -> str:
+    def get_text(self, start: int, end: int) -> str:
         """Return the source between two positions."""
         return self._utf8[start:end].decode()
 
     @property
-    def whole(self) -> str:
-        """The whole source text."""
+    def full_text(self) -> str:
+        """Return the whole source text."""
         return self._utf8.decode()
 
-    def segment(self, node: ast.expr | ast.stmt) -> str:
+    def get_segment(self, node: ast.expr | ast.stmt) -> str:
         """Return the text of *node*."""
-        return self.text(*self.span(node))
+        return self.get_text(*self.get_span(node))
 
-    def replaced(self, node: ast.expr, text: str) -> SourceEdit:
+    def replace_node(self, node: ast.expr, text: str) -> SourceEdit:
         """Return the edit that puts *text* in the place of *node*."""
-        return SourceEdit(*self.span(node), text)
+        return SourceEdit(*self.get_span(node), text)
 
-    def appended(self, text: str) -> SourceEdit:
+    def append_text(self, text: str) -> SourceEdit:
         """Return the edit that puts *text* at the end, on lines of its own."""
         return SourceEdit(len(self._utf8), len(self._utf8), f"\n{text}")
 
-    def rewritten(self, edits: Iterable[SourceEdit]) -> bytes:
+    def apply_edits(self, edits: Iterable[SourceEdit]) -> bytes:
         """Return the file with *edits*, which do not overlap.
 
         Raises:
@@ -116,7 +116,7 @@ def split_words(name: str) -> list[str]:
 
 
 def get_dotted_name(node: ast.AST) -> str:
-    """`a.b.c` as it is written, without the calls on the way; empty if it is something else."""
+    """Return `a.b.c` as it is written, without the calls on the way; empty if it is something else."""
     if isinstance(node, ast.Call):
         return get_dotted_name(node.func)
     if isinstance(node, ast.Attribute):

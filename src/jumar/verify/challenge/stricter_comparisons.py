@@ -1,4 +1,4 @@
-"""Makes a comparison stricter: it holds where it held, and fails for an object that affirms whatever it is asked.
+"""Makes a comparison stricter: it holds for correct code, and fails for an object that affirms everything.
 
 Nothing is falsified by it, so nothing has to be hidden: in a challenge each comparison that has no literal becomes one,
 whatever the coins say. Beside what is asked, something is asked that nothing right affirms; which, and in which order,
@@ -68,11 +68,11 @@ class Comparison(NamedTuple):
     left: ast.expr
     right: ast.expr
     operator: type[ast.cmpop]
-    asked: Callable[[str], Edits]
+    build_edits: Callable[[str], Edits]
     """Builds the edits that turn the assertion into a given expression of its operands, named `a` and `b`."""
 
 
-def compares(test: ast.expr) -> bool:
+def has_comparison(test: ast.expr) -> bool:
     """Return whether *test*, somewhere in it, asks whether things are equal, contained or in order."""
     return any(type(op) in OPERATORS for node in ast.walk(test) if isinstance(node, ast.Compare) for op in node.ops)
 
@@ -82,53 +82,53 @@ def get_comparison(source: ParsedSource, test: ast.expr) -> Comparison | None:
     at = _find_operator(source, test) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
     if not isinstance(test, ast.Compare) or at is None or any(isinstance(n, ast.NamedExpr) for n in ast.walk(test)):
         return None
-    start, end = source.span(test)
+    start, end = source.get_span(test)
 
-    def asked(body: str) -> Edits:
+    def build_edits(body: str) -> Edits:
         return (SourceEdit(start, start, f"(lambda a, b: {body})("), SourceEdit(*at, ","), SourceEdit(end, end, ")"))
 
-    return Comparison(test.left, test.comparators[0], type(test.ops[0]), asked)
+    return Comparison(test.left, test.comparators[0], type(test.ops[0]), build_edits)
 
 
 def _find_operator(source: ParsedSource, test: ast.Compare) -> tuple[int, int] | None:
     """Return the position of the only operator of *test*; None if something else, such as a comment, stands there."""
-    start, end = source.span(test.left)[1], source.span(test.comparators[0])[0]
+    start, end = source.get_span(test.left)[1], source.get_span(test.comparators[0])[0]
     written = OPERATORS.get(type(test.ops[0]))
-    found = re.fullmatch(rf"[\s)\\]*({written})[\s(\\]*", source.text(start, end)) if written else None
+    found = re.fullmatch(rf"[\s)\\]*({written})[\s(\\]*", source.get_text(start, end)) if written else None
     return (start + found.start(1), start + found.end(1)) if found else None
 
 
 def get_assertion_operands(source: ParsedSource, call: ast.Call) -> Comparison | None:
     """Return the two things that an assertion of unittest's compares."""
-    _, end = source.span(call)
-    _, named = source.span(call.func)
-    opened = re.match(r"[\s\\]*\(", source.text(named, end))
+    _, end = source.get_span(call)
+    _, named = source.get_span(call.func)
+    opened = re.match(r"[\s\\]*\(", source.get_text(named, end))
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in ASSERTIONS or not opened:
         return None
     start, name = named + opened.end(), call.func.attr
 
-    def asked(body: str) -> Edits:
+    def build_edits(body: str) -> Edits:
         renamed = SourceEdit(named - len(name.encode()), named, "assertTrue")
         opening = SourceEdit(start, start, f"(lambda a, b, *_, **__: {body})(")
         return (renamed, opening, SourceEdit(end - 1, end - 1, ")"))
 
-    return Comparison(call.args[0], call.args[1], ASSERTIONS[name], asked)
+    return Comparison(call.args[0], call.args[1], ASSERTIONS[name], build_edits)
 
 
 def is_open(tree: ast.Module, modules: Mapping[str, str]) -> bool:
     """Return whether built-ins keep their meaning in a file, and its *modules* bring nothing lenient."""
     taken = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)} | set(modules)
     alien = any(module.partition(".")[0] in MATCHERS for module in modules.values())
-    return not (alien or NEEDED & (taken | _stored(tree)))
+    return not (alien or NEEDED & (taken | _list_stored(tree)))
 
 
 def is_odd(tree: ast.Module) -> bool:
     """Return whether classes in a file define equality or containment."""
     defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    return not ODD.isdisjoint(defined | _stored(tree))
+    return not ODD.isdisjoint(defined | _list_stored(tree))
 
 
-def _stored(tree: ast.Module) -> set[str]:
+def _list_stored(tree: ast.Module) -> set[str]:
     return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
 
 
@@ -147,48 +147,52 @@ def is_candid(names: NameBindings, bound: frozenset[str]) -> bool:
 
 
 def make_stricter(pair: Comparison, random: Random) -> Edits:
-    """Ask what *pair* asks, and also what nothing right affirms."""
+    """Return the edits that also ask of *pair* what no correct value affirms."""
     written = OPERATORS[pair.operator]
     if pair.operator is ast.Eq:
-        # Each side with what the other one is not. Of a built-in's heir that has an `==` of its own, `!=` may hold too.
-        more = [f"a == ({_another_thing('b', random)})", f"({_another_thing('a', random)}) == b"]
+        # Each side with what the other one is not. If a subclass defines `==` of its own, `!=` may hold too.
+        more = [f"a == ({_format_another('b', random)})", f"({_format_another('a', random)}) == b"]
     elif pair.operator is ast.In:
         more = [_ask_for_nothing(pair.left, random)]
     else:
         more = _ask_for_order(written, random)
     asked = [f"a {written} b", *(f"not _affirms_also(lambda: {one})" for one in more)]
-    return pair.asked(" and ".join(random.sample(asked, len(asked))))
+    return pair.build_edits(" and ".join(random.sample(asked, len(asked))))
 
 
 def _ask_for_nothing(needle: ast.expr, random: Random) -> str:
-    """Look for a text that is nowhere, in a text or a sequence."""
-    letters = _letters(random, LONG)
+    """Return an expression that looks for a text that is nowhere, in a text or a sequence."""
+    letters = _draw_letters(random, LONG)
     kind, text = "str", f"a + {letters!a}"
     if isinstance(needle, ast.Constant) and isinstance(needle.value, str | bytes):
         old = needle.value if isinstance(needle.value, str) else needle.value.decode("latin-1")
         kind = type(needle.value).__name__
-        text = ("" if kind == "str" else "b") + f"{_alike(old, random)!a}"
+        text = ("" if kind == "str" else "b") + f"{_draw_alike(old, random)!a}"
     return f"type(a) is {kind} and issubclass(type(b), ({kind}, list, tuple)) and {text} in b"
 
 
 def _ask_for_order(written: str, random: Random) -> list[str]:
-    """Ask the other way round, and of each number whether it is beyond a larger one and below a smaller one."""
+    """Return expressions: the reverse order, and each number beyond a larger one and below a smaller one."""
     kinds = "(int, float)" if written in "<>" else "int"
     step, signs = random.randint(1000, 1000000), random.sample("+-", 2)
     turned = [f"b {written} a"] if written in "<>" else []
     return [
         *turned,
-        " and ".join((f"issubclass(type(a), {kinds})", *(f"a {written} {_further('a', s, step)}" for s in signs))),
-        " and ".join((f"issubclass(type(b), {kinds})", *(f"{_further('b', s, step)} {written} b" for s in signs))),
+        " and ".join(
+            (f"issubclass(type(a), {kinds})", *(f"a {written} {_format_beyond('a', s, step)}" for s in signs))
+        ),
+        " and ".join(
+            (f"issubclass(type(b), {kinds})", *(f"{_format_beyond('b', s, step)} {written} b" for s in signs))
+        ),
     ]
 
 
-def _further(name: str, sign: str, step: int) -> str:
+def _format_beyond(name: str, sign: str, step: int) -> str:
     """Return a number of the kind of *name* that is larger, or smaller."""
     return f"(int.__index__({name}) {sign} {step} if issubclass(type({name}), int) else {sign}1e999)"
 
 
-def _another_thing(name: str, random: Random) -> str:
+def _format_another(name: str, random: Random) -> str:
     """Return an expression of what is not equal to whatever equals *name*: of its type, or a complex number.
 
     It is data, so that another process can be asked too. It is never a number that may be congruent, nor what an empty
@@ -199,33 +203,33 @@ def _another_thing(name: str, random: Random) -> str:
     if random.random() < 1 / 5:
         return new
     kinds = {
-        "str": f"{_mixed(random)!r} + {name} + {_mixed(random)!r}",
-        "bytes": f"b{_mixed(random)!r} + {name} + b{_mixed(random)!r}",
-        "list": f"[{_mixed(random)!r}, *{name}]",
-        "tuple": f"({_mixed(random)!r}, *{name})",
-        "dict": f"{{{_mixed(random)!r}: {name}}}",
-        "set": f"{{{_mixed(random)!r}}}",
+        "str": f"{_draw_mixed(random)!r} + {name} + {_draw_mixed(random)!r}",
+        "bytes": f"b{_draw_mixed(random)!r} + {name} + b{_draw_mixed(random)!r}",
+        "list": f"[{_draw_mixed(random)!r}, *{name}]",
+        "tuple": f"({_draw_mixed(random)!r}, *{name})",
+        "dict": f"{{{_draw_mixed(random)!r}: {name}}}",
+        "set": f"{{{_draw_mixed(random)!r}}}",
     }
     typed = "".join(f"{made} if type({name}) is {kind} and {name} else " for kind, made in kinds.items())
     return f"{typed}{new}"
 
 
-def _letters(random: Random, count: int) -> str:
+def _draw_letters(random: Random, count: int) -> str:
     return "".join(random.choices(LETTERS, k=count))
 
 
-def _mixed(random: Random) -> str:
-    return f"{_letters(random, 3)}{random.randint(10, 999)}{_letters(random, 2)}"
+def _draw_mixed(random: Random) -> str:
+    return f"{_draw_letters(random, 3)}{random.randint(10, 999)}{_draw_letters(random, 2)}"
 
 
-def _alike(text: str, random: Random) -> str:
+def _draw_alike(text: str, random: Random) -> str:
     """Return a text by chance that looks like *text*: letters where it has any, digits where it has any."""
-    new = [_like(character, random) for character in text]
+    new = [_draw_like(character, random) for character in text]
     changed = sum(character in string.ascii_letters for character in text)
-    return "".join(new) + _letters(random, max(0, LONG - changed))
+    return "".join(new) + _draw_letters(random, max(0, LONG - changed))
 
 
-def _like(character: str, random: Random) -> str:
+def _draw_like(character: str, random: Random) -> str:
     if character in string.digits:
         return random.choice(string.digits)
     if character in string.ascii_letters:

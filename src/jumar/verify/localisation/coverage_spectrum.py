@@ -63,7 +63,7 @@ def _sample(red: Sequence[str], green: Sequence[str]) -> Sequence[str]:
 
 
 def _spread(ids: Sequence[str], most: int) -> Sequence[str]:
-    """At most *most* of *ids*, evenly from among them."""
+    """Return at most *most* of *ids*, evenly spread among them."""
     return ids[:: -(-len(ids) // most)] if ids else ids
 
 

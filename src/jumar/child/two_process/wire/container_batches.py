@@ -18,7 +18,7 @@ PAIRED = frozenset((dict, collections.defaultdict, collections.Counter))
 
 
 class Batch:
-    """Containers that are compared at once. Those that are no plain ones are asked one by one."""
+    """Containers that are compared at once. Those of other types are compared one by one."""
 
     def __init__(self) -> None:
         self.entries: dict[int, Any] = {}
@@ -46,7 +46,7 @@ class Batch:
         walked, paired = self._things[: self._walked], self._things[self._walked :]
         now = chain(chain.from_iterable(walked), chain.from_iterable(chain.from_iterable(map(dict.items, paired))))
         same = self._sizes == list(map(len, self._things)) and all(map(operator.is_, self._seen, now))
-        asked = ((number, e, e.changed()) for number, e in (self._odd if same else self.entries).items())
+        asked = ((number, e, e.find_change()) for number, e in (self._odd if same else self.entries).items())
         return [(number, entry, held) for number, entry, held in asked if held is not None]
 
     def find_unused(self) -> list[int]:
@@ -75,7 +75,7 @@ class Batches:
         entry.batch, last.stale = last, True
 
     def remove(self, number: int, entry: Any) -> None:
-        """Compare *entry* no more."""
+        """Stop comparing *entry*."""
         del entry.batch.entries[number]
         entry.batch.stale = True
 

@@ -27,7 +27,7 @@ class FrameConnection:
     """A pair of pipes. It survives no error: half a message cannot be taken back."""
 
     def __init__(self, reads: int, writes: int) -> None:
-        self._reads, self._writes = _raised(reads), _raised(writes)
+        self._reads, self._writes = _raise_descriptor(reads), _raise_descriptor(writes)
         self._pieces: list[bytes] = []
         """Bytes of a message that is read in part: a reader that is interrupted goes on from there."""
 
@@ -55,7 +55,7 @@ class FrameConnection:
             raise ConnectionLost("the other process does not read any more") from error
 
     def receive(self) -> list[Any]:
-        """Wait for the next message of the other process and return it: the same again, until it is `taken`.
+        """Wait for the next message of the other process and return it: the same again, until it is `drop_message`.
 
         Raises:
             ConnectionLost: if there comes none, or something that is none.
@@ -65,14 +65,14 @@ class FrameConnection:
             raise ConnectionLost(f"the other process sends a message of {size} bytes")
         body = self._fill(HEAD_BYTES + size)[HEAD_BYTES:]
         try:
-            message = json.loads(body, parse_int=_number)
+            message = json.loads(body, parse_int=_parse_number)
         except (ValueError, RecursionError) as error:
             raise ConnectionLost("the other process sends what is no message") from error
         if type(message) is not list or not message:
             raise ConnectionLost("the other process sends what is no message")
         return message
 
-    def taken(self) -> None:
+    def drop_message(self) -> None:
         """Make room for the next message."""
         self._pieces.clear()
 
@@ -91,13 +91,13 @@ class FrameConnection:
         return b"".join(self._pieces)
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     if len(text) > DIGITS:
         raise ValueError("a number that is too long")
     return int(text)
 
 
-def _raised(fd: int) -> int:
+def _raise_descriptor(fd: int) -> int:
     high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH_FD)
     os.close(fd)
     return high

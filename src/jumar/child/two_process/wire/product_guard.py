@@ -53,7 +53,7 @@ class ProductGuard:
         self._frame = sys._getframe  # noqa: SLF001  there is no other way to see who asks
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """See *event*, as the interpreter tells it."""
+        """Check *event*, an audit event of the interpreter."""
         if not self.armed:
             return
         if event in CODE:
@@ -63,7 +63,7 @@ class ProductGuard:
             self._side.unable("a test starts a program")
         elif event == "pickle.find_class":
             module, name = str(arguments[0]), str(arguments[1])
-            if not self._side.unpickles(module, name) and ("." in name or not self._is_own(module, name)):
+            if not self._side.can_unpickle(module, name) and ("." in name or not self._is_own(module, name)):
                 self._side.unable(f"a test unpickles {module}.{name}")
             kind = getattr(sys.modules.get(module), name, None)
             if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
@@ -81,14 +81,16 @@ class ProductGuard:
     def _is_own(self, module: str, name: str) -> bool:
         """Return whether *name* is a class that the tests' files define."""
         place = vars(sys.modules[module]) if type(sys.modules.get(module)) is types.ModuleType else {}
-        return type(place.get(name)) is type and self._of_tests(str(place.get("__file__") or ""))
+        return type(place.get(name)) is type and self._is_of_tests(str(place.get("__file__") or ""))
 
     def _runs_text(self, frame: Any, event: str) -> bool:
         """Return whether what is compiled or run in *frame* may be a text of the product."""
         module = str(frame.f_globals.get("__name__")).partition(".")[0]
         if module in READERS:
             return event == "exec"
-        return module not in MAKERS and (self.running or (event != "exec" and self._of_tests(frame.f_code.co_filename)))
+        return module not in MAKERS and (
+            self.running or (event != "exec" and self._is_of_tests(frame.f_code.co_filename))
+        )
 
     def _leads_astray(self, name: str | bytes) -> bool:
         """Return whether *name* leads to the tests' files and may come from code that does not know their place."""
@@ -104,9 +106,9 @@ class ProductGuard:
             return self.running and any(f"{os.sep}{end}" in path and path.endswith(end) for end in self._paths.chosen)
         parts = os.path.normpath(path).split("/")
         theirs = self._paths.named.isdisjoint(parts) and self.words.issuperset(parts[:-1])
-        return not theirs or self._of_tests(self._frame(2).f_code.co_filename)
+        return not theirs or self._is_of_tests(self._frame(2).f_code.co_filename)
 
-    def _of_tests(self, file: str) -> bool:
+    def _is_of_tests(self, file: str) -> bool:
         return os.path.isabs(file) and os.path.realpath(file).startswith(self._room)  # noqa: PTH117  as above
 
 

@@ -68,7 +68,7 @@ class RoomPaths:
         self.look()
 
     def look(self) -> None:
-        """Look again what lies in the room: a file that is loaded may make others."""
+        """List the room again: a file that is loaded may make others."""
         root = os.path.realpath(self._room)
         for folder, _, names in os.walk(root):
             files = [name for name in names if os.path.join(folder, name) not in self._shared]  # noqa: PTH118  as above

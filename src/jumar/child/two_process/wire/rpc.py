@@ -59,7 +59,7 @@ class RpcPeer:
             except ValueError as error:
                 unable = str(error)
             else:
-                kind, value = self._heard(word, mask)
+                kind, value = self._hear_until_answer(word, mask)
         except BaseException as error:
             self._break_off(error, word if asked else "")
             raise
@@ -91,7 +91,7 @@ class RpcPeer:
             raise self.side.gone("the other process does not keep to the protocol")
         _, word, news, op, arguments = message
         try:
-            values = self._decoded(news, arguments)
+            values = self._decode(news, arguments)
             with self._allow(mask):
                 answer = ("answer", self.side.perform(str(op), values, arguments))
         except self.side.interrupts:
@@ -118,8 +118,8 @@ class RpcPeer:
         """
         values = self.values
         try:
-            changes = values.changes()
-            self._dropped += [*values.abandoned(), *self.mirrors.unused()]
+            changes = values.list_changes()
+            self._dropped += [*values.remove_abandoned(), *self.mirrors.remove_unused()]
             news = [changes, self._dropped, self.side.state()]
             forms = [values.encode(argument) for argument in arguments]
             self.wire.send([kind, word, news, *head, forms if kind == "ask" else forms[0]])
@@ -140,12 +140,12 @@ class RpcPeer:
         finally:
             signal.pthread_sigmask(signal.SIG_BLOCK, self.side.limits)
 
-    def _next(self, mask: Any) -> list[Any]:
+    def _receive_next(self, mask: Any) -> list[Any]:
         """Wait for the next message; a time limit may ring until it is there."""
         self._waiting = True
         with self._allow(mask):
             message: list[Any] = self.wire.receive()
-        self.wire.taken()
+        self.wire.drop_message()
         self._waiting = False
         return message
 
@@ -158,7 +158,7 @@ class RpcPeer:
                 self._write("error", word, [], (TypeError("the test is over"),))
                 self._owed.pop(0)
                 continue
-            kind, *parts = self._next(mask)
+            kind, *parts = self._receive_next(mask)
             if kind == "ask" and len(parts) == 4:  # noqa: PLR2004  the parts of a question
                 late += 1
                 self._hear_answer(parts[1], parts[3])
@@ -173,13 +173,13 @@ class RpcPeer:
 
     def _hear_answer(self, news: Any, forms: Any) -> list[Any]:
         try:
-            return self._decoded(news, forms)
+            return self._decode(news, forms)
         except Misunderstood as error:
             raise self.side.gone(str(error)) from error
 
-    def _heard(self, word: str, mask: Any) -> tuple[str, Any]:
+    def _hear_until_answer(self, word: str, mask: Any) -> tuple[str, Any]:
         while True:
-            message = self._next(mask)
+            message = self._receive_next(mask)
             if message[0] == "ask" and len(message) == 5:  # noqa: PLR2004  the parts of a question
                 self.serve(message, mask)
             elif message[0] == "said" and len(message) == 3:  # noqa: PLR2004  a stream and a text
@@ -191,7 +191,7 @@ class RpcPeer:
             else:
                 raise self.side.gone("the other process does not keep to the protocol")
 
-    def _decoded(self, news: Any, forms: Any) -> list[Any]:
+    def _decode(self, news: Any, forms: Any) -> list[Any]:
         try:
             changes, drops, state = news
             self.values.apply(changes)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def describe(function: Any) -> Any:
-    """Return what is told of *function*, or None: it is none.
+    """Return the form of *function*, or None: it is no function.
 
     A default is told as `...`, as it may be what a test expects; a name that pytest looks for tells which test runs.
     """
