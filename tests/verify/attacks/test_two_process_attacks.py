@@ -202,14 +202,16 @@ def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LASTING)
-def test_what_crosses_once_is_doubted_in_every_file(name: str, tmp_path: Path) -> None:
+def test_what_crosses_once_is_nothing_in_every_file(name: str, tmp_path: Path) -> None:
     source, test = LASTING[name]
     tests = f'from pathlib import Path\nimport product\nWANTED = "data"\n{test}'
-    files = {"product.py": source, "data.txt": "data", **{f"test_{n}.py": tests for n in range(3)}}
+    files = {"product.py": f"{source}def two(): return 2\n", "data.txt": "data"}
+    files |= {f"test_{n}.py": tests for n in range(3)}
+    files["test_9.py"] = "import product\ndef test_two(): assert product.two() == 2\n"
 
     report = reported(tmp_path, files, suite=PATIENT)
 
-    assert [str(result.outcome) for result in report.results] == ["failed"] * 3
+    assert [str(result.outcome) for result in report.results] == [*["failed"] * 3, "passed"]
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ class Codec:
         """Apply the changes of the other side."""
         for number, items in changes:
             entry = self.shared[number]
-            with self._keep_decoded():
+            with self._keep_decoded(), self._keep_decoded():
                 self._remember(number, entry, entry.fill([self.decode(item, 1) for item in items]))
 
     def _remember(self, number: int, entry: SharedContainer, held: list[Any]) -> None:
@@ -183,6 +183,8 @@ class Codec:
         if kind in CHANGING:
             return self._encode_container(value, CHANGING[kind], depth)
         if kind is bytes:
+            if self.paths is not None:
+                self.paths.hand_out(value.decode("latin-1"))
             return ["b", value.hex()]
         if kind in MADE_NAMES:
             arguments = MADE[MADE_NAMES[kind]][1](value)
@@ -225,9 +227,7 @@ class Codec:
         if type(form) is not list:
             if type(form) is dict:
                 raise ValueError("an object is no form")
-            if self.paths is not None and type(form) is str:
-                self.paths.check(form)
-            return form
+            return "" if self.paths is not None and type(form) is str and self.paths.check(form) else form
         if depth > DEPTH + 4:
             raise ValueError("a form that is nested too deeply")
         tag = form[0]
@@ -245,7 +245,7 @@ class Codec:
         if tag == "b":
             value = bytes.fromhex(form[1])
             if self.paths is not None:
-                self.paths.check(value.decode(errors="replace"))
+                return b"" if self.paths.check(value.decode(errors="replace")) else value
             return value
         if tag == "c":
             return complex(form[1], form[2])
@@ -262,7 +262,7 @@ class Codec:
         maker: Any = re.compile if name == "Pattern" else MADE[name][0]
         made = maker(*arguments)
         if self.paths is not None and len(arguments) > 1 and isinstance(made, pathlib.PurePath):
-            self.paths.check(str(made))
+            return type(made)() if self.paths.check(str(made)) else made
         return made
 
     def _new_container(self, form: list[Any], depth: int) -> Any:

@@ -82,7 +82,7 @@ class DoubtPlugin:
         self._fixed: list[tuple[dict[str, Any], str, Any]] = []
         """Functions, classes and constants of the tests' modules: namespace, name and value."""
         self._doubted_files: dict[str, str] = {}
-        """Files of tests in which the product has named a file of the tests, each with which; empty: all others."""
+        """Files of tests in which the product has named a file of the tests, each with which."""
         self._doubted_fixtures: list[tuple[Any, str]] = []
         """Fixtures of several tests in whose set-up something was doubtful, each with what."""
 
@@ -142,7 +142,7 @@ class DoubtPlugin:
         paths.found = False
         yield
         if paths.found:  # a helper of that file may remember what it has read
-            self._doubted_files["" if paths.kept else _name_file(item)] = self._side.why
+            self._doubted_files[_name_file(item)] = self._side.why
         self._side.capabilities.end_test()
         if self._side.faults > faults:
             self._send(["doubted", item.nodeid, self._side.why[:300]])
@@ -155,8 +155,7 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Check after the call; a test that the product could leave out is no evidence."""
-        doubts = (self._doubted_files.get(file) for file in ("", _name_file(item)))
-        yield from self._watch_phase(self._doubts.get(item.nodeid) or next(filter(None, doubts), ""))
+        yield from self._watch_phase(self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), ""))
         if self._side.peer.values.paths.take_lent_files():
             self._send(["lent", item.nodeid])
         if self._side.take_matched():
@@ -198,7 +197,7 @@ class DoubtPlugin:
     def _note_doubt(self, node: str) -> None:
         """Doubt the tests of *node* if anything was doubtful since this was asked the last time."""
         if self._side.faults > self._blamed:
-            self._doubted_collectors["" if self._side.peer.values.paths.kept else node] = self._side.why
+            self._doubted_collectors[node] = self._side.why
         self._blamed = self._side.faults
 
     def _find_hidden(self, items: Sequence[pytest.Item]) -> Iterator[tuple[str, str]]:

@@ -28,6 +28,9 @@ TOKEN = re.compile(r"[^\s'\"`<>|;,:?#()\[\]{}=]+")
 WORD = re.compile(r"[\w.+-]+")
 """Part of a text that may be the name of a file or folder."""
 
+REFERENCE = re.compile(r"[\w.]+:[\w.]+")
+"""Part of a text that may name something in a module."""
+
 UPWARDS = re.compile(r"^(?:\.{1,2}/+)+")
 """Beginning of a path that leads to folders above."""
 
@@ -53,8 +56,6 @@ class RoomPaths:
         """True if the product has named a file of the tests, or what would read them, since this was set to False."""
         self._keeping = False
         """True while texts are checked that stay with a thing or in a container."""
-        self.kept = False
-        """True if one of those was such a name: it does not cross again for other tests."""
         self.places: set[str] = set()
         """Files and folders of the room."""
         self.named: set[str] = set()
@@ -93,27 +94,30 @@ class RoomPaths:
         if text in self._ends:
             self._capabilities.hand_out(text)
         named = [path for path in self._list_paths(text) if self._leads_in(path)] if "/" in text else []
+        named += filter(self._is_module, REFERENCE.findall(text[:MOST])) if ":" in text else ()
         for path in dict.fromkeys((text, *named) if named or _reaches(text) else ()):
             self._capabilities.hand_out(path)
 
-    def check(self, text: str) -> None:
+    def check(self, text: str) -> bool:
         """Record a fault if *text*, of the product, leads to a file of the tests that it was not given.
 
-        So does a format string that leads from what a test puts into it to what the test knows.
+        So does a format string that leads from what a test puts into it to what the test knows. Returned is whether
+        such a text would stay with a thing: it does not cross again for later tests, so nothing may come of it.
         """
         if self._capabilities.is_handed_out(text):
-            return
+            return False
         why = ""
         if any(self._leads_in(path) and not self._capabilities.is_handed_out(path) for path in self._list_paths(text)):
             why = "the product names a file of the tests"
-        elif ":" in text and f"{text.partition(':')[0].rpartition('.')[2]}.py" in self._names:
+        elif self._is_module(text):
             why = "the product names a module of the tests"
         elif _reaches(text):
             why = "a format string of the product would read what the tests are"
         if why:
-            self.found, self.kept = True, self.kept or self._keeping
+            self.found = True
             self._fault(f"{why}: {text[:LONGEST]}")
         self.note(text)
+        return bool(why) and self._keeping
 
     @contextlib.contextmanager
     def keep(self) -> Iterator[None]:
@@ -154,6 +158,10 @@ class RoomPaths:
             if folder and len(folder) < len(pattern) - 1 and WILD.search(pattern) and self._is_there(folder):
                 whole = os.path.join(self._room, pattern)  # noqa: PTH118  as above
                 yield from (place for place in self.places if fnmatch.fnmatchcase(place, whole))
+
+    def _is_module(self, text: str) -> bool:
+        """Return whether *text* names something in a module of the tests (`reference:slow`)."""
+        return ":" in text and f"{text.partition(':')[0].rpartition('.')[2]}.py" in self._names
 
     def _leads_in(self, text: str) -> bool:
         if "\0" in text or len(text) > MOST:
