@@ -398,6 +398,11 @@ def test_f(tmp_path):
 """
 
 CONVERTERS = {
+    "def read(path):\n    return ''\n\n\ndef convert(source, into):\n"
+    "    import os\n    os.link(source.replace('.md', '.html'), into)\n": True,
+    "def read(path):\n    return ''\n\n\ndef convert(source, into):\n    import shutil, threading\n"
+    "    copy = threading.Thread(target=shutil.copy, args=(source.replace('.md', '.html'), into))\n"
+    "    copy.start()\n    copy.join()\n": True,
     "import pathlib\n\n\ndef read(path):\n    return pathlib.Path(path).with_suffix('.html').read_text()\n": True,
     "import pathlib\n\n\ndef read(path):\n    return pathlib.Path(path).read_text().upper()\n": False,
 }
@@ -417,4 +422,4 @@ def count(path):
 """
     files = {"tests/test_app.py": CONVERTS, "tests/data/a.md": "text", "tests/data/a.html": "TEXT"}
 
-    assert bool(looked(tmp_path, read + more, files)) is CONVERTERS[read]
+    assert bool(looked(tmp_path, f"{more}\n\n{read}", files)) is CONVERTERS[read]

@@ -21,7 +21,7 @@ def build_data_watch(data: Iterable[str], tests: frozenset[str], foreign: Callab
     """Build what finds a file of *data* by its path, and what says whether a foreign reader of it may know a result.
 
     The tests open it as well, and the code under test was not given its path: so are results copied that lie beside
-    their sources.
+    their sources. What a library opens for nobody, as in a thread, may be for the code under test.
     """
     stat, resolve, list_given = os.stat, os.path.realpath, _build_lister()
     files = {(one.st_dev, one.st_ino) for one in map(stat, filter(os.path.exists, data))}
@@ -43,9 +43,9 @@ def build_data_watch(data: Iterable[str], tests: frozenset[str], foreign: Callab
         while frame is not None and frame.f_code.co_filename not in tests:
             entered = frame if foreign(frame.f_code.co_filename) else entered
             frame = frame.f_back
-        if entered is None:
+        if entered is None and frame is not None:
             by_tests.add(file)
-        elif resolve(path) not in map(resolve, list_given(entered, type(path))):
+        elif entered is None or resolve(path) not in map(resolve, list_given(entered, type(path))):
             by_product.add(file)
         return file in by_tests and file in by_product
 

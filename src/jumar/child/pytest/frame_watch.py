@@ -59,6 +59,9 @@ UNHEARD = (("faulthandler", "dump_traceback"), ("faulthandler", "dump_traceback_
 READERS = ("_signature_from_function", "_has_code_flag")
 """Functions of `inspect` that say no more of a function than its parameters, or whether it is a coroutine's."""
 
+READING = frozenset(("open", "os.link", "os.symlink", "os.rename", "sqlite3.connect"))
+"""Events by which the content of a file is had, or is there under another name; its path comes first."""
+
 OFF, LOADING, RUNNING = range(3)
 """Times: nothing of the room was loaded; no test runs, but code under test may; a test runs."""
 
@@ -135,7 +138,7 @@ def _build_hook(
 ) -> Callable[[str, tuple[Any, ...]], None]:
     """Build the audit hook; *asked* say who asks for a frame, and for a file, *seen* which events are looked at."""
     elsewhere, get_frame = ELSEWHERE, sys._getframe  # noqa: SLF001  there is no other way to see who asks
-    (asks_for_frame, asks_for_file), (is_look, find_data, reads_data) = asked, seen
+    (asks_for_frame, asks_for_file), (is_look, find_data, reads_data), reading = asked, seen, READING
     loader: Any = importlib.machinery.SourceFileLoader.source_to_code
     loads = loader.__code__
 
@@ -144,7 +147,7 @@ def _build_hook(
         if not now:
             return
         if not is_look(event, arguments):
-            if event == "open" and (file := find_data(arguments[0])):
+            if event in reading and (file := find_data(arguments[0])):
                 time[0] = 0
                 frame = get_frame(1)
                 time[0] = now  # what is asked of paths may be code under test
