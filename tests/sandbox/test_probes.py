@@ -128,6 +128,7 @@ def tried(sandbox: Sandbox, place: Path) -> ProbeFindings:
 
 def test_the_table_names_every_probe_there_is() -> None:
     assert set(probe_main.PROBES) == set(catalogue.PROBES)
+    assert all(catalogue.PROBES.values())
     assert len(catalogue.PROBES) >= 29
     assert set(catalogue.QUICK) <= set(catalogue.PROBES)
 

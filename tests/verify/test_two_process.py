@@ -312,6 +312,35 @@ def test_an_honest_project_runs_apart_as_it_runs_together(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+def test_names_that_the_tests_hand_over_and_files_of_the_package_may_be_named(tmp_path: Path) -> None:
+    product = '''
+def pick(file):
+    """Pick what is used, with the table in ``pkg/table.dat``."""
+    text = file.read()
+    return (text if isinstance(text, str) else text.decode()).partition(" = ")[2]
+'''
+    test = """
+import io, helpers
+from pkg import pick
+
+def test_text(): assert pick(io.StringIO("use = helpers:slow")) == "helpers:slow"
+def test_bytes(): assert pick(io.BytesIO(b"use = helpers:slow")) == "helpers:slow"
+def test_docstring(): assert "pkg/table.dat" in pick.__doc__
+def test_another(): assert pick(io.StringIO("use = 1")) == "1"
+"""
+    files = {
+        "pkg/__init__.py": product,
+        "pkg/table.dat": "1",
+        "helpers.py": "def slow(): return 1\n",
+        "test_it.py": test,
+    }
+
+    report = reported(tmp_path, files, "pkg/__init__.py".__eq__)
+
+    assert set(outcomes(report).values()) == {"passed"}
+
+
+@pytest.mark.slow
 def test_a_test_that_is_too_slow_costs_itself_alone(tmp_path: Path) -> None:
     product = "def apply(f, n=1):\n    return [f() for _ in range(n)]\n"
     test = """

@@ -39,7 +39,7 @@ LASTING = {
         "def test_it(): assert Path(product.FILES[0]).read_text() == WANTED\n",
     ),
 }
-"""What crosses once, with the thing that it belongs to: the product, and a test that several files have."""
+"""Texts that cross once, with the thing that they belong to: the product, and a test that several files have."""
 
 REFUSED: dict[str, tuple[str, str]] = {
     "stop_in_a_method": (
@@ -111,6 +111,10 @@ def test_logger():
 def test_gone(monkeypatch):
     monkeypatch.delattr(os, "getlogin")
     assert product.f(1) == 1
+def test_by_keywords():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(target=os, name="getlogin")
+        assert product.f(1) == 1
 def test_module():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "json", None)

@@ -107,7 +107,7 @@ def _tell_of(patch: Any, places: tuple[str, ...], tell: Callable[[str], None]) -
     @functools.wraps(patch)
     def patch_and_tell(self: Any, *args: Any, **keywords: Any) -> Any:
         made = patch(self, *args, **keywords)
-        given = [getattr(self, place) for place in places] or list(args)
+        given = [getattr(self, place) for place in places] or [*args, *keywords.values()]
         if changed := _name_of_library(*given[:2]):
             tell(f"a test patches {changed}, which the product has for itself")
         return made

@@ -138,6 +138,7 @@ class DoubtPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
         self._side.capabilities.begin_test()
+        self._side.take_matched()  # of what was compared between tests
         before, faults, paths = self._side.peer.lost, self._side.faults, self._side.peer.values.paths
         paths.found = False
         yield
