@@ -283,10 +283,12 @@ def test_what_fails_only_now_and_then_when_it_must_is_flaky_and_no_forgery(
 
 @pytest.mark.proof
 def test_an_order_that_never_changes_is_worth_less_than_its_coins(tmp_path: Path) -> None:
-    done = judged(tmp_path, CALC, ORDERED)
+    """In another order an answer may be what is falsified, by chance: that is no forgery."""
+    for number in range(5):
+        done = judged(tmp_path / str(number), CALC, ORDERED)
 
-    assert (done.verdict.green, done.grade, done.bits >= STRONG_BITS) == (True, "C", True)
-    assert "depend on their order" in done.warnings[0]
+        assert (done.verdict.green, done.grade, done.bits >= STRONG_BITS) == (True, "C", True)
+        assert "depend on their order" in done.warnings[0]
 
 
 @pytest.mark.slow
