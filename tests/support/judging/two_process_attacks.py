@@ -330,8 +330,10 @@ def test_fixture_again(out): assert (Path(out) / "data.txt").read_text() == DATA
     ),
     "path_told_in_some_way": (
         r"""
-import json
+import json, logging
 HERE = "path_told_in_some_way"
+def log(): logging.error("x", extra={"place": f"{HERE}/data.txt"})
+def note(): logging.error(f"{HERE}/data.txt")
 def say(): print(f"{HERE}/data.txt")
 def tell(): return json.dumps({"file": f"{HERE}/data.txt"})
 def long(): return "./" * 2500 + f"{HERE}/data.txt"
@@ -341,11 +343,17 @@ def raw(): return b" " * 300 + f"{HERE}/data.txt".encode()
         r"""
 import json
 from pathlib import Path
-from product import long, raw, say, script, tell
+from product import log, long, note, raw, say, script, tell
 DATA = Path(__file__).parent / "data.txt"
 def test_printed(capsys):
     say()
     assert Path(capsys.readouterr().out.strip()).read_text() == DATA.read_text()
+def test_log(caplog):
+    log()
+    assert Path(caplog.records[0].place).read_text() == DATA.read_text()
+def test_note(caplog):
+    note()
+    assert Path(caplog.messages[0]).read_text() == DATA.read_text()
 def test_json(): assert Path(json.loads(tell())["file"]).read_text() == DATA.read_text()
 def test_long(): assert Path(long()).read_text() == DATA.read_text()
 def test_script(): assert script().split("'")[1].endswith("data.txt")

@@ -104,6 +104,9 @@ LIES: dict[str, Callable[[list[Any]], bytes]] = {
     "an interrupt": lambda asked: framed(["error", asked[1], NEWS, error_form(["n", "KeyboardInterrupt"])]),
     "an unknown operation": lambda _: framed(["ask", "w", NEWS, "import", ["os"]]) + framed(["answer", "w", NEWS, 1]),
     "an unknown warning": lambda _: framed(["said", "eval", "x"]),
+    "a record without a message": lambda _: framed(["said", "record", ["shop", 20, None, None, "f", {}]]),
+    "a record of a thing": lambda _: framed(["said", "record", ["shop", 20, "x", None, "f", {"it": ["y", 2]}]]),
+    "a record of nothing": lambda _: framed(["said", "record", None]),
 }
 
 

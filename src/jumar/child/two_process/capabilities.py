@@ -145,6 +145,12 @@ class Capabilities:
                 members[name] = ["data", value]
         return members
 
+    def knows(self, thing: Any) -> bool:
+        """Return whether the product can do something with *thing*, which is no value: call, step or raise it."""
+        kind = type(thing)
+        known = self.is_own_class(kind) or self._may_call(thing) or is_plain_iterator(kind)
+        return known or isinstance(thing, (types.GeneratorType, BaseException))
+
     def is_own(self, function: Any) -> bool:
         """Return whether *function*, or what it wraps, stands in the tests' files."""
         if type(function) is types.MethodType:

@@ -17,7 +17,7 @@ from typing import Any
 from jumar.child.channel import join
 from jumar.child.two_process import codec, object_tables, product_operations, proxies, shared_containers
 from jumar.child.two_process.tests_things import TestsThings, build_members
-from jumar.child.two_process.wire import frames, rpc
+from jumar.child.two_process.wire import frames, notices, rpc
 
 KEPT_BYTES = 1 << 20
 """Most printed output that is buffered, in bytes; it is sent with the next message, or at this size."""
@@ -39,6 +39,7 @@ def main() -> None:
     sys.stdin = product_operations.NoInput()
     warnings.simplefilter("always")
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
+    notices.send_records(side.print)
     try:
         while True:
             message = pipes.receive()
@@ -58,7 +59,8 @@ class ProductSide(TestsThings):
         self._wire, self._paths = wire, paths
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
-        self._printed: list[tuple[int | str, str]] = []
+        self._printed: list[tuple[int | str, Any]] = []
+        self._levels = notices.FollowedLevels()
         self._size = 0
         self._input, self._stdin = builtins.input, product_operations.NoInput()
         self._inserted: list[str] = []
@@ -75,10 +77,10 @@ class ProductSide(TestsThings):
         kind = next(base for base in category.__mro__ if base.__module__ == "builtins")
         self.print(kind.__name__, str(message))
 
-    def print(self, stream: int | str, text: str) -> None:
-        """Hand *text* over with the next message."""
+    def print(self, stream: int | str, text: Any) -> None:
+        """Hand *text*, or a record of a log, over with the next message."""
         self._printed.append((stream, text))
-        self._size += len(text)
+        self._size += len(str(text))
         if self._size > KEPT_BYTES:
             self.state()
 
@@ -92,7 +94,8 @@ class ProductSide(TestsThings):
         """Follow the tests' process to its place, environment and arguments."""
         if state is None:
             return
-        inside, changed, argv, *reading = state
+        inside, changed, argv, levels, *reading = state
+        self._levels.follow(levels)
         if inside is not None:
             place = os.path.join(self._room, inside)  # noqa: PTH118  asked with each call
             os.chdir(place if os.path.isdir(place) else self._room)  # noqa: PTH112  as above

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jumar.child.two_process import proxies
+from jumar.child.two_process.wire import notices
 
 PATCHING = (
     ("unittest.mock", "_patch", "__enter__", ("target", "attribute")),
@@ -41,16 +42,17 @@ class ProductEnvironment:
     def __init__(self, room: str) -> None:
         self.room = os.path.realpath(room) + os.sep
         self._input = builtins.input
+        self._levels = notices.LoggerLevels(proxies.is_library).changed
         self.begin()
 
     def begin(self) -> None:
         """Record the present environment as the one in which nothing was arranged."""
         self._environ, self._argv = _read_environ(), list(sys.argv)
         self._looked: tuple[Any, ...] = ()
-        self._told: tuple[Any, ...] = (self.room, {}, [], None, None)
+        self._told: tuple[Any, ...] = (self.room, {}, [], {}, None, None)
 
     def find_changes(self) -> list[Any] | None:
-        """Return folder in the room (None: elsewhere), environment, arguments, `input`, text to read; None: as before.
+        """Return folder in the room (None: elsewhere), environment, arguments, levels, `input`, text; None: as before.
 
         Of the environment only what differs from that of the beginning is told; what is gone is None.
         """
@@ -60,15 +62,17 @@ class ProductEnvironment:
             place = ""
         argv = sys.argv[1:] if sys.argv != self._argv else []
         raw: Any = getattr(os.environ, "_data", None)  # the same comparison, without decoding all of it each time
-        looked = (raw, place, argv, builtins.input, sys.stdin)
+        looked = (raw, place, argv, self._levels, builtins.input, sys.stdin)
         if raw is not None and looked == self._looked:
             return None
-        self._looked = (dict(raw or {}), *looked[1:])
+        levels = dict(self._levels)
+        self._looked = (dict(raw or {}), place, argv, levels, *looked[4:])
         now = _read_environ()
         changed: dict[str, str | None] = {k: v for k, v in now.items() if self._environ.get(k) != v}
         changed.update(dict.fromkeys(self._environ.keys() - now.keys()))
         stdin = sys.stdin if type(sys.stdin) is io.StringIO else None
-        world = (place + os.sep, changed, argv, builtins.input if builtins.input is not self._input else None, stdin)
+        reading = builtins.input if builtins.input is not self._input else None, stdin
+        world = (place + os.sep, changed, argv, levels, *reading)
         if world == self._told:
             return None
         self._told = world

@@ -157,7 +157,7 @@ class DoubtPlugin:
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Check after the call; a test that the product could leave out is no evidence."""
         yield from self._watch_phase(self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), ""))
-        if self._side.peer.values.paths.take_lent_files():
+        if self._side.take_lent():
             self._send(["lent", item.nodeid])
         if self._side.take_matched():
             self._send(["matched", item.nodeid])

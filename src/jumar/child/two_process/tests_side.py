@@ -5,14 +5,12 @@ What cannot be done that way makes the test fail in which it is tried, whatever 
 
 from __future__ import annotations
 
-import builtins
 import enum
 import os
 import signal
 import sys
 import types
 import unittest
-import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -20,7 +18,7 @@ from jumar.child.two_process import codec, import_hook, proxies, shared_containe
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.product_things import ProductThings
 from jumar.child.two_process.test_environment import ProductEnvironment
-from jumar.child.two_process.wire import frames
+from jumar.child.two_process.wire import frames, notices
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -84,8 +82,10 @@ class TestsSide(ProductThings):
         """Is told what the product prints."""
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
+        self._lends = False
         self._said = 0
-        self._warned: list[tuple[str, type[Warning]]] = []
+        self._told: list[Callable[[], None]] = []
+        """Warnings and records of logs that come with the next answer."""
 
     def fault(self, why: str) -> None:
         """Record that what runs now is no evidence for a pass, and *why*."""
@@ -125,15 +125,15 @@ class TestsSide(ProductThings):
         return TypeError("not for the product")
 
     def said(self, stream: Any, text: Any) -> None:
-        """Print what the product printed, or note what it warned of."""
+        """Print what the product printed, or note what it warned of or wrote into a log."""
         self._said += len(str(text))
         if self._said > SAID_BYTES:
             raise ProductLost("the product prints without end")
         if type(stream) is str:
-            kind = getattr(builtins, stream, None)
-            if not isinstance(kind, type) or not issubclass(kind, Warning):
-                raise ProductLost("the other process does not keep to the protocol")
-            self._warned.append((str(self.peer.values.decode(text)), kind))
+            try:
+                self._told.append(notices.read_notice(stream, text, self.peer.values.decode))
+            except (AttributeError, TypeError, ValueError) as error:
+                raise ProductLost("the other process does not keep to the protocol") from error
             return
         self.note_text(str(text))
         (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
@@ -145,8 +145,8 @@ class TestsSide(ProductThings):
         may come in the place of one that failed on the way.
         """
         self.check_classes()
-        while self._warned:
-            warnings.warn_explicit(*self._warned.pop(0), "product", 1)
+        while self._told:
+            self._told.pop(0)()
         error = sys.exc_info()[1]
         if isinstance(error, self._failing) and proxies.NUMBER not in vars(error):
             self.fault("the product is asked while an assertion of the tests has failed, and may say that it has not")
@@ -162,7 +162,7 @@ class TestsSide(ProductThings):
     def state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
         news = self.world.find_changes()
-        return news and [*news[:3], *(self.peer.values.encode(each) for each in news[3:])]
+        return news and [*news[:4], *(self.peer.values.encode(each) for each in news[4:])]
 
     def follow(self, state: Any) -> None:
         """Do nothing: the product arranges nothing here."""
@@ -193,6 +193,16 @@ class TestsSide(ProductThings):
         framework = module.partition(".")[0] in proxies.FRAMEWORKS and module != "unittest.mock"
         if isinstance(value, WITHIN) or framework:
             raise ValueError(f"a {kind.__name__}")
+        if not isinstance(value, type) and not self.capabilities.knows(value):
+            self._lends = True
+
+    def take_lent(self) -> bool:
+        """Return whether the product was lent what it does not have, since this was asked the last time.
+
+        That is a file of the temporary folder, or an object of a library that cannot be copied, as a connection.
+        """
+        lent, self._lends = self._lends, False
+        return self.peer.values.paths.take_lent_files() or lent
 
     def admits(self, value: Any) -> bool:
         """Return whether *value* may be sent to the product's process."""

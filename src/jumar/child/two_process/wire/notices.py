@@ -1,0 +1,118 @@
+"""Warnings and records of logs on their way from the product to the tests, and levels of loggers on the way back.
+
+The product's process sends each record that comes to its root logger; the tests' process hands it to the logger of the
+same name, where `caplog`, `assertLogs` and handlers of the tests find it. Only plain data crosses.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import sys
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+RECORD = "record"
+"""Stream of printed output that records are sent on."""
+
+PLAIN = (str, int, float, bool, type(None))
+
+
+def send_records(send: Callable[[str, Any], None]) -> None:
+    """Send each record that comes to the root logger of this process."""
+    logging = importlib.import_module("logging")
+    standard = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+
+    class Sender(logging.Handler):  # type: ignore[misc, name-defined]  # the module is loaded late
+        def emit(self, record: Any) -> None:
+            extra = {k: v for k, v in vars(record).items() if k not in standard and type(v) in PLAIN}
+            text = logging.Formatter().formatException(record.exc_info) if record.exc_info else record.exc_text
+            send(RECORD, [str(record.name), int(record.levelno), f"{record.getMessage()}", text and f"{text}",
+                          str(record.funcName), extra])  # fmt: skip
+
+    logging.getLogger().addHandler(Sender())
+
+
+def read_notice(stream: str, form: Any, decode: Callable[[Any], Any]) -> Callable[[], None]:
+    """Return a function that gives a warning, or a record of a log, to who listens here; its texts are decoded.
+
+    Raises:
+        AttributeError, TypeError, ValueError: if *form* is neither.
+    """
+    if stream == RECORD:
+        return _read_record(form, decode)
+    kind = getattr(builtins, stream)
+    if not issubclass(kind, Warning):
+        raise TypeError(f"{stream} is no warning")
+    return functools.partial(warnings.warn_explicit, str(decode(form)), kind, "product", 1)
+
+
+def _read_record(form: Any, decode: Callable[[Any], Any]) -> Callable[[], None]:
+    name, level, message, text, function, extra = form
+    if [type(name), type(level), type(message), type(function)] != [str, int, str, str] or type(text) not in PLAIN:
+        raise ValueError("no record of a log")
+    if any(type(value) not in PLAIN for value in extra.values()):
+        raise ValueError("no plain data of a record")
+    message, text, extra = decode(message), text and str(decode(text)), {str(k): decode(v) for k, v in extra.items()}
+    logging = importlib.import_module("logging")
+
+    def hand_over() -> None:
+        logger = logging.getLogger(name)
+        if logger.disabled or level <= logger.manager.disable:
+            return
+        known = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+        record = logger.makeRecord(name, level, "product", 0, message, (), None, function,
+                                   {k: v for k, v in extra.items() if k not in known})  # fmt: skip
+        record.exc_text = text
+        logger.handle(record)
+
+    return hand_over
+
+
+class LoggerLevels:
+    """Levels that the tests gave to loggers which are not their own, for the product's process.
+
+    *is_library* tells whether a module belongs to none of the tests' files.
+    """
+
+    def __init__(self, is_library: Callable[[str], bool]) -> None:
+        self.changed: dict[str, int] = {}
+        """Levels by name that differ from what this process began with."""
+        self._before: dict[str, int] = {}
+        kind: Any = importlib.import_module("logging").Logger
+        set_level = kind.setLevel
+
+        def set_and_note(logger: Any, level: Any) -> None:
+            before = self._before.setdefault(str(logger.name), logger.level)
+            set_level(logger, level)
+            root = str(logger.name).partition(".")[0]
+            if logger.level == before:
+                self.changed.pop(logger.name, None)
+            elif type(sys.modules.get(root)) is not types.ModuleType or is_library(root):
+                self.changed[logger.name] = logger.level
+
+        kind.setLevel = set_and_note
+
+
+class FollowedLevels:
+    """Levels of loggers in the product's process, which follow those of the tests."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, int] = {}
+        self._own: dict[str, int] = {}
+
+    def follow(self, changed: dict[str, int]) -> None:
+        """Give loggers the levels in *changed*, and those that are no longer in it what they had."""
+        if changed == self._told:
+            return
+        get_logger = importlib.import_module("logging").getLogger
+        for name in self._told.keys() - changed.keys():
+            get_logger(name).setLevel(self._own.pop(name))
+        for name, level in changed.items():
+            if self._told.get(name) != level:
+                self._own.setdefault(name, get_logger(name).level)
+                get_logger(name).setLevel(level)
+        self._told = changed
