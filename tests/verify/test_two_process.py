@@ -312,6 +312,19 @@ def test_an_honest_project_runs_apart_as_it_runs_together(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+def test_what_is_awaited_runs_apart_as_it_runs_together(tmp_path: Path) -> None:
+    product, tests = ((PROJECT / f"async_{name}.txt").read_text("utf-8") for name in ("product", "tests"))
+    files = {"product.py": product, "test_product.py": tests}
+
+    report = reported(tmp_path, files)
+
+    assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
+    assert len(report.results) == 11
+    assert not report.lent
+    assert green(report, files)
+
+
+@pytest.mark.slow
 def test_names_that_the_tests_hand_over_and_files_of_the_package_may_be_named(tmp_path: Path) -> None:
     product = '''
 def pick(file):

@@ -52,6 +52,54 @@ def test_length():
     for n, found in zip((1, 2), map(len, (product.L(), product.L()))): assert found == n
 """,
     ),
+    "end_of_an_await": (
+        r"""
+import asyncio
+class Swallows:
+    async def __aenter__(self): return self
+    async def __aexit__(self, *_): return True
+class Later:
+    def __await__(self):
+        yield
+        return True
+class Waits(Swallows):
+    def __aexit__(self, *_): return Later()
+async def stop(n): raise StopAsyncIteration
+async def cancel(n):
+    await asyncio.sleep(0)
+    raise asyncio.CancelledError
+""",
+        r"""
+import asyncio, contextlib
+import product
+async def swallows(made):
+    async with made: assert 2 == 3
+def test_exit(): asyncio.run(swallows(product.Swallows()))
+def test_later(): asyncio.run(swallows(product.Waits()))
+async def stack():
+    async with contextlib.AsyncExitStack() as made:
+        await made.enter_async_context(product.Swallows())
+        assert 2 == 3
+def test_stack(): asyncio.run(stack())
+class Source:
+    def __init__(self): self.left = [2, 3]
+    def __aiter__(self): return self
+    async def __anext__(self):
+        n = self.left.pop(0)
+        assert await product.stop(n) == n * n
+        return n
+async def loop(source):
+    async for n in source: pass
+def test_source(): asyncio.run(loop(Source()))
+async def check(n): assert await product.cancel(n) == n * n
+async def check_all(): await asyncio.gather(check(2), check(3), return_exceptions=True)
+def test_cancel(): asyncio.run(check_all())
+async def begin():
+    task = asyncio.create_task(check(2))
+    await asyncio.wait([task])
+def test_task(): asyncio.run(begin())
+""",
+    ),
     "cancelled_task": (
         "import asyncio\ndef f(n): raise asyncio.CancelledError\n",
         r"""

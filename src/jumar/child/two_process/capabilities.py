@@ -23,6 +23,10 @@ PRIVATE = frozenset(("__init__", "__set_name__", "__set__", "__delete__", "__pos
 """Special methods of the tests' classes that are not the product's to call."""
 
 
+COROUTINE = {"send": "next", "throw": "throw", "close": "close"}
+"""Methods by which a task runs a coroutine: what is thrown into one of the tests it does not hear of."""
+
+
 class Capabilities:
     """Numbers that the tests handed out, and what may be asked of them. It performs nothing else."""
 
@@ -33,6 +37,8 @@ class Capabilities:
         self._files: dict[str, bool] = {}
         self.lasting = True
         """True while what is handed out outlives a test: files are loaded, or a fixture of several tests is set up."""
+        self._waiting: dict[int, Any] = {}
+        """Futures for which coroutines of the tests wait that the product steps, by identity of these."""
         self.requests = 0
         """Requests that were performed: the wire was one-way if there was none."""
 
@@ -44,6 +50,7 @@ class Capabilities:
     def end_test(self) -> None:
         """Take back what was handed out in this test."""
         self._lent.clear()
+        self._waiting.clear()
         self.lasting = True
 
     def hand_out(self, number: int | str) -> None:
@@ -88,6 +95,10 @@ class Capabilities:
 
     def _find(self, op: str, values: list[Any]) -> Callable[[], Any]:
         thing = values[0]
+        if op == "next" and isinstance(thing, types.CoroutineType):
+            if not (self.is_file(thing.cr_code.co_filename) or _is_of_mocks(thing.cr_code)):
+                raise TypeError("that is no coroutine of the tests")
+            return lambda: self._step(thing)
         if op == "next":
             made = isinstance(thing, types.GeneratorType)
             if not (self.is_file(thing.gi_code.co_filename) if made else is_plain_iterator(type(thing))):
@@ -97,6 +108,17 @@ class Capabilities:
             raise TypeError("that is no function of the tests")
         method = thing if op == "call" else self._find_method(thing, values[1])
         return lambda: method(*values[-2], **values[-1])
+
+    def _step(self, coroutine: Any) -> None:
+        """Run *coroutine* to its next step. While it waits for a future of the tests' loop, there is none."""
+        number = id(coroutine)
+        if number in self._waiting and not self._waiting[number].done():
+            return
+        self._waiting.pop(number, None)
+        given = coroutine.send(None)
+        if given is not None:
+            given._asyncio_future_blocking = False  # noqa: SLF001  as a task does
+            self._waiting[number] = given
 
     def _may_call(self, thing: Any) -> bool:
         kind = type(thing)
@@ -133,6 +155,8 @@ class Capabilities:
         """Return the public attributes of *kind* that cross: each with how it is asked for, or with what it is."""
         if is_plain_iterator(kind):
             return {"__next__": "next", "__iter__": "self"}
+        if kind is types.CoroutineType:
+            return {"__await__": "self", "__iter__": "self", "__next__": "next", **COROUTINE}
         members: dict[str, Any] = {}
         for name, value in vars(kind).items() if self.is_own_class(kind) else ():
             if name.startswith(("_", *proxies.RESERVED)) or not name.isidentifier():
@@ -149,7 +173,7 @@ class Capabilities:
         """Return whether the product can do something with *thing*, which is no value: call, step or raise it."""
         kind = type(thing)
         known = self.is_own_class(kind) or self._may_call(thing) or is_plain_iterator(kind)
-        return known or isinstance(thing, (types.GeneratorType, BaseException))
+        return known or isinstance(thing, (types.GeneratorType, types.CoroutineType, BaseException))
 
     def is_own(self, function: Any) -> bool:
         """Return whether *function*, or what it wraps, stands in the tests' files."""
@@ -181,6 +205,10 @@ def is_mock(kind: type) -> bool:
     """Return whether *kind* is a callable mock of the standard library: a call of it runs only what the test gave."""
     mixin = getattr(sys.modules.get("unittest.mock"), "CallableMixin", None)
     return mixin is not None and issubclass(kind, mixin)
+
+
+def _is_of_mocks(code: types.CodeType) -> bool:
+    return code.co_filename == getattr(sys.modules.get("unittest.mock"), "__file__", None)
 
 
 def is_plain_iterator(kind: type) -> bool:

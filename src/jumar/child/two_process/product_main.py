@@ -17,7 +17,7 @@ from typing import Any
 from jumar.child.channel import join
 from jumar.child.two_process import codec, object_tables, product_operations, proxies, shared_containers
 from jumar.child.two_process.tests_things import TestsThings, build_members
-from jumar.child.two_process.wire import frames, notices, rpc
+from jumar.child.two_process.wire import event_loop, frames, notices, rpc
 
 KEPT_BYTES = 1 << 20
 """Most printed output that is buffered, in bytes; it is sent with the next message, or at this size."""
@@ -61,6 +61,7 @@ class ProductSide(TestsThings):
         self._environ = dict(os.environ)
         self._printed: list[tuple[int | str, Any]] = []
         self._levels = notices.FollowedLevels()
+        self._loop = event_loop.ProductLoop()
         self._size = 0
         self._input, self._stdin = builtins.input, product_operations.NoInput()
         self._inserted: list[str] = []
@@ -94,8 +95,9 @@ class ProductSide(TestsThings):
         """Follow the tests' process to its place, environment and arguments."""
         if state is None:
             return
-        inside, changed, argv, levels, *reading = state
+        inside, changed, argv, levels, loop, *reading = state
         self._levels.follow(levels)
+        self._loop.follow(loop)
         if inside is not None:
             place = os.path.join(self._room, inside)  # noqa: PTH118  asked with each call
             os.chdir(place if os.path.isdir(place) else self._room)  # noqa: PTH112  as above
@@ -119,8 +121,10 @@ class ProductSide(TestsThings):
         """Return a result that cannot cross."""
         return TypeError(f"what came out cannot cross: {why}")
 
-    def form(self, value: Any, depth: int) -> Any:  # noqa: ARG002  the tests' side needs it
-        """Return the form of a module."""
+    def form(self, value: Any, depth: int) -> Any:
+        """Return the form of a module, or of a coroutine, which runs in a loop of this process."""
+        if type(value) is types.CoroutineType:
+            return self.peer.mirrors.tell(self._loop.drive(value), depth)
         if isinstance(value, types.ModuleType):
             return ["M", self.number(value), value.__name__]
         return None
@@ -188,12 +192,15 @@ class ProductSide(TestsThings):
 
     def perform(self, op: str, values: list[Any], _: Any) -> Any:
         """Perform an operation that the tests ask for."""
-        return self._operations[op](*values)
+        with self._loop.enter():
+            return self._operations[op](*values)
 
     def _get_member(self, thing: Any, owner: int, name: str) -> Any:
         return product_operations.get_member(thing, self.peer.mirrors.own.get(owner), name)
 
     def _call_method(self, thing: Any, owner: int, name: str, args: Any, keywords: Any) -> Any:
+        if name == "__await__":
+            return self._loop.drive(thing)
         return product_operations.get_method(thing, self.peer.mirrors.own.get(owner), name)(*args, **keywords)
 
     def _set(self, thing: Any, name: str, *value: Any) -> None:

@@ -32,11 +32,17 @@ RUN = re.compile(
 )
 """Names that pytest looks for in a file of tests."""
 
+AWAITED = "_jumar_awaited"
+"""Mark of an awaitable whose end counts for more than its result: the name of the method that gave it."""
+
 ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 """Exceptions that end an iteration or a generator, and fail nothing."""
 
 STEPS = frozenset(("__next__", "send", "throw"))
 """Methods of iterators and generators, which end by such an exception."""
+
+GIVING = ("__aexit__", "__anext__")
+"""Methods that give an awaitable whose end may end more."""
 
 STEP = "_jumar_step"
 """Mark of what the tests had as such a method of an object."""
@@ -197,6 +203,10 @@ class ProductThings:
             self.unable(f"{name} of a {type(thing).__name__} comes to something else than its content does")
         if name in contents.DIFFERENCES and isinstance(answer, proxies.Proxy) and self.running:
             object.__setattr__(answer, MEASURED, not any(isinstance(other, proxies.Proxy) for other in args))
+        if isinstance(answer, proxies.Proxy) and (name in GIVING or name == "__await__"):
+            swallows = name == "__aexit__" and args and args[0] is not None
+            mark = proxies.get_fact(thing, AWAITED) if name == "__await__" else name
+            object.__setattr__(answer, AWAITED, mark if swallows or name != "__aexit__" else None)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.unable(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
@@ -212,8 +222,13 @@ class ProductThings:
         if isinstance(error, (ENDS, cancelled)):
             step = op == "method" and arguments[2] in STEPS
             step = step or (op in ("call", "method") and proxies.get_fact(arguments[0], STEP))
-            if not step or type(error) is not StopIteration:
+            awaited = proxies.get_fact(arguments[0], AWAITED) if step else None
+            thrown = step and any(isinstance(given, cancelled) for given in arguments[3 if op == "method" else 1])
+            due = cancelled if thrown else StopAsyncIteration if awaited == "__anext__" else StopIteration
+            if not step or type(error) not in (StopIteration, due):
                 self.unable(f"a {type(error).__name__} of the product would end what the tests do")
+            if awaited == "__aexit__" and error.args and error.args[0]:
+                self.unable("a context manager of the product makes an exception disappear")
         return error
 
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:

@@ -26,7 +26,8 @@ ATTRIBUTES = frozenset(
 
 METHODS = frozenset(
     f"__{name}__"
-    for name in ("abs", "add", "and", "bool", "bytes", "call", "ceil", "complex", "contains", "delete", "delitem",
+    for name in ("abs", "add", "aenter", "aexit", "aiter", "and", "anext", "await", "bool", "bytes", "call", "ceil",
+                 "complex", "contains", "delete", "delitem",
                  "divmod", "enter", "eq", "exit", "float", "floor", "floordiv", "format", "fspath", "ge", "get",
                  "getitem", "gt", "hash", "iadd", "iand", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "index",
                  "init", "int", "invert", "ior", "ipow", "irshift", "isub", "iter", "itruediv", "ixor", "le", "len",

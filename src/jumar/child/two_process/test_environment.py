@@ -42,6 +42,8 @@ class ProductEnvironment:
     def __init__(self, room: str) -> None:
         self.room = os.path.realpath(room) + os.sep
         self._input = builtins.input
+        self._loop: Any = None
+        self._loops = 0
         self._levels = notices.LoggerLevels(proxies.is_library).changed
         self.begin()
 
@@ -49,10 +51,12 @@ class ProductEnvironment:
         """Record the present environment as the one in which nothing was arranged."""
         self._environ, self._argv = _read_environ(), list(sys.argv)
         self._looked: tuple[Any, ...] = ()
-        self._told: tuple[Any, ...] = (self.room, {}, [], {}, None, None)
+        self._told: tuple[Any, ...] = (self.room, {}, [], {}, 0, None, None)
 
     def find_changes(self) -> list[Any] | None:
-        """Return folder in the room (None: elsewhere), environment, arguments, levels, `input`, text; None: as before.
+        """Return place, environment, arguments, levels, loop, `input` and text; None: all is as it was.
+
+        The place is a folder in the room (None: elsewhere), the loop is the running one, counted from 1 (0: none).
 
         Of the environment only what differs from that of the beginning is told; what is gone is None.
         """
@@ -62,7 +66,7 @@ class ProductEnvironment:
             place = ""
         argv = sys.argv[1:] if sys.argv != self._argv else []
         raw: Any = getattr(os.environ, "_data", None)  # the same comparison, without decoding all of it each time
-        looked = (raw, place, argv, self._levels, builtins.input, sys.stdin)
+        looked = (raw, place, argv, self._levels, self._count_loop(), builtins.input, sys.stdin)
         if raw is not None and looked == self._looked:
             return None
         levels = dict(self._levels)
@@ -72,12 +76,20 @@ class ProductEnvironment:
         changed.update(dict.fromkeys(self._environ.keys() - now.keys()))
         stdin = sys.stdin if type(sys.stdin) is io.StringIO else None
         reading = builtins.input if builtins.input is not self._input else None, stdin
-        world = (place + os.sep, changed, argv, levels, *reading)
+        world = (place + os.sep, changed, argv, levels, looked[4], *reading)
         if world == self._told:
             return None
         self._told = world
         inside = os.path.relpath(place, self.room) if world[0].startswith(self.room) else None
         return [inside, *world[1:]]
+
+    def _count_loop(self) -> int:
+        """Return which event loop runs, counted from 1; 0: none does."""
+        events = sys.modules.get("asyncio.events")
+        running = events and events._get_running_loop()  # noqa: SLF001  documented for those who write loops
+        if running is not None and running is not self._loop:
+            self._loop, self._loops = running, self._loops + 1
+        return self._loops if running is not None else 0
 
 
 def watch_patches(tell: Callable[[str], None]) -> None:

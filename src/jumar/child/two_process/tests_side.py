@@ -162,7 +162,7 @@ class TestsSide(ProductThings):
     def state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
         news = self.world.find_changes()
-        return news and [*news[:4], *(self.peer.values.encode(each) for each in news[4:])]
+        return news and [*news[:5], *(self.peer.values.encode(each) for each in news[5:])]
 
     def follow(self, state: Any) -> None:
         """Do nothing: the product arranges nothing here."""
@@ -188,13 +188,9 @@ class TestsSide(ProductThings):
         Raises:
             ValueError: if the product could reach the tests through it.
         """
-        kind = value if isinstance(value, type) else type(value)
-        module = str(kind.__module__)
-        framework = module.partition(".")[0] in proxies.FRAMEWORKS and module != "unittest.mock"
-        if isinstance(value, WITHIN) or framework:
-            raise ValueError(f"a {kind.__name__}")
-        if not isinstance(value, type) and not self.capabilities.knows(value):
-            self._lends = True
+        if not self.admits(value):
+            raise ValueError(f"a {(value if isinstance(value, type) else type(value)).__name__}")
+        self._lends |= not isinstance(value, type) and not self.capabilities.knows(value)
 
     def take_lent(self) -> bool:
         """Return whether the product was lent what it does not have, since this was asked the last time.
@@ -206,11 +202,9 @@ class TestsSide(ProductThings):
 
     def admits(self, value: Any) -> bool:
         """Return whether *value* may be sent to the product's process."""
-        try:
-            self.admit(value)
-        except ValueError:
-            return False
-        return True
+        module = str((value if isinstance(value, type) else type(value)).__module__)
+        framework = module.partition(".")[0] in proxies.FRAMEWORKS and module != "unittest.mock"
+        return not isinstance(value, WITHIN) and not framework
 
     def hand_out(self, form: list[Any]) -> None:
         """Let the product ask for the thing that *form* tells of."""

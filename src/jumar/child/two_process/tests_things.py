@@ -130,7 +130,7 @@ def _invoke(peer: Any, owner: Any, name: str, /, *args: Any, **keywords: Any) ->
     return peer.ask("invoke", owner, name, args, keywords)
 
 
-def _step(self: Any) -> Any:
+def _step(self: Any, *_: Any) -> Any:
     return proxies.find_peer(type(self)).ask("next", self)
 
 
@@ -138,12 +138,20 @@ def _get_itself(self: Any) -> Any:
     return self
 
 
+def _raise(_: Any, error: Any, *more: Any) -> None:
+    raise next((given for given in (error, *more) if isinstance(given, BaseException)), error)
+
+
+STEPPING = {"next": _step, "self": _get_itself, "throw": _raise, "close": lambda _: None}
+"""Methods of iterators and coroutines of the tests."""
+
+
 def build_members(members: dict[str, Any]) -> dict[str, Any]:
     """Return the body of a class for the attributes that the tests told of it."""
     body: dict[str, Any] = {}
     for name, how in members.items():
-        if how in ("next", "self"):
-            body[name] = _step if how == "next" else _get_itself
+        if type(how) is str and how in STEPPING:
+            body[name] = STEPPING[how]
         elif how in ("method", "property"):
             body[name] = MethodMember(name, called=how == "method")
         else:
