@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
@@ -53,6 +54,12 @@ class Tool:
         CALLED.append("_inner")
 
 
+async def step() -> None:
+    """Coroutine that is handed out."""
+    CALLED.append("step")
+    await asyncio.sleep(0)
+
+
 class Wire:
     """A tests' side, and the numbers that a hostile product could name."""
 
@@ -61,12 +68,12 @@ class Wire:
         values = codec.Codec(0)
         mirrors = object_tables.ObjectTables(values, self.side)
         self.peer = rpc.RpcPeer(frames.FrameConnection(asks, answers), values, mirrors, self.side)
-        self.kept = [earlier, lent, Tool()]
+        self.kept: list[Any] = [earlier, lent, Tool(), step(), asyncio.sleep(0)]
         self.side.capabilities.begin_test()
         self.earlier = values.encode(self.kept[0])[1]
         self.side.capabilities.end_test()
         self.side.capabilities.begin_test()
-        self.lent, self.tool = (values.encode(thing)[1] for thing in self.kept[1:])
+        self.lent, self.tool, self.step, self.sleep = (values.encode(thing)[1] for thing in self.kept[1:])
 
 
 @contextmanager
@@ -82,6 +89,8 @@ def wire(messages: list[Any]) -> Iterator[tuple[Wire, int]]:
         yield tests, answers
     finally:
         tests.peer.wire.close()
+        for coroutine in tests.kept[3:]:
+            coroutine.close()
         os.close(answers)
 
 
@@ -126,9 +135,9 @@ def test_the_numbers_are_those_of_the_things() -> None:
         assert tests.peer.mirrors.own[tests.lent] is lent
 
 
-def numbered() -> tuple[int, int, int]:
+def numbered() -> tuple[int, ...]:
     with wire([]) as (tests, _):
-        return tests.earlier, tests.lent, tests.tool
+        return tests.earlier, tests.lent, tests.tool, tests.step, tests.sleep
 
 
 @pytest.mark.parametrize(("op", "which", "more", "done"), [
@@ -145,6 +154,10 @@ def numbered() -> tuple[int, int, int]:
     ("invoke", 1, ("__get__", *NONE), []),
     ("invoke", 1, ("__globals__", *NONE), []),
     ("next", 2, (), []),
+    ("next", 3, (), ["step"]),
+    ("next", 4, (), []),
+    ("call", 3, NONE, []),
+    ("invoke", 3, ("send", *NONE), []),
     ("get", 2, ("size",), []),
     ("get", 1, ("__globals__",), []),
     ("method", 2, (0, "use", *NONE), []),
@@ -213,7 +226,7 @@ def drive(messages: list[Any]) -> None:
             tests.peer.ask("call")
         capabilities = tests.side.capabilities
         said = replies(written)[1:]
-    assert set(CALLED) <= {"lent", "use"}
+    assert set(CALLED) <= {"lent", "use", "step"}
     assert len(CALLED) <= capabilities.requests
     assert {one[0] for one in said} <= {"answer", "error"}
 

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any
 
 from jumar.child.two_process import proxies
-from jumar.child.two_process.wire import notices
 
 PATCHING = (
     ("unittest.mock", "_patch", "__enter__", ("target", "attribute")),
@@ -44,7 +43,8 @@ class ProductEnvironment:
         self._input = builtins.input
         self._loop: Any = None
         self._loops = 0
-        self._levels = notices.LoggerLevels(proxies.is_library).changed
+        self.levels: dict[str, int] = {}
+        """Levels that tests gave to loggers, by name."""
         self.begin()
 
     def begin(self) -> None:
@@ -66,10 +66,10 @@ class ProductEnvironment:
             place = ""
         argv = sys.argv[1:] if sys.argv != self._argv else []
         raw: Any = getattr(os.environ, "_data", None)  # the same comparison, without decoding all of it each time
-        looked = (raw, place, argv, self._levels, self._count_loop(), builtins.input, sys.stdin)
+        looked = (raw, place, argv, self.levels, self._count_loop(), builtins.input, sys.stdin)
         if raw is not None and looked == self._looked:
             return None
-        levels = dict(self._levels)
+        levels = dict(self.levels)
         self._looked = (dict(raw or {}), place, argv, levels, *looked[4:])
         now = _read_environ()
         changed: dict[str, str | None] = {k: v for k, v in now.items() if self._environ.get(k) != v}

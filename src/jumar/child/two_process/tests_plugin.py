@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, import_hook, object_tables, proxies, test_environment, tests_side
-from jumar.child.two_process.wire import frames, room_paths, rpc
+from jumar.child.two_process.wire import frames, notices, room_paths, rpc
 from jumar.child.two_process.wire.product_guard import ProductGuard
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
     test_environment.watch_patches(side.fault)
+    notices.watch_levels(side.world.levels, proxies.is_library)
     test_environment.refuse_configured_names(side.fault)
     for name in KINDS:
         setattr(inspect, name, _refuse_functions(getattr(inspect, name), side))

@@ -72,29 +72,25 @@ def _read_record(form: Any, decode: Callable[[Any], Any]) -> Callable[[], None]:
     return hand_over
 
 
-class LoggerLevels:
-    """Levels that the tests gave to loggers which are not their own, for the product's process.
+def watch_levels(changed: dict[str, int], is_library: Callable[[str], bool]) -> None:
+    """Keep in *changed* the levels, by name, that the tests give to loggers, and that these did not have before.
 
-    *is_library* tells whether a module belongs to none of the tests' files.
+    Loggers of the tests' own files are left out: *is_library* tells whether a module belongs to none of them.
     """
+    before: dict[str, int] = {}
+    kind: Any = importlib.import_module("logging").Logger
+    set_level = kind.setLevel
 
-    def __init__(self, is_library: Callable[[str], bool]) -> None:
-        self.changed: dict[str, int] = {}
-        """Levels by name that differ from what this process began with."""
-        self._before: dict[str, int] = {}
-        kind: Any = importlib.import_module("logging").Logger
-        set_level = kind.setLevel
+    def set_and_note(logger: Any, level: Any) -> None:
+        first = before.setdefault(str(logger.name), logger.level)
+        set_level(logger, level)
+        root = str(logger.name).partition(".")[0]
+        if logger.level == first:
+            changed.pop(logger.name, None)
+        elif type(sys.modules.get(root)) is not types.ModuleType or is_library(root):
+            changed[logger.name] = logger.level
 
-        def set_and_note(logger: Any, level: Any) -> None:
-            before = self._before.setdefault(str(logger.name), logger.level)
-            set_level(logger, level)
-            root = str(logger.name).partition(".")[0]
-            if logger.level == before:
-                self.changed.pop(logger.name, None)
-            elif type(sys.modules.get(root)) is not types.ModuleType or is_library(root):
-                self.changed[logger.name] = logger.level
-
-        kind.setLevel = set_and_note
+    kind.setLevel = set_and_note
 
 
 class FollowedLevels:
