@@ -320,7 +320,7 @@ def test_what_is_awaited_runs_apart_as_it_runs_together(tmp_path: Path) -> None:
 
     assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
     assert len(report.results) == 11
-    assert not report.lent
+    assert not report.tied
     assert green(report, files)
 
 

@@ -15,7 +15,7 @@
 | `["lost", id]` | after this test the process of the code under test was gone |
 | `["doubted", id, why]` | the test is no evidence in two processes, and why |
 | `["matched", id]` | the test compares an object of the code under test with one that it made of its class |
-| `["lent", id]` | the test hands the code under test a path in its temporary folder |
+| `["tied", id]` | the test does what needs the code under test in its own process: it lends a file, patches a library |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
 | `["end", status]` | last: the status the process is about to leave with |
@@ -115,7 +115,7 @@ def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
 def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     """Add to *report* what bears on the grade: the separation of processes, what the code looked at."""
     asked, unconfined, looked = report.asked_tests, list(report.unconfined), report.looked
-    noted: dict[str, list[str]] = {"lent": list(report.lent), "matched": list(report.matched)}
+    noted: dict[str, list[str]] = {"tied": list(report.tied), "matched": list(report.matched)}
     shadows: tuple[str, ...] = ()
     lost, doubted = "", dict[str, str]()
     for record in records:
@@ -126,7 +126,7 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 pass
             case ["doubted", str(test_id), str(why)]:
                 doubted[test_id] = make_one_line(why, LINE)
-            case ["lent" | "matched" as what, str(test_id)]:
+            case ["tied" | "matched" as what, str(test_id)]:
                 noted[what].append(test_id)
             case ["looked", str(looked)]:
                 looked = make_one_line(looked, LINE)

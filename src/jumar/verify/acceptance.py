@@ -93,7 +93,7 @@ async def _accept_green(
         executions=first.executions + whole.executions,
         grade=f"{grades.lowest}{'+H' if agreed else ''}",
         reachable=grades.reachable,
-        grades={names[i]: str(grade) for i, grade in grades.tests.items()},
+        grades={names[i]: str(grade) for i, grade in grades.tests.items() if i in names},
         bits=grades.bits,
         asked=whole.asked if apart else None,
         warnings=(*found.warnings, *warnings),

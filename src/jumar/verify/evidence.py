@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
@@ -25,45 +25,53 @@ async def grade_green(
     strengths: Mapping[str, Strength],
     names: Mapping[str, str],
 ) -> tuple[Grades, tuple[str, ...], bool]:
-    """Grade the tests *names* of a green; the untouched tree is run only where that decides something.
+    """Grade the tests of a green; the untouched tree is run only where that decides something.
 
-    Returned with the grades are warnings about them, and whether held-out tests agreed and something proves that.
+    Those *names* count that were red, or are harder to judge than they were. Held-out tests count, too: they are asked
+    what nobody could write down, so a verdict is worth no more than what proves them. Returned with the grades are
+    warnings about them, and whether held-out tests agreed and something proves that.
 
     *rest* is the part of *whole* that was run in one process, *apart* are the tests that passed in two, *strengths* say
     how the functions of the others can be falsified.
     """
     verifier = whole.verifier
     evidence = _gather(rest, apart, strengths)
+    held_out = frozenset(verifier.held_out.ids)
+    ids = (*names, *held_out)
     red = frozenset(i for i in names if i not in whole.accepted) or frozenset(names)  # until it is known
-    grades = grade_tests(names, evidence, red)
+    grades = grade_tests(ids, evidence, red | held_out)
     if len(grades.counts) > 1 or Grade.B in grades.tests.values():
         red = (await find_red_tests(whole)).intersection(names) or red
-        grades = grade_tests(names, evidence, red)
-    held_out = verifier.held_out.ids
+        grades = grade_tests(ids, evidence, red | held_out)
     agreed = bool(held_out) and (not is_pytest(verifier) or evidence.proved.issuperset(held_out))
     told: list[str] = []
-    if grades.lowest is not Grade.A and is_pytest(verifier):
-        gone = (await find_retreated(whole, apart)).intersection(names)
-        grades = grade_tests(names, msgspec.structs.replace(evidence, retreated=gone), red)
+    if len(grades.counts) > 1 or (grades.lowest is not Grade.A and is_pytest(verifier)):
+        gone = await find_retreated(whole, apart)
+        grades = grade_tests(ids, msgspec.structs.replace(evidence, retreated=gone), red | held_out | gone)
         if gone:
             some = f"{len(gone)} tests come out alike in one process and in two on the untouched files, and not here"
-            reason = (f" ({names[i]}: {whole.doubted[i]})" for i in sorted(gone) if i in whole.doubted)
+            reason = (f" ({names[i]}: {whole.doubted[i]})" for i in sorted(gone) if i in whole.doubted and i in names)
             told.append(f"{some}{next(reason, '')}: they are graded C at best")
-    if looked := rest.looked:
-        said = f"the code under test looks, or may unseen, where tests keep what they expect ({looked}): C at best"
-        told.append(said)
-    if verifier.experience.reading and rest.ids:
-        told.append("tests read their own files, so the code under test could read there what they expect: C at best")
-    if held_out and not agreed:
-        told.append(UNPROVED_HELD_OUT)
+    told += _list_doubts(rest, held_out=bool(held_out), agreed=agreed)
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
+
+
+def _list_doubts(rest: GreenCandidate, *, held_out: bool, agreed: bool) -> Iterator[str]:
+    """Yield what makes the evidence of the tests that were run in one process worth less."""
+    if looked := rest.looked:
+        said = f"the code under test looks, or may unseen, where tests keep what they expect ({looked})"
+        yield f"{said}: C at best"
+    if rest.verifier.experience.reading and rest.ids:
+        yield "tests read their own files, so the code under test could read there what they expect: C at best"
+    if held_out and not agreed:
+        yield UNPROVED_HELD_OUT
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
     """Return the warning that names tests which were red and which nothing but their report proves."""
-    if grades.lowest is not Grade.D:
+    weakest = [names[i] for i in grades.list_weakest(red) if i in names]
+    if grades.lowest is not Grade.D or not weakest:
         return ()
-    weakest = [names[i] for i in grades.list_weakest(red)]
     more = f" and {len(weakest) - WEAKEST_NAMED} more" if len(weakest) > WEAKEST_NAMED else ""
     some = ", ".join(weakest[:WEAKEST_NAMED])
     return (f"grade D, as neither two processes nor a challenge proved {some}{more}",)

@@ -58,6 +58,8 @@ class SuiteKnowledge:
     """Report of the untouched tree in two."""
     alike: frozenset[str] | None = None
     """Tests that come out the same in one process and in two on the untouched tree; None: not tried yet."""
+    unseen: frozenset[str] = frozenset()
+    """Tests of `alike` that were not loaded there: what they import is missing."""
     ordered: bool = False
     """True if its tests pass in their own order only."""
     reading: bool = False

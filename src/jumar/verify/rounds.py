@@ -58,6 +58,8 @@ class GreenCandidate:
     unproved: set[str] = field(default_factory=set)
     matched: set[str] = field(default_factory=set)
     """Tests that compare an object of the code under test with one that they made of a class of it."""
+    tied: set[str] = field(default_factory=set)
+    """Tests that need the code under test in their own process by what they do themselves."""
     doubted: dict[str, str] = field(default_factory=dict)
     """Tests that are no evidence in two processes, each with why."""
 
@@ -162,6 +164,7 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         kept |= frozenset(done).difference(plain)
         green.doubted.update(report.doubted)
         green.matched.update(report.matched)
+        green.tied.update(report.tied)
         passing = {r.id.partition("[")[0] for r in report.results if r.outcome is Outcome.PASSED}
         forged += sorted(passing & step.falsified)
         if not later:

@@ -35,8 +35,9 @@ async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
 async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
     """Return the tests that come out alike in one process and in two on the untouched tree, and fail in two here.
 
-    Where a stub of that tree raised before a test compared anything, tests that compare objects of the code under test
-    with their own are no such: no change could pass them in two.
+    Where that tree did not get as far as a comparison (a stub raised, what the tests import is not there), it says
+    little of a test. Those are no such that compare objects of the code under test with their own, or that need it in
+    their own process by what they do themselves: no change could pass them in two.
     """
     verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
     known = verifier.experience
@@ -44,16 +45,20 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
         return frozenset()
     if known.alike is None:
         one, two = await _run_base(green), await _run_base_apart(green)
-        known.alike = frozenset() if two is None else _compare(one, two)
+        loaded = {result.id for result in one.results}
+        known.unseen = frozenset() if two is None else frozenset(green.ids).difference(loaded)
+        known.alike = known.unseen if two is None else known.unseen | _compare(one, two)
         known.apart = bool(known.alike or apart)
     retreated = missing & known.alike
-    unknown = retreated & _list_unasserted(known.base_apart)
-    if asked := tuple(i for i in green.ids if i in unknown and i not in green.matched):
-        # A round that falsified one of them may have compared something else.
-        plain = replace(green, ids=asked)
-        await run_round_apart(plain, Round(challenge=False), Seeds())
-        green.executions = plain.executions
-    return retreated - (unknown & green.matched)
+    unknown = retreated & (known.unseen | _list_unasserted(known.base_apart))
+    asked = tuple(i for i in green.ids if i in retreated and not (i in unknown and i in green.matched | green.tied))
+    if not asked:
+        return frozenset()
+    # A round that falsified one of them may have compared something else, and a busy machine may have cut it short.
+    plain = replace(green, ids=asked)
+    again = await run_round_apart(plain, Round(challenge=False), Seeds())
+    green.executions = plain.executions
+    return retreated - (unknown & (green.matched | green.tied)) - again.kept
 
 
 async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
@@ -107,7 +112,7 @@ def _compare(one: Report, two: Report) -> frozenset[str]:
         result.id
         for result in one.results
         if said.get(result.id) == _describe(result)
-        and (result.id not in two.lent or counts_as_pass(result.outcome, None))
+        and (result.id not in two.tied or counts_as_pass(result.outcome, None))
     )
 
 

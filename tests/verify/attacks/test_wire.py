@@ -6,7 +6,7 @@ import asyncio
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,10 +54,17 @@ class Tool:
         CALLED.append("_inner")
 
 
+class Turn:
+    """Lets other tasks go first."""
+
+    def __await__(self) -> Generator[None]:
+        yield
+
+
 async def step() -> None:
     """Coroutine that is handed out."""
     CALLED.append("step")
-    await asyncio.sleep(0)
+    await Turn()
 
 
 class Wire:
@@ -68,7 +75,7 @@ class Wire:
         values = codec.Codec(0)
         mirrors = object_tables.ObjectTables(values, self.side)
         self.peer = rpc.RpcPeer(frames.FrameConnection(asks, answers), values, mirrors, self.side)
-        self.kept: list[Any] = [earlier, lent, Tool(), step(), asyncio.sleep(0)]
+        self.kept: list[Any] = [earlier, lent, Tool(), step(), asyncio.Event().wait()]
         self.side.capabilities.begin_test()
         self.earlier = values.encode(self.kept[0])[1]
         self.side.capabilities.end_test()

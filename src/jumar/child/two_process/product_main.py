@@ -112,7 +112,7 @@ class ProductSide(TestsThings):
         """Exit, as the connection to the tests is lost."""
         raise RuntimeError(why)
 
-    unable = lost
+    tie = unable = lost
 
     gone = frames.ConnectionLost
     """Exception for tests that do not keep to the rules."""

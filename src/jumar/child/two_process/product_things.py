@@ -248,6 +248,9 @@ class ProductThings:
             if self._mark(answer):
                 return answer
         both = isinstance(thing, proxies.Proxy) and any(isinstance(other, proxies.Proxy) for other in others)
+        # A set that is just being decoded compares what the product put into it: no test does that.
+        asking = str(sys._getframe(2).f_globals.get("__name__"))  # noqa: SLF001  there is no other way to see who asks
+        both &= not asking.startswith("jumar.")
         self._matched |= both and any(proxies.get_fact(part, "_jumar_made") for part in (thing, *others))
         return self.unable(f"{kind.__name__}.{name} would decide a comparison")
 

@@ -39,7 +39,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     guard = ProductGuard(room, side, known.paths)
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
-    test_environment.watch_patches(side.fault)
+    test_environment.watch_patches(side.note_tie)
     notices.watch_levels(side.world.levels, proxies.is_library)
     test_environment.refuse_configured_names(side.fault)
     for name in KINDS:
@@ -63,7 +63,7 @@ def _refuse_functions(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], 
         by_test = who.f_code.co_name.endswith("getmembers") or side.capabilities.is_file(who.f_globals.get("__file__"))
         function = isinstance(thing, proxies.Proxy) and type(thing).__name__ in ("function", "method")
         if side.running and function and by_test:
-            side.unable(f"{ask.__name__} is asked of a function of the product, which is none here")
+            side.tie(f"{ask.__name__} is asked of a function of the product, which is none here")
         return ask(thing)
 
     return ask_checked
@@ -140,6 +140,7 @@ class DoubtPlugin:
         """Lend what a test hands out to that test; say after which one the product was gone."""
         self._side.capabilities.begin_test()
         self._side.take_matched()  # of what was compared between tests
+        self._side.take_tied()
         before, faults, paths = self._side.peer.lost, self._side.faults, self._side.peer.values.paths
         paths.found = False
         yield
@@ -158,8 +159,8 @@ class DoubtPlugin:
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Check after the call; a test that the product could leave out is no evidence."""
         yield from self._watch_phase(self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), ""))
-        if self._side.take_lent():
-            self._send(["lent", item.nodeid])
+        if self._side.take_tied():
+            self._send(["tied", item.nodeid])
         if self._side.take_matched():
             self._send(["matched", item.nodeid])
 

@@ -82,7 +82,7 @@ class TestsSide(ProductThings):
         """Is told what the product prints."""
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
-        self._lends = False
+        self._tied = False
         self._said = 0
         self._told: list[Callable[[], None]] = []
         """Warnings and records of logs that come with the next answer."""
@@ -103,6 +103,16 @@ class TestsSide(ProductThings):
         self.fault(why)
         raise CannotRunApart(why)
 
+    def note_tie(self, why: str) -> None:
+        """Record that what the tests do themselves, *why*, needs the product in their own process."""
+        self._tied = True
+        self.fault(why)
+
+    def tie(self, why: str) -> NoReturn:
+        """Give the test up for what it does itself."""
+        self.note_tie(why)
+        raise CannotRunApart(why)
+
     def lost(self, why: str) -> NoReturn:
         """Give the test up: nobody is there to ask."""
         self.fault(why)
@@ -121,7 +131,7 @@ class TestsSide(ProductThings):
 
     def withheld(self, why: str) -> Exception:
         """Return the exception for a test that hands out what may not leave."""
-        self.fault(f"the tests hand out {why}")
+        self.note_tie(f"the tests hand out {why}")
         return TypeError("not for the product")
 
     def said(self, stream: Any, text: Any) -> None:
@@ -190,15 +200,13 @@ class TestsSide(ProductThings):
         """
         if not self.admits(value):
             raise ValueError(f"a {(value if isinstance(value, type) else type(value)).__name__}")
-        self._lends |= not isinstance(value, type) and not self.capabilities.knows(value)
+        self._tied |= not isinstance(value, type) and not self.capabilities.knows(value)
 
-    def take_lent(self) -> bool:
-        """Return whether the product was lent what it does not have, since this was asked the last time.
-
-        That is a file of the temporary folder, or an object of a library that cannot be copied, as a connection.
-        """
-        lent, self._lends = self._lends, False
-        return self.peer.values.paths.take_lent_files() or lent
+    def take_tied(self) -> bool:
+        """Return whether tests did what needs the product in their own process since this was asked the last time."""
+        paths = self.peer.values.paths
+        tied, self._tied, paths.lends_files = self._tied or paths.lends_files, False, False
+        return tied
 
     def admits(self, value: Any) -> bool:
         """Return whether *value* may be sent to the product's process."""

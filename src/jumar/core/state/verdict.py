@@ -101,8 +101,8 @@ class Report(msgspec.Struct, frozen=True):
     asked_tests: int | None = None
     """Requests of the code under test that the tests performed: 0 is a wire that was one-way. None: it was not said,
     as in one process."""
-    lent: tuple[str, ...] = ()
-    """Tests that hand the code under test, which is in another process, a path in their temporary folder."""
+    tied: tuple[str, ...] = ()
+    """Tests that need the code under test in their own process by what they do themselves: lend it a file, say."""
     matched: tuple[str, ...] = ()
     """Tests that compare an object of the code under test with one that they made of a class of it."""
     doubted: Mapping[str, str] = {}

@@ -58,9 +58,9 @@ class ProductGuard:
             return
         if event in CODE:
             if self._runs_text(self._frame(1), event):
-                self._side.unable("a test runs text as code")
+                self._side.tie("a test runs text as code")
         elif event in RUNNING:
-            self._side.unable("a test starts a program")
+            self._side.tie("a test starts a program")
         elif event == "pickle.find_class":
             module, name = str(arguments[0]), str(arguments[1])
             if not self._side.can_unpickle(module, name) and ("." in name or not self._is_own(module, name)):
@@ -70,8 +70,13 @@ class ProductGuard:
                 self._unpickled.setdefault(kind, dict(vars(kind)))
         elif event in MATCHING and any(str(arguments[-2:][MATCHING[event]]).endswith(p) for p in self._paths.patterns):
             self._side.unable("a test looks for what a pattern of the product matches")
-        elif event in OPENING and isinstance(arguments[0], (str, bytes)) and self._leads_astray(*arguments[:1]):
-            self._side.unable(f"a test opens {arguments[0]!s}, and the product may have named it")
+        elif event in OPENING and isinstance(arguments[0], (str, bytes)):
+            self._check_opened(arguments[0])
+
+    def _check_opened(self, name: str | bytes) -> None:
+        if self._leads_astray(name):
+            self._side.unable(f"a test opens {name!s}, and the product may have named it")
+        self._paths.note_own(os.fsdecode(name))
 
     def find_changed_class(self) -> str:
         """Return the name of a class that is not as it was when a pickle first named it; empty: there is none."""

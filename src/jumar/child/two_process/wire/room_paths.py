@@ -51,7 +51,7 @@ class RoomPaths:
         self._shared = {os.path.join(os.path.realpath(room), path) for path in shared}  # noqa: PTH118  compared as text
         self._private = os.environ["TMPDIR"]
         self.lends_files = False
-        """True if this test hands out a path in the temporary folder, where another process may not have the file."""
+        """True if this test hands out a path in the temporary folder, or works there: the product may not have it."""
         self.found = False
         """True if the product has named a file of the tests, or what would read them, since this was set to False."""
         self._keeping = False
@@ -82,10 +82,9 @@ class RoomPaths:
             self._ends.update("/".join((*within[n:], file)) for file in files for n in range(len(within) + 1))
         self.named.update(name for name in self._names if not WORD.fullmatch(name))
 
-    def take_lent_files(self) -> bool:
-        """Return whether files were lent since this was asked the last time, or the working directory is."""
-        lent, self.lends_files = self.lends_files, False
-        return lent or f"{os.getcwd()}/".startswith(f"{self._private}/")  # noqa: PTH109  asked after each test
+    def note_own(self, path: str) -> None:
+        """Note that a test opens *path*: it works with files of its own if it does so from within its folder."""
+        self.lends_files |= not path.startswith("/") and f"{os.getcwd()}/".startswith(f"{self._private}/")  # noqa: PTH109  as below
 
     def hand_out(self, text: str) -> None:
         """Let the product name what *text* names, and say what it would reach as a format string."""

@@ -45,7 +45,7 @@ class RpcPeer:
         if self.lost:
             self.side.lost(self.lost)
         if (os.getpid(), threading.get_ident()) != self._home:
-            self.side.unable("only the thread and the process that began with it can talk to the other process")
+            self.side.tie("only the thread and the process that began with it can talk to the other process")
         if self._depth > NEST:
             self.side.unable("calls from process to process are nested too deeply")
         word, asked, unable = os.urandom(8).hex(), False, ""
@@ -68,7 +68,7 @@ class RpcPeer:
             self._waiting = False
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if unable:
-            self.side.unable(f"the tests hand over {unable}")
+            self.side.tie(f"the tests hand over {unable}")
         self.side.answered()
         if kind == "answer":
             return value
