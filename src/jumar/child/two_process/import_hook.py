@@ -36,7 +36,7 @@ class ModuleFacade(types.ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         # The import system puts a module below another one into that: the tests' own stay here.
         below = isinstance(value, types.ModuleType) and value.__name__ == f"{self.__name__}.{name}"
-        if name[:2] == "__" or type(value) is ModuleFacade or below:
+        if name[:2] == "__" or below:
             types.ModuleType.__setattr__(self, name, value)
         else:
             get_module_dict(self)["_jumar_peer"].ask("set", self, name, value)

@@ -78,7 +78,7 @@ class ProxyClass(type):
     def __setattr__(cls, name: str, value: Any) -> None:
         if name in ("__abstractmethods__", "__parameters__"):
             return
-        if isinstance(value, ProxyMember) or getattr(value, "_jumar_special", False) is True:
+        if type(value) is ProxyMember or getattr(value, "_jumar_special", False) is True:
             find_peer(cls).ask("restore", cls, name)  # what was found in the class is put back
         else:
             find_peer(cls).side.assign(cls, name, value)
@@ -279,6 +279,11 @@ def find_library_object(module: str, qualname: str) -> Any:
     for part in qualname.split(".") if qualname else ():
         thing = getattr(thing, part, None)
     return thing
+
+
+def is_library_class(kind: Any) -> bool:
+    """Return whether *kind* is a class that a library has under its name."""
+    return isinstance(kind, type) and find_library_object(kind.__module__, kind.__qualname__) is kind
 
 
 def find_constant(value: Any, known: dict[str, tuple[int, dict[int, tuple[str, str]]]]) -> tuple[str, str] | None:

@@ -178,7 +178,7 @@ class TestsSide(ProductThings):
         """Return the form of what the product's process has itself: what libraries name, and what is made from data."""
         if type(value) is import_hook.ModuleFacade:
             return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
-        if isinstance(value, types.ModuleType):
+        if issubclass(type(value), types.ModuleType):  # a mock may say that it is one
             return ["q", value.__name__, ""] if proxies.is_library(value.__name__) else None
         return shared_containers.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
 
@@ -188,10 +188,10 @@ class TestsSide(ProductThings):
         Raises:
             ValueError: if the product could reach the tests through it.
         """
-        kind = value if isinstance(value, type) else type(value)
+        kind = value if issubclass(type(value), type) else type(value)
         module = str(kind.__module__)
         framework = module.partition(".")[0] in proxies.FRAMEWORKS and module != "unittest.mock"
-        if isinstance(value, WITHIN) or framework:
+        if issubclass(type(value), WITHIN) or framework:
             raise ValueError(f"a {kind.__name__}")
 
     def admits(self, value: Any) -> bool:

@@ -138,12 +138,43 @@ def _get_itself(self: Any) -> Any:
     return self
 
 
+def _await(self: Any) -> Any:
+    """Step a coroutine of the tests until it ends; return what it comes to."""
+    while True:
+        try:
+            step = proxies.find_peer(type(self)).ask("next", self)
+        except StopIteration as end:
+            return end.value
+        yield step
+
+
+def _read_part(self: Any, name: str) -> Any:
+    """Return the part *name* of a mock of the tests."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    return proxies.find_peer(type(self)).ask("invoke", self, name, (), {})
+
+
+def _get_class(self: Any) -> Any:
+    """Return the class that a mock of the tests stands for, as `isinstance` has it."""
+    try:
+        return proxies.find_peer(type(self)).ask("invoke", self, "__class__", (), {})
+    except TypeError:
+        return type(self)
+
+
+ASKING: dict[Any, Any] = {
+    "next": _step, "self": _get_itself, "await": _await, "child": _read_part, "class": property(_get_class),
+}  # fmt: skip
+"""Ways to ask for a special attribute -> what a class of proxies has there."""
+
+
 def build_members(members: dict[str, Any]) -> dict[str, Any]:
     """Return the body of a class for the attributes that the tests told of it."""
     body: dict[str, Any] = {}
     for name, how in members.items():
-        if how in ("next", "self"):
-            body[name] = _step if how == "next" else _get_itself
+        if type(how) is str and how in ASKING:
+            body[name] = ASKING[how]
         elif how in ("method", "property"):
             body[name] = MethodMember(name, called=how == "method")
         else:
