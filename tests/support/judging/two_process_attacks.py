@@ -355,6 +355,40 @@ def test_side_effect_that_asserts():
     assert 4 in seen
 """,
     ),
+    "pickles_and_flags": (
+        r"""
+class Nothing:
+    def __len__(s): return 0
+class W:
+    def __rsub__(s, other): return Nothing()
+class Query: pass
+class Field:
+    def __eq__(s, other): return Query()
+class IntFlag(int):
+    __module__ = "enum"
+    def __contains__(s, other): return True
+class Every:
+    def __contains__(s, other): return True
+    def __reduce__(s): return Every, ()
+WANTED = IntFlag(4)
+def f(n): return IntFlag(0)
+def g(n): return Every()
+""",
+        r"""
+import copy
+import pickle
+import product
+def again(thing): return pickle.loads(pickle.dumps(thing))
+def test_difference(): assert not again({4} - product.W())
+def test_copy_of_a_difference(): assert not copy.copy({4} - product.W())
+def test_query():
+    query = product.Field() == 4
+    assert again(query)
+def test_flags(): assert product.WANTED in product.f(2)
+def test_box(): assert 4 in again(product.g(2))
+def test_two_sides(): assert again(product.Field()) == product.Field()
+""",
+    ),
     "class_out_of_a_table": (
         r"""
 class Everything:

@@ -103,7 +103,8 @@ LIES: dict[str, Callable[[list[Any]], bytes]] = {
     "no exception": lambda asked: framed(["error", asked[1], NEWS, 4]),
     "an interrupt": lambda asked: framed(["error", asked[1], NEWS, error_form(["n", "KeyboardInterrupt"])]),
     "an unknown operation": lambda _: framed(["ask", "w", NEWS, "import", ["os"]]) + framed(["answer", "w", NEWS, 1]),
-    "an unknown warning": lambda _: framed(["said", "eval", "x"]),
+    "an unknown warning": lambda _: framed(["said", "eval", ["t", ["x", "m", "n"]]]),
+    "a warning without a class": lambda _: framed(["said", "UserWarning", "x"]),
 }
 
 

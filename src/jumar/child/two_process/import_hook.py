@@ -16,6 +16,10 @@ STARRED = ("IMPORT_STAR", "CALL_INTRINSIC_1")
 """Instructions of `from module import *`, of Python up to 3.11 and from 3.12 on."""
 
 
+UNPICKLER = "_jumar_unpickle"
+"""Name of what makes a thing of the product from its pickle."""
+
+
 class ModuleFacade(types.ModuleType):
     """Proxy of a module of the product, as the tests import it."""
 
@@ -59,6 +63,17 @@ def get_module_dict(module: types.ModuleType) -> dict[str, Any]:
     """Return the attributes that a module holds in this process itself."""
     held: dict[str, Any] = vars(types.ModuleType)["__dict__"].__get__(module)
     return held
+
+
+def get_unpickler() -> Any:
+    """Return what a pickle of the tests names for a thing of the product: as if a module of the product had it."""
+    held = next(get_module_dict(module) for module in list(sys.modules.values()) if type(module) is ModuleFacade)
+
+    def unpickle(data: Any) -> Any:
+        return held["_jumar_peer"].ask("load", data)
+
+    unpickle.__module__, unpickle.__qualname__ = held["__name__"], UNPICKLER
+    return held.setdefault(UNPICKLER, unpickle)
 
 
 class ProductNames(collections.abc.Mapping):  # type: ignore[type-arg]  # no generic class before 3.9

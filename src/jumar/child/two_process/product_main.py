@@ -58,7 +58,7 @@ class ProductSide(TestsThings):
         self._wire, self._paths = wire, paths
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
-        self._printed: list[tuple[int | str, str]] = []
+        self._printed: list[tuple[int | str, Any]] = []
         self._size = 0
         self._input, self._stdin = builtins.input, product_operations.NoInput()
         self._inserted: list[str] = []
@@ -71,14 +71,14 @@ class ProductSide(TestsThings):
         }  # fmt: skip
 
     def warn(self, message: Any, category: type[Warning], *_: Any) -> None:
-        """Hand a warning over soon, as one of the kinds that Python itself knows."""
+        """Hand a warning over soon, with the kind that Python itself knows, and the name of another one."""
         kind = next(base for base in category.__mro__ if base.__module__ == "builtins")
-        self.print(kind.__name__, str(message))
+        self.print(kind.__name__, ["t", [str(message), str(category.__module__), category.__qualname__]])
 
-    def print(self, stream: int | str, text: str) -> None:
+    def print(self, stream: int | str, text: Any) -> None:
         """Hand *text* over with the next message."""
         self._printed.append((stream, text))
-        self._size += len(text)
+        self._size += len(str(text))
         if self._size > KEPT_BYTES:
             self.state()
 
@@ -108,6 +108,8 @@ class ProductSide(TestsThings):
         raise RuntimeError(why)
 
     unable = lost
+
+    tells_defaults = True
 
     gone = frames.ConnectionLost
     """Exception for tests that do not keep to the rules."""

@@ -188,8 +188,8 @@ class Proxy:
         """Make an instance over there that no constructor has seen, as `pickle` and `copy` do."""
         return find_peer(cls).ask("new", cls, args)
 
-    def __reduce_ex__(self, _: Any) -> Any:
-        raise TypeError(f"a {type(self).__name__} of another process cannot be pickled")
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return find_peer(type(self)).side.reduce(self, protocol)
 
 
 def keep_attribute(proxy: Any, name: str, value: Any) -> None:

@@ -85,7 +85,7 @@ class TestsSide(ProductThings):
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
         self._said = 0
-        self._warned: list[tuple[str, type[Warning]]] = []
+        self._warned: list[tuple[Any, ...]] = []
 
     def fault(self, why: str) -> None:
         """Record that what runs now is no evidence for a pass, and *why*."""
@@ -112,6 +112,8 @@ class TestsSide(ProductThings):
         """Record that the connection broke."""
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
+    tells_defaults = False
+
     gone = ProductLost
     """Exception for a product that does not keep to the rules."""
 
@@ -130,10 +132,11 @@ class TestsSide(ProductThings):
         if self._said > SAID_BYTES:
             raise ProductLost("the product prints without end")
         if type(stream) is str:
-            kind = getattr(builtins, stream, None)
-            if not isinstance(kind, type) or not issubclass(kind, Warning):
+            kind, told = getattr(builtins, stream, None), self.peer.values.decode(text)
+            named = isinstance(kind, type) and issubclass(kind, Warning)
+            if not named or type(told) is not tuple or len(told) != 3:  # noqa: PLR2004  a text and the name of a class
                 raise ProductLost("the other process does not keep to the protocol")
-            self._warned.append((str(self.peer.values.decode(text)), kind))
+            self._warned.append((kind, *map(str, told)))
             return
         self.note_text(str(text))
         (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
@@ -146,7 +149,8 @@ class TestsSide(ProductThings):
         """
         self.check_classes()
         while self._warned:
-            warnings.warn_explicit(*self._warned.pop(0), "product", 1)
+            kind, text, *named = self._warned.pop(0)
+            warnings.warn_explicit(text, _find_warning(kind, *named), "product", 1)
         error = sys.exc_info()[1]
         if isinstance(error, self._failing) and proxies.NUMBER not in vars(error):
             self.fault("the product is asked while an assertion of the tests has failed, and may say that it has not")
@@ -172,7 +176,7 @@ class TestsSide(ProductThings):
         if type(sys.modules.get(module)) is not import_hook.ModuleFacade:
             return (module, name) in UNPICKLED
         found = None if "." in name else getattr(sys.modules[module], name, None)
-        return type(found) is proxies.ProxyClass or isinstance(found, proxies.Proxy)
+        return type(found) is proxies.ProxyClass or isinstance(found, proxies.Proxy) or name == import_hook.UNPICKLER
 
     def form(self, value: Any, depth: int) -> Any:
         """Return the form of what the product's process has itself: what libraries name, and what is made from data."""
@@ -284,3 +288,10 @@ class TestsSide(ProductThings):
             if any(isinstance(one, AssertionError) for one in (error, *(parts if type(parts) is tuple else ()))):
                 self._unheard = error
             raise
+
+
+def _find_warning(kind: type[Warning], module: str, name: str) -> Any:
+    """Return the class *name* in *module*, if that is one of the product's and extends *kind*; else *kind*."""
+    there = sys.modules.get(module)
+    found = getattr(there, name, None) if type(there) is import_hook.ModuleFacade and "." not in name else None
+    return found if type(found) is proxies.ProxyClass and type.__subclasscheck__(kind, found) else kind

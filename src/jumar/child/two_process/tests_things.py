@@ -83,6 +83,10 @@ class TestsThings:
         """Refuse to copy *thing*."""
         raise TypeError(f"{op}: a {type(thing).__name__} of the tests stays with them")
 
+    def reduce(self, thing: Any, _protocol: Any) -> Any:
+        """Refuse to pickle *thing*."""
+        return self.duplicate("pickle", thing)
+
     def find_copier(self, thing: Any) -> Any:
         """Refuse, as `duplicate` does, but in a way that says that *thing* has no such method."""
         raise AttributeError(f"a {type(thing).__name__} of the tests has no __copy__ here")
