@@ -104,6 +104,7 @@ LIES: dict[str, Callable[[list[Any]], bytes]] = {
     "an interrupt": lambda asked: framed(["error", asked[1], NEWS, error_form(["n", "KeyboardInterrupt"])]),
     "an unknown operation": lambda _: framed(["ask", "w", NEWS, "import", ["os"]]) + framed(["answer", "w", NEWS, 1]),
     "an unknown warning": lambda _: framed(["said", "eval", ["t", ["x", "m", "n"]]]),
+    "a warning that is no value": lambda _: framed(["said", "UserWarning", [False]]),
     "a warning without a class": lambda _: framed(["said", "UserWarning", "x"]),
 }
 
