@@ -301,13 +301,20 @@ def test_same():
 
 @pytest.mark.slow
 def test_an_honest_project_runs_apart_as_it_runs_together(tmp_path: Path) -> None:
-    product, tests = ((PROJECT / name).read_text("utf-8") for name in ("product.txt", "tests.txt"))
-    files = {**PACKAGE, "product.py": product, "test_product.py": tests}
+    named = {
+        "product.py": "product",
+        "test_product.py": "tests",
+        "product_mocked.py": "mocked",
+        "product_kept.py": "kept",
+        "test_mocks.py": "mocks",
+        "test_pickles.py": "pickles",
+    }
+    files = {**PACKAGE, **{path: (PROJECT / f"{name}.txt").read_text("utf-8") for path, name in named.items()}}
 
     report = reported(tmp_path, files)
 
     assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
-    assert len(report.results) == 47
+    assert len(report.results) == 92
     assert green(report, files)
 
 

@@ -343,6 +343,100 @@ def test_another_exception():
     with pytest.raises(ValueError): k(report)
 """,
     ),
+    "parts_of_mocks": (
+        r"""
+import copy
+class Anything:
+    def __eq__(s, other): return True
+def read(store): return store.price.return_value
+def hear(store): return store.answer(*store.answer.call_args.args)
+def side(store): return next(store.price.side_effect)
+def forget(store):
+    for name in "xa": store.price(name); store.reset_mock()
+    store.price("a")
+def arrange(store): store.configure_mock(**{"price.return_value": 4}); return store.price("x")
+def everything(store): store.price(Anything())
+def wrapped(store): return next(m.WANTED for m in store.modules.values() if hasattr(m, "WANTED"))
+def inside(store): return store._mock_children["price"]._mock_return_value
+def below(store): return store.mock.return_value
+def copied(store): return copy.copy(store)._mock_return_value
+def swallow(store):
+    for n in range(9):
+        try: store.put(n)
+        except AssertionError: pass
+""",
+        r"""
+import sys
+from unittest import mock
+import product
+WANTED = "four"
+def test_read(): assert product.read(mock.Mock(**{"price.return_value": 4})) == 4
+def test_call_of_the_tests():
+    store = mock.Mock()
+    store.answer.side_effect = lambda n: n * 2
+    store.answer(2)
+    assert product.hear(store) == 4
+def test_side_effect(): assert product.side(mock.Mock(**{"price.side_effect": [4]})) == 4
+def test_forgets():
+    store = mock.Mock()
+    product.forget(store)
+    store.price.assert_called_once_with("a")
+def test_arranged():
+    store = mock.Mock()
+    assert product.arrange(store) == 4
+def test_everything():
+    store = mock.Mock()
+    product.everything(store)
+    store.price.assert_called_once_with("a")
+def test_wrapped(): assert product.wrapped(mock.Mock(wraps=sys)) == WANTED
+def test_inside(): assert product.inside(mock.Mock(**{"price.return_value": 4})) == 4
+def test_function():
+    def price(): ...
+    assert product.below(mock.create_autospec(price, return_value=4)) == 4
+def test_copied(): assert product.copied(mock.Mock(return_value=4)) == 4
+def test_side_effect_that_asserts():
+    seen = []
+    def put(n):
+        seen.append(n)
+        assert n == 4
+    product.swallow(mock.Mock(put=mock.Mock(side_effect=put)))
+    assert 4 in seen
+""",
+    ),
+    "pickles_and_flags": (
+        r"""
+class Nothing:
+    def __len__(s): return 0
+class W:
+    def __rsub__(s, other): return Nothing()
+class Query: pass
+class Field:
+    def __eq__(s, other): return Query()
+class IntFlag(int):
+    __module__ = "enum"
+    def __contains__(s, other): return True
+class Every:
+    def __contains__(s, other): return True
+    def __reduce__(s): return Every, ()
+WANTED = IntFlag(4)
+def f(n): return IntFlag(0)
+def g(n): return Every()
+""",
+        r"""
+import copy
+import pickle
+import product
+def again(thing): return pickle.loads(pickle.dumps(thing))
+def test_difference(): assert not again({4} - product.W())
+def test_copy_of_a_difference(): assert not copy.copy({4} - product.W())
+def test_query():
+    query = product.Field() == 4
+    assert again(query)
+def test_flags(): assert product.WANTED in product.f(2)
+def test_box(): assert 4 in again(product.g(2))
+def test_two_sides(): assert again(product.Field()) == product.Field()
+""",
+    ),
     "class_out_of_a_table": (
         r"""
 class Everything:

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock  # the tests of a task hand them out
 
 import pytest
 from hypothesis import Phase, given, seed, settings
@@ -67,6 +68,28 @@ async def step() -> None:
     await Turn()
 
 
+def price(*_: Any) -> str:
+    """What a mock below one that is handed out does when it is called."""
+    CALLED.append("price")
+    return "expected"
+
+
+class Shop:
+    """Class that a mock stands for."""
+
+    price = other = __enter__ = staticmethod(lambda *_: None)
+
+
+def store() -> Any:
+    """A mock that is handed out: with mocks below it, data that the tests set, and what it expects."""
+    made = mock.create_autospec(Shop, instance=True, size=3)
+    made.price.side_effect = price
+    made.other("expected")
+    made.other.return_value = "expected"
+    made.method_calls.clear()
+    return made
+
+
 class Wire:
     """A tests' side, and the numbers that a hostile product could name."""
 
@@ -75,12 +98,12 @@ class Wire:
         values = codec.Codec(0)
         mirrors = object_tables.ObjectTables(values, self.side)
         self.peer = rpc.RpcPeer(frames.FrameConnection(asks, answers), values, mirrors, self.side)
-        self.kept: list[Any] = [earlier, lent, Tool(), step(), asyncio.Event().wait()]
+        self.kept: list[Any] = [earlier, lent, Tool(), store(), step(), asyncio.Event().wait()]
         self.side.capabilities.begin_test()
         self.earlier = values.encode(self.kept[0])[1]
         self.side.capabilities.end_test()
         self.side.capabilities.begin_test()
-        self.lent, self.tool, self.step, self.sleep = (values.encode(thing)[1] for thing in self.kept[1:])
+        self.lent, self.tool, self.mock, self.step, self.sleep = (values.encode(thing)[1] for thing in self.kept[1:])
 
 
 @contextmanager
@@ -96,7 +119,7 @@ def wire(messages: list[Any]) -> Iterator[tuple[Wire, int]]:
         yield tests, answers
     finally:
         tests.peer.wire.close()
-        for coroutine in tests.kept[3:]:
+        for coroutine in tests.kept[4:]:
             coroutine.close()
         os.close(answers)
 
@@ -144,7 +167,7 @@ def test_the_numbers_are_those_of_the_things() -> None:
 
 def numbered() -> tuple[int, ...]:
     with wire([]) as (tests, _):
-        return tests.earlier, tests.lent, tests.tool, tests.step, tests.sleep
+        return tests.earlier, tests.lent, tests.tool, tests.mock, tests.step, tests.sleep
 
 
 @pytest.mark.parametrize(("op", "which", "more", "done"), [
@@ -161,16 +184,18 @@ def numbered() -> tuple[int, ...]:
     ("invoke", 1, ("__get__", *NONE), []),
     ("invoke", 1, ("__globals__", *NONE), []),
     ("next", 2, (), []),
-    ("next", 3, (), ["step"]),
-    ("next", 4, (), []),
-    ("call", 3, NONE, []),
-    ("invoke", 3, ("send", *NONE), []),
+    ("next", 4, (), ["step"]),
+    ("next", 5, (), []),
+    ("call", 4, NONE, []),
+    ("invoke", 4, ("send", *NONE), []),
     ("get", 2, ("size",), []),
     ("get", 1, ("__globals__",), []),
     ("method", 2, (0, "use", *NONE), []),
     ("set", 2, ("size", 4), []),
     ("repr", 2, (), []),
     ("input", 1, (), []),
+    ("next", 3, (), []),
+    ("get", 3, ("size",), []),
 ])  # fmt: skip
 def test_a_request_is_performed_only_if_the_tests_handed_it_out(
     op: str, which: int, more: Any, done: list[str]
@@ -179,6 +204,79 @@ def test_a_request_is_performed_only_if_the_tests_handed_it_out(
 
     assert done == CALLED
     assert said[0] == ("answer" if done else "error")
+
+
+@pytest.mark.parametrize(("name", "part"), [("size", 3), ("price", "o"), ("__enter__", "o")])
+def test_a_part_of_a_mock_is_another_mock_or_what_the_tests_set(name: str, part: Any) -> None:
+    said = answer("invoke", ["y", numbered()[3]], name, *NONE)
+
+    assert (said[0], said[3][0] if part == "o" else said[3]) == ("answer", part)
+    assert "expected" not in json.dumps(said)
+
+
+@pytest.mark.parametrize("name", [
+    "return_value", "side_effect", "called", "call_count", "call_args", "call_args_list", "mock_calls", "method_calls",
+    "assert_called_with", "assert_any_call", "assert_nothing", "mock_add_spec", "configure_mock", "attach_mock",
+    "reset_mock", "await_args", "await_args_list", "await_count", "_mock_children", "_mock_return_value",
+    "_get_child_mock", "__class__", "__dict__", "__call__", "__getattr__", "__eq__", "__reduce__", "unknown",
+    ["t", ["size"]],
+])  # fmt: skip
+def test_what_a_mock_expects_or_does_not_have_is_no_part_of_it(name: Any) -> None:
+    said = answer("invoke", ["y", numbered()[3]], name, *NONE)
+
+    assert said[0] == "error"
+    assert "expected" not in json.dumps(said)
+
+
+def test_a_mock_below_another_one_is_called_as_it_is() -> None:
+    CALLED.clear()
+    with wire([]) as (tests, _):
+        child = tests.side.perform("invoke", [tests.kept[3], "price", (), {}], [["y", tests.mock], "price", *NONE])
+        form = tests.peer.values.encode(child)
+        assert tests.side.perform("call", [child, ("a",), {}], [["y", form[1]], *NONE]) == "expected"
+
+        assert tests.kept[3].mock_calls == [mock.call.other("expected"), mock.call.price("a")]
+    assert CALLED == ["price"]
+
+
+class Held:
+    """What a mock may wrap: a class of the tests."""
+
+    wanted = "expected"
+
+    def use(self) -> int:
+        """Do what the tests wrote."""
+        return 6
+
+
+@pytest.mark.parametrize(("wrapped", "name", "read"), [
+    (Held(), "use", True), (Held(), "wanted", False), (Held, "wanted", False), (os, "getcwd", False),
+    ({}, "get", False), (lent, "__globals__", False), (None, "anything", True),
+])  # fmt: skip
+def test_a_mock_is_no_way_to_what_it_wraps(wrapped: Any, name: str, read: bool) -> None:  # noqa: FBT001  a row
+    with wire([]) as (tests, _):
+        made = mock.Mock(wraps=wrapped)
+        request = [["y", tests.peer.values.encode(made)[1]], name, *NONE]
+        if read:
+            assert isinstance(tests.side.perform("invoke", [made, name, (), {}], request), mock.Mock)
+        else:
+            with pytest.raises(TypeError):
+                tests.side.perform("invoke", [made, name, (), {}], request)
+
+
+async def wait() -> int:
+    """A coroutine of the tests."""
+    return 4
+
+
+@pytest.mark.parametrize("make", [wait, mock.AsyncMock(return_value=4), mock.create_autospec(wait, return_value=4)])
+def test_a_coroutine_of_the_tests_or_of_a_mock_is_stepped(make: Any) -> None:
+    with wire([]) as (tests, _):
+        made = tests.side.perform("call", [make, (), {}], [["y", tests.peer.values.encode(make)[1]], *NONE])
+        number = tests.peer.values.encode(made)[1]
+        with pytest.raises(StopIteration) as end:
+            tests.side.perform("next", [made], [["y", number]])
+        assert end.value.value == 4
 
 
 @pytest.mark.parametrize("form", [["q", "os", "system"], ["n", "object"], "lent", None, ["m", 1, "list", []], {"y": 8}])
@@ -200,7 +298,9 @@ def test_data_of_an_instance_crosses_with_it_and_what_is_private_does_not() -> N
 
 
 WORDS = st.sampled_from(["call", "invoke", "next", "get", "set", "method", "member", "import", "extend", "repr", "dir",
-                         "copy", "input", "use", "_inner", "size", "__class__", "__globals__", "format"])  # fmt: skip
+                         "copy", "input", "use", "_inner", "size", "__class__", "__globals__", "format", "price",
+                         "other", "return_value", "mock_calls", "call_args", "assert_any_call", "_mock_children",
+                         "__enter__"])  # fmt: skip
 
 FORMS = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 40) | WORDS
@@ -233,7 +333,9 @@ def drive(messages: list[Any]) -> None:
             tests.peer.ask("call")
         capabilities = tests.side.capabilities
         said = replies(written)[1:]
-    assert set(CALLED) <= {"lent", "use", "step"}
+    assert set(CALLED) <= {"lent", "use", "price", "step"}
+    told = json.dumps(said)
+    assert "price" in CALLED or "other" in json.dumps(messages) or "expected" not in told
     assert len(CALLED) <= capabilities.requests
     assert {one[0] for one in said} <= {"answer", "error"}
 

@@ -1,8 +1,8 @@
 """Decides what the product may ask of the tests: to call what they handed out, or a method that their files define.
 
 A request names a number that the tests handed out in this test, and one of three operations. There is none that reads
-an attribute, names a module or a path, or reaches a method that Python or a framework wrote: values cross as data. The
-contract is `docs/two-processes.md`.
+an attribute of anything but a mock, names a module or a path, or reaches a method that Python or a framework wrote:
+values cross as data. The contract is `docs/two-processes.md`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,22 @@ from typing import Any
 
 from jumar.child.two_process import proxies
 from jumar.child.two_process.shared_containers import DATA
+from jumar.child.two_process.wire import mocks
 
 PARTS = {"call": 3, "invoke": 4, "next": 1}
 """Operation -> parts of its request: number, name of the method for `invoke`, and arguments but for `next`."""
 
 PRIVATE = frozenset(("__init__", "__set_name__", "__set__", "__delete__", "__post_init__"))
 """Special methods of the tests' classes that are not the product's to call."""
+
+SPECIAL = proxies.METHODS - PRIVATE
+"""Special methods that are."""
+
+MOCKED = SPECIAL - proxies.COMPARING - {"__get__", "__hash__"} | {"__contains__", "__class__"}
+"""The same of mocks, and their class. Two of them are the same if they are one object."""
+
+CODES: dict[type, str] = {types.GeneratorType: "gi_code", types.CoroutineType: "cr_code"}
+"""Types that the product may step -> attribute for their code."""
 
 
 COROUTINE = {"send": "next", "throw": "throw", "close": "close"}
@@ -95,15 +105,8 @@ class Capabilities:
 
     def _find(self, op: str, values: list[Any]) -> Callable[[], Any]:
         thing = values[0]
-        if op == "next" and isinstance(thing, types.CoroutineType):
-            if not (self.is_file(thing.cr_code.co_filename) or _is_of_mocks(thing.cr_code)):
-                raise TypeError("that is no coroutine of the tests")
-            return lambda: self._step(thing)
         if op == "next":
-            made = isinstance(thing, types.GeneratorType)
-            if not (self.is_file(thing.gi_code.co_filename) if made else is_plain_iterator(type(thing))):
-                raise TypeError("that is no iterator of the tests")
-            return lambda: next(thing)
+            return self._find_step(thing)
         if op == "call" and not self._may_call(thing):
             raise TypeError("that is no function of the tests")
         method = thing if op == "call" else self._find_method(thing, values[1])
@@ -120,17 +123,37 @@ class Capabilities:
             given._asyncio_future_blocking = False  # noqa: SLF001  as a task does
             self._waiting[number] = given
 
+    def _find_step(self, thing: Any) -> Callable[[], Any]:
+        code = getattr(thing, CODES[type(thing)]) if type(thing) in CODES else None
+        own = code and (self.is_file(code.co_filename) or mocks.is_code(code))
+        if not (own or is_plain_iterator(type(thing))):
+            raise TypeError("that is no iterator of the tests")
+        return (lambda: next(thing)) if type(thing) is not types.CoroutineType else lambda: self._step(thing)
+
     def _may_call(self, thing: Any) -> bool:
         kind = type(thing)
         if kind in (types.FunctionType, types.MethodType):
-            return self.is_own(thing)
+            return self.is_own(thing) or mocks.is_function(thing)
         if issubclass(kind, type):
             return self.is_own_class(thing)
-        return is_mock(kind) or self.is_own(_find_in_classes(kind, "__call__"))
+        return mocks.is_callable(kind) or self.is_own(_find_in_classes(kind, "__call__"))
+
+    def _find_part(self, mock: Any, name: str, found: Any) -> Any:
+        """Return what reads the part *name* of *mock*. It is no way to what that wraps, and the product may not ask."""
+        kind = mock.__class__
+        if name == "__class__" and (type(kind) is proxies.ProxyClass or proxies.is_library_class(kind)):
+            return lambda: kind
+        wrapped = mocks.get_wrapped(mock)
+        if not (wrapped is None or isinstance(wrapped, proxies.Proxy) or type(wrapped) is proxies.ProxyClass):
+            self._find_method(wrapped, name)
+        return mocks.find_part(mock, name, found)
 
     def _find_method(self, thing: Any, name: Any) -> Any:
-        """Return the method *name* of *thing*: the first that its classes have, if it is of the tests' files."""
-        public = type(name) is str and (not name.startswith("_") or (name in proxies.METHODS and name not in PRIVATE))
+        """Return the method *name* of *thing*: the first that its classes have, if it is of the tests' files.
+
+        That of a mock is what reads its part of that name.
+        """
+        public = type(name) is str and (not name.startswith("_") or name in SPECIAL)
         of_class = isinstance(thing, type)
         kind = thing if of_class else type(thing)
         found = _find_in_classes(kind, name) if public else None
@@ -141,12 +164,16 @@ class Capabilities:
             return found.__get__(None if of_class else thing, kind)
         if type(found) is types.FunctionType and self.is_own(found):
             return found if of_class else types.MethodType(found, thing)
+        if mocks.is_mock(kind) and not of_class and type(name) is str and (name[:1] != "_" or name in MOCKED):
+            return self._find_part(thing, name, found)
         raise TypeError("the tests' files define no such method")
 
     def offers(self, kind: type, name: str) -> bool:
         """Return whether instances of *kind* have the special method *name* for the product."""
-        if kind in (types.FunctionType, types.MethodType) or is_mock(kind):
+        if kind in (types.FunctionType, types.MethodType):
             return name == "__call__"
+        if mocks.is_mock(kind) and name in MOCKED and mocks.offers(kind, name):
+            return True
         if name not in proxies.METHODS or name in PRIVATE or not self.is_own_class(kind):
             return False
         return vars(kind)[name] is None or self.is_own(vars(kind)[name])
@@ -157,7 +184,7 @@ class Capabilities:
             return {"__next__": "next", "__iter__": "self"}
         if kind is types.CoroutineType:
             return {"__await__": "self", "__iter__": "self", "__next__": "next", **COROUTINE}
-        members: dict[str, Any] = {}
+        members: dict[str, Any] = {**mocks.list_members(kind)}
         for name, value in vars(kind).items() if self.is_own_class(kind) else ():
             if name.startswith(("_", *proxies.RESERVED)) or not name.isidentifier():
                 continue
@@ -199,16 +226,6 @@ class Capabilities:
         if name not in self._files:
             self._files[name] = os.path.isabs(name) and os.path.realpath(name).startswith(self._room)  # noqa: PTH117  compared as text
         return self._files[name]
-
-
-def is_mock(kind: type) -> bool:
-    """Return whether *kind* is a callable mock of the standard library: a call of it runs only what the test gave."""
-    mixin = getattr(sys.modules.get("unittest.mock"), "CallableMixin", None)
-    return mixin is not None and issubclass(kind, mixin)
-
-
-def _is_of_mocks(code: types.CodeType) -> bool:
-    return code.co_filename == getattr(sys.modules.get("unittest.mock"), "__file__", None)
 
 
 def is_plain_iterator(kind: type) -> bool:

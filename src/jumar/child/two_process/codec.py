@@ -59,6 +59,13 @@ MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
 
 MADE_NAMES = {t: n for n, (t, _) in MADE.items()}
 
+UNPICKLED = {("copyreg", "_reconstructor"), ("_codecs", "encode")} | {
+    (kind.__module__, kind.__qualname__)
+    for kind in (*NAMED.values(), *CHANGING, *MADE_NAMES)
+    if not issubclass(kind, pathlib.PurePath)
+}
+"""Names of a pickle beside classes of the task: types whose instances cross as values."""
+
 
 class Codec:
     """Values that one side sent and received. The tests' side numbers objects from 0, the product's from 1."""

@@ -11,6 +11,7 @@ import operator
 from typing import Any
 
 from jumar.child.two_process import codec, proxies
+from jumar.child.two_process.wire import signatures
 
 ARITHMETIC: dict[str, Any] = {
     name: getattr(operator, f"__{name}__")
@@ -59,6 +60,14 @@ FIXED = (int, float, complex, frozenset, str, bytes, set)
 CHANGES = frozenset(("add", "clear", "discard", "pop", "remove", "update", "difference_update", "intersection_update",
                      "symmetric_difference_update"))  # fmt: skip
 """Methods of sets that change them."""
+
+
+def get_flags(thing: Any) -> Any:
+    """Return the value of *thing* that crossed with it, if it is a combination of flags; else None."""
+    if isinstance(thing, int) and any((k.__module__, k.__name__) == ("enum", "IntFlag") for k in type(thing).__mro__):
+        return codec.get_bare_value(thing, int)
+    return proxies.get_fact(thing, signatures.FLAGS) if isinstance(thing, proxies.Proxy) else None
+
 
 LAST_DIGIT = 1e-12
 """Relative difference of what arithmetic of libraries comes to."""

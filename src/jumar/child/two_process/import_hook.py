@@ -12,8 +12,14 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from jumar.child.two_process import proxies
+
 STARRED = ("IMPORT_STAR", "CALL_INTRINSIC_1")
 """Instructions of `from module import *`, of Python up to 3.11 and from 3.12 on."""
+
+
+UNPICKLER = "_jumar_unpickle"
+"""Name of what makes a thing of the product from its pickle."""
 
 
 class ModuleFacade(types.ModuleType):
@@ -36,7 +42,7 @@ class ModuleFacade(types.ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         # The import system puts a module below another one into that: the tests' own stay here.
         below = isinstance(value, types.ModuleType) and value.__name__ == f"{self.__name__}.{name}"
-        if name[:2] == "__" or type(value) is ModuleFacade or below:
+        if name[:2] == "__" or below:
             types.ModuleType.__setattr__(self, name, value)
         else:
             get_module_dict(self)["_jumar_peer"].ask("set", self, name, value)
@@ -59,6 +65,17 @@ def get_module_dict(module: types.ModuleType) -> dict[str, Any]:
     """Return the attributes that a module holds in this process itself."""
     held: dict[str, Any] = vars(types.ModuleType)["__dict__"].__get__(module)
     return held
+
+
+def get_unpickler() -> Any:
+    """Return what a pickle of the tests names for a thing of the product: as if a module of the product had it."""
+    held = next(get_module_dict(module) for module in list(sys.modules.values()) if type(module) is ModuleFacade)
+
+    def unpickle(data: Any) -> Any:
+        return held["_jumar_peer"].ask("load", data)
+
+    unpickle.__module__, unpickle.__qualname__ = held["__name__"], UNPICKLER
+    return held.setdefault(UNPICKLER, unpickle)
 
 
 class ProductNames(collections.abc.Mapping):  # type: ignore[type-arg]  # no generic class before 3.9
@@ -139,3 +156,10 @@ class ProductFinder:
 def _list_parents(path: str) -> list[str]:
     parts = path.split("/")[:-1]
     return ["/".join(parts[: end + 1]) for end in range(len(parts))]
+
+
+def find_warning(kind: type[Warning], module: str, name: str) -> Any:
+    """Return the class *name* in *module*, if that is one of the product's and extends *kind*; else *kind*."""
+    there = sys.modules.get(module)
+    found: Any = getattr(there, name, None) if type(there) is ModuleFacade and "." not in name else None
+    return found if type(found) is proxies.ProxyClass and type.__subclasscheck__(kind, found) else kind

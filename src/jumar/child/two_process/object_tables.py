@@ -155,7 +155,7 @@ class ObjectTables:
         for base, name in reversed(list(CHANGING.items())):
             if issubclass(type(value), base):
                 return self._values.describe(value, name, number, depth)
-        return signatures.describe(value)
+        return signatures.describe(value, encode if self._side.tells_defaults else None)
 
     def _encode_fields(self, value: Any, number: int, depth: int) -> Any:
         """Return the form of the public data of *value*, if it is an object of the tests' own classes."""
@@ -267,7 +267,7 @@ class ObjectTables:
                 base.__init__(thing, self._values.decode(state[1], depth + 1))
             self._values.share(thing, CHANGING[base], number, state[0], depth)
         if state is not None and base is object:
-            signatures.apply(thing, [*map(self._values.decode, state[:2]), *state[2:]])
+            signatures.apply(thing, state, self._values.decode)
         if fields is not None:
             self._copy_fields(thing, fields, depth)
         return thing
@@ -283,7 +283,8 @@ class ObjectTables:
             base.__init__(error, *args)
         object.__setattr__(error, "args", args)
         for name, value in extras:
-            object.__setattr__(error, str(name), decode(value))
+            held = decode(value)
+            object.__setattr__(error, str(name), list(held) if type(held) is tuple else held)  # notes
         object.__setattr__(error, "_jumar_thing", number)
         object.__setattr__(error, proxies.NUMBER, number)
         self._known[number] = error

@@ -74,9 +74,9 @@ class ProductSide(TestsThings):
         }  # fmt: skip
 
     def warn(self, message: Any, category: type[Warning], *_: Any) -> None:
-        """Hand a warning over soon, as one of the kinds that Python itself knows."""
+        """Hand a warning over soon, with the kind that Python itself knows, and the name of another one."""
         kind = next(base for base in category.__mro__ if base.__module__ == "builtins")
-        self.print(kind.__name__, str(message))
+        self.print(kind.__name__, ["t", [str(message), str(category.__module__), category.__qualname__]])
 
     def print(self, stream: int | str, text: Any) -> None:
         """Hand *text*, or a record of a log, over with the next message."""
@@ -113,6 +113,8 @@ class ProductSide(TestsThings):
         raise RuntimeError(why)
 
     tie = unable = lost
+
+    tells_defaults = True
 
     gone = frames.ConnectionLost
     """Exception for tests that do not keep to the rules."""

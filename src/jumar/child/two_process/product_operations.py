@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib
 import io
 import types
 from typing import Any
@@ -57,12 +58,17 @@ def list_names(module: Any) -> list[str]:
     return list(given) if given is not None else [n for n in dir(module) if not n.startswith("_")]
 
 
+def _pickle(how: str, *given: Any) -> Any:
+    return getattr(importlib.import_module("pickle"), how)(*given)
+
+
 OPERATIONS: dict[str, Any] = {
     "call": lambda thing, args, keywords: thing(*args, **keywords),
     "new": lambda kind, args: kind.__new__(kind, *args),
     "getitem": lambda kind, key: kind[key],
     "get": getattr, "delete": delattr, "repr": repr, "dir": dir, "iter": iter, "len": len,
     "copy": copy.copy, "deepcopy": copy.deepcopy, "names": list_names,
+    "dump": functools.partial(_pickle, "dumps"), "load": functools.partial(_pickle, "loads"),
 }  # fmt: skip
 """Operations that need nothing but what they are given."""
 

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jumar.child.two_process import codec, contents, proxies, shared_containers
+from jumar.child.two_process import codec, contents, import_hook, proxies, shared_containers
 
 if TYPE_CHECKING:
     from jumar.child.two_process.capabilities import Capabilities
@@ -125,9 +125,17 @@ class ProductThings:
     def duplicate(self, op: str, thing: Any) -> Any:
         """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`. That of a query is one, too."""
         answer = self._ask_aside(op, thing)
-        if proxies.get_fact(thing, COMPARED) and not self._mark(answer):
-            self.unable(f"a copy of a {type(thing).__name__} that a comparison came to would decide it")
+        if proxies.get_fact(thing, MEASURED) or (proxies.get_fact(thing, COMPARED) and not self._mark(answer)):
+            self.unable(f"a copy of a {type(thing).__name__} that a comparison or an operator came to would decide it")
         return answer
+
+    def reduce(self, thing: Any, protocol: Any) -> Any:
+        """Return the parts of a pickle of a thing of the product: bytes that its process made and makes it from."""
+        if proxies.get_fact(thing, COMPARED) or proxies.get_fact(thing, MEASURED):
+            self.unable(
+                f"a pickle of a {type(thing).__name__} that a comparison or an operator came to would decide it"
+            )
+        return import_hook.get_unpickler(), (self._ask_aside("dump", thing, protocol),)
 
     def find_copier(self, thing: Any) -> Any:
         """Return the method by which the class of a thing of the product copies it.
@@ -236,10 +244,12 @@ class ProductThings:
 
         A container that the test itself made from a class of the product can be no stand-in for what it expected:
         there, `in` is a method under test like any other. The test has to know it as a class, by a name with a capital:
-        what a function, a table or a factory gave it is what is expected.
+        what a function, a table or a factory gave it is what is expected. Flags have the values that crossed.
         """
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"
+        if name == "__contains__" and type(thing) is type(others[0]) and contents.get_flags(thing) is not None:
+            return contents.get_flags(thing) | contents.get_flags(others[0]) == contents.get_flags(thing)
         if name == "__contains__" and not isinstance(thing, type) and proxies.get_fact(thing, "_jumar_made"):
             return self.invoke(thing, owner, name, others, {})
         kind = thing if isinstance(thing, type) else type(thing)

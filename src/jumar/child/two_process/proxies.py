@@ -79,7 +79,7 @@ class ProxyClass(type):
     def __setattr__(cls, name: str, value: Any) -> None:
         if name in ("__abstractmethods__", "__parameters__"):
             return
-        if isinstance(value, ProxyMember) or getattr(value, "_jumar_special", False) is True:
+        if type(value) is ProxyMember or getattr(value, "_jumar_special", False) is True:
             find_peer(cls).ask("restore", cls, name)  # what was found in the class is put back
         else:
             find_peer(cls).side.assign(cls, name, value)
@@ -189,8 +189,8 @@ class Proxy:
         """Make an instance over there that no constructor has seen, as `pickle` and `copy` do."""
         return find_peer(cls).ask("new", cls, args)
 
-    def __reduce_ex__(self, _: Any) -> Any:
-        raise TypeError(f"a {type(self).__name__} of another process cannot be pickled")
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return find_peer(type(self)).side.reduce(self, protocol)
 
 
 def keep_attribute(proxy: Any, name: str, value: Any) -> None:
@@ -280,6 +280,11 @@ def find_library_object(module: str, qualname: str) -> Any:
     for part in qualname.split(".") if qualname else ():
         thing = getattr(thing, part, None)
     return thing
+
+
+def is_library_class(kind: Any) -> bool:
+    """Return whether *kind* is a class that a library has under its name."""
+    return isinstance(kind, type) and find_library_object(kind.__module__, kind.__qualname__) is kind
 
 
 def find_constant(value: Any, known: dict[str, tuple[int, dict[int, tuple[str, str]]]]) -> tuple[str, str] | None:

@@ -181,12 +181,13 @@ def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
     named = _find_name(value)
     if named is not None:
         return ["q", *named]
-    if type(value) is types.BuiltinMethodType and (type(value.__self__) in PLAIN or _is_library_class(value.__self__)):
-        return ["w", encode(value.__self__), value.__name__]
+    owner = value.__self__ if type(value) is types.BuiltinMethodType else None
+    if owner is not None and (type(owner) in PLAIN or proxies.is_library_class(owner)):
+        return ["w", encode(owner), value.__name__]
     if type(value) is functools.partial:
         return ["p", encode(value.func), encode(value.args), encode(value.keywords)]
     kind = type(value)
-    if not _is_library_class(kind) or kind.__module__ in NO_COPIES or isinstance(value, BaseException):
+    if not proxies.is_library_class(kind) or kind.__module__ in NO_COPIES or isinstance(value, BaseException):
         return None
     name = proxies.find_constant(value, CONSTANTS)
     parts = None if name else _reduce(value)
@@ -195,16 +196,11 @@ def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
 
 def _find_name(value: Any) -> tuple[str, str] | None:
     """Return the module and the name of *value*, if it is a function or class of a library, or a method of a class."""
-    if not isinstance(value, NAMED):
+    if not issubclass(type(value), NAMED):  # the class that a mock says it has is no class of it
         return None
     module = getattr(getattr(value, "__objclass__", value), "__module__", None)  # a method of a built-in type has none
     name = getattr(value, "__qualname__", "")
     return (module, name) if isinstance(module, str) and proxies.find_library_object(module, name) is value else None
-
-
-def _is_library_class(kind: Any) -> bool:
-    """Return whether *kind* is a class that a library has under its name."""
-    return isinstance(kind, type) and proxies.find_library_object(kind.__module__, kind.__qualname__) is kind
 
 
 def _reduce(value: Any) -> tuple[Any, ...] | None:

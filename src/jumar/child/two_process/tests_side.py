@@ -6,7 +6,6 @@ What cannot be done that way makes the test fail in which it is tried, whatever 
 from __future__ import annotations
 
 import enum
-import os
 import signal
 import sys
 import types
@@ -26,13 +25,6 @@ WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType
 
 NAMESPACES = ("argparse", "types")
 """Modules of plain objects, whose data is all that they are."""
-
-UNPICKLED = {("copyreg", "_reconstructor"), ("_codecs", "encode")} | {
-    (kind.__module__, kind.__qualname__)
-    for kind in (*codec.NAMED.values(), *shared_containers.CHANGING, *codec.MADE_NAMES)
-    if not issubclass(kind, os.PathLike)
-}
-"""Names of a pickle beside classes of the task: types whose instances cross as values."""
 
 SAID_BYTES = 64 << 20
 """The product may print so much."""
@@ -122,6 +114,8 @@ class TestsSide(ProductThings):
         """Record that the connection broke."""
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
+    tells_defaults = False
+
     gone = ProductLost
     """Exception for a product that does not keep to the rules."""
 
@@ -141,8 +135,9 @@ class TestsSide(ProductThings):
             raise ProductLost("the product prints without end")
         if type(stream) is str:
             try:
-                self._told.append(notices.read_notice(stream, text, self.peer.values.decode))
-            except (AttributeError, TypeError, ValueError) as error:
+                decode = self.peer.values.decode
+                self._told.append(notices.read_notice(stream, text, decode, import_hook.find_warning))
+            except Exception as error:  # what is no form may raise anything
                 raise ProductLost("the other process does not keep to the protocol") from error
             return
         self.note_text(str(text))
@@ -180,15 +175,15 @@ class TestsSide(ProductThings):
     def can_unpickle(self, module: str, name: str) -> bool:
         """Return whether a pickle that a test loads may name that: a type of values, or what is the product's."""
         if type(sys.modules.get(module)) is not import_hook.ModuleFacade:
-            return (module, name) in UNPICKLED
+            return (module, name) in codec.UNPICKLED
         found = None if "." in name else getattr(sys.modules[module], name, None)
-        return type(found) is proxies.ProxyClass or isinstance(found, proxies.Proxy)
+        return type(found) is proxies.ProxyClass or isinstance(found, proxies.Proxy) or name == import_hook.UNPICKLER
 
     def form(self, value: Any, depth: int) -> Any:
         """Return the form of what the product's process has itself: what libraries name, and what is made from data."""
         if type(value) is import_hook.ModuleFacade:
             return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
-        if isinstance(value, types.ModuleType):
+        if issubclass(type(value), types.ModuleType):  # a mock may say that it is one
             return ["q", value.__name__, ""] if proxies.is_library(value.__name__) else None
         return shared_containers.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
 
@@ -198,9 +193,10 @@ class TestsSide(ProductThings):
         Raises:
             ValueError: if the product could reach the tests through it.
         """
+        of_class = issubclass(type(value), type)
         if not self.admits(value):
-            raise ValueError(f"a {(value if isinstance(value, type) else type(value)).__name__}")
-        self._tied |= not isinstance(value, type) and not self.capabilities.knows(value)
+            raise ValueError(f"a {(value if of_class else type(value)).__name__}")
+        self._tied |= not of_class and not self.capabilities.knows(value)
 
     def take_tied(self) -> bool:
         """Return whether tests did what needs the product in their own process since this was asked the last time."""
@@ -210,9 +206,10 @@ class TestsSide(ProductThings):
 
     def admits(self, value: Any) -> bool:
         """Return whether *value* may be sent to the product's process."""
-        module = str((value if isinstance(value, type) else type(value)).__module__)
+        kind = type(value)  # a mock may say that it is of another one
+        module = str((value if issubclass(kind, type) else kind).__module__)
         framework = module.partition(".")[0] in proxies.FRAMEWORKS and module != "unittest.mock"
-        return not isinstance(value, WITHIN) and not framework
+        return not issubclass(kind, WITHIN) and not framework
 
     def hand_out(self, form: list[Any]) -> None:
         """Let the product ask for the thing that *form* tells of."""

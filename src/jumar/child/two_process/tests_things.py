@@ -83,6 +83,10 @@ class TestsThings:
         """Refuse to copy *thing*."""
         raise TypeError(f"{op}: a {type(thing).__name__} of the tests stays with them")
 
+    def reduce(self, thing: Any, _protocol: Any) -> Any:
+        """Refuse to pickle *thing*."""
+        return self.duplicate("pickle", thing)
+
     def find_copier(self, thing: Any) -> Any:
         """Refuse, as `duplicate` does, but in a way that says that *thing* has no such method."""
         raise AttributeError(f"a {type(thing).__name__} of the tests has no __copy__ here")
@@ -142,16 +146,34 @@ def _raise(_: Any, error: Any, *more: Any) -> None:
     raise next((given for given in (error, *more) if isinstance(given, BaseException)), error)
 
 
-STEPPING = {"next": _step, "self": _get_itself, "throw": _raise, "close": lambda _: None}
-"""Methods of iterators and coroutines of the tests."""
+def _read_part(self: Any, name: str) -> Any:
+    """Return the part *name* of a mock of the tests."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    return proxies.find_peer(type(self)).ask("invoke", self, name, (), {})
+
+
+def _get_class(self: Any) -> Any:
+    """Return the class that a mock of the tests stands for, as `isinstance` has it."""
+    try:
+        return proxies.find_peer(type(self)).ask("invoke", self, "__class__", (), {})
+    except TypeError:
+        return type(self)
+
+
+ASKING: dict[Any, Any] = {
+    "next": _step, "self": _get_itself, "throw": _raise, "close": lambda _: None,
+    "child": _read_part, "class": property(_get_class),
+}  # fmt: skip
+"""Ways to ask for a special attribute -> what a class of proxies has there."""
 
 
 def build_members(members: dict[str, Any]) -> dict[str, Any]:
     """Return the body of a class for the attributes that the tests told of it."""
     body: dict[str, Any] = {}
     for name, how in members.items():
-        if type(how) is str and how in STEPPING:
-            body[name] = STEPPING[how]
+        if type(how) is str and how in ASKING:
+            body[name] = ASKING[how]
         elif how in ("method", "property"):
             body[name] = MethodMember(name, called=how == "method")
         else:

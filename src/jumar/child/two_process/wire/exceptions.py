@@ -19,6 +19,9 @@ def describe(error: BaseException, held: dict[str, Any] | None, encode: Callable
     """Return the form of *error*; *held* are the attributes that may cross, None: those of built-in exceptions."""
     found = {name: getattr(error, name, None) for name in EXTRAS} if held is None else held
     kept = [[name, encode(value)] for name, value in found.items() if type(value) in (str, int, float, bool)]
+    notes = getattr(error, "__notes__", None)
+    if type(notes) is list and all(type(note) is str for note in notes):
+        kept.append(["__notes__", encode(tuple(notes))])
     arguments = [encode(argument) for argument in error.args]
     causes = (error.__cause__, error.__context__)
     chain = [encode(other) if other is not None and depth < CHAIN else None for other in causes]

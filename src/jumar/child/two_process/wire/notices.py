@@ -7,7 +7,6 @@ same name, where `caplog`, `assertLogs` and handlers of the tests find it. Only 
 from __future__ import annotations
 
 import builtins
-import functools
 import importlib
 import sys
 import types
@@ -36,8 +35,12 @@ def send_records(send: Callable[[str, Any], None]) -> None:
     logging.getLogger().addHandler(Sender())
 
 
-def read_notice(stream: str, form: Any, decode: Callable[[Any], Any]) -> Callable[[], None]:
+def read_notice(
+    stream: str, form: Any, decode: Callable[[Any], Any], find_warning: Callable[[type, str, str], type]
+) -> Callable[[], None]:
     """Return a function that gives a warning, or a record of a log, to who listens here; its texts are decoded.
+
+    *find_warning* returns the class of a warning by its built-in kind, its module and its name.
 
     Raises:
         AttributeError, TypeError, ValueError: if *form* is neither.
@@ -47,7 +50,8 @@ def read_notice(stream: str, form: Any, decode: Callable[[Any], Any]) -> Callabl
     kind = getattr(builtins, stream)
     if not issubclass(kind, Warning):
         raise TypeError(f"{stream} is no warning")
-    return functools.partial(warnings.warn_explicit, str(decode(form)), kind, "product", 1)
+    text, module, name = map(str, decode(form))
+    return lambda: warnings.warn_explicit(text, find_warning(kind, module, name), "product", 1)
 
 
 def _read_record(form: Any, decode: Callable[[Any], Any]) -> Callable[[], None]:

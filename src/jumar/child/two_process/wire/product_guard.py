@@ -16,7 +16,7 @@ RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn
 CODE = frozenset(("compile", "exec", "marshal.loads"))
 
 MAKERS = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "_pytest", "hypothesis", "ast", "collections",
-          "dataclasses", "enum", "inspect", "attr")  # fmt: skip
+          "dataclasses", "enum", "inspect", "attr", "unittest")  # fmt: skip
 """Packages that compile and run what they made themselves, or load modules. Nobody else does while tests run: whoever
 else runs text in this process may have been given it by the product."""
 
