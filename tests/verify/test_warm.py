@@ -161,7 +161,7 @@ def judge(court: Court, files: Mapping[str, str], starts: WarmStarts | None) -> 
 
 def collected(tmp_path: Path, files: Mapping[str, str], suite: Suite = QUICK) -> Court:
     """A court that knows the ids of *files*."""
-    court = Court(tmp_path, suite)
+    court = Court(tmp_path, suite, started=True)
     court.collect(court.tree(files))
     return court
 
@@ -663,7 +663,7 @@ sys.stdin.read()
 
     assert select.select([handle], [], [], 10.0)[0], "the zygote is still there"
     os.close(handle)
-    assert not Court(tmp_path).survivors()
+    assert not Court(tmp_path, started=True).survivors()
 
 
 @pytest.mark.slow
