@@ -161,8 +161,9 @@ def judge(court: Court, files: Mapping[str, str], starts: WarmStarts | None) -> 
 
 def collected(tmp_path: Path, files: Mapping[str, str], suite: Suite = QUICK) -> Court:
     """A court that knows the ids of *files*."""
-    court = Court(tmp_path, suite, started=True)
+    court = Court(tmp_path, suite)
     court.collect(court.tree(files))
+    court.verifier.warm = None
     return court
 
 
