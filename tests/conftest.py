@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import tempfile
@@ -20,12 +21,20 @@ PLAIN = {"CONFIRM": "0", "SANDBOX": "S0", "PYTHON": PLAIN_PYTHON}
 """What most tests are not about: how a green is accepted, what confines it, what is installed. Others choose."""
 
 
+gc.disable()  # until all is collected: no cycle is left by it, and to look for one takes as long as to collect
+
+
 def pytest_configure() -> None:
     for command in ("RUN", "SCORE", "MCP", "HOOK"):
         for option, value in PLAIN.items():
             os.environ.setdefault(f"JUMAR_{command}_{option}", value)
     os.environ.setdefault("JUMAR_CORPUS_REPLAY_SANDBOX", PLAIN["SANDBOX"])
     os.environ["XDG_STATE_HOME"] = STATE.name  # the key of whoever runs the tests is theirs
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # tests, fixtures and modules stay until the end
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

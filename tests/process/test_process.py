@@ -19,6 +19,7 @@ import pytest
 
 from jumar.child import channel, programs
 from jumar.child.channel import Reader
+from jumar.child.supervisor import supervise
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended
 from jumar.ports import Invocation
@@ -110,7 +111,7 @@ def test_a_hostile_test_gets_a_typed_verdict_in_time(tmp_path: Path, what: str, 
     source, ended, outcomes = HOSTILE[what]
     if tier == "S3" and what in ELSEWHERE:
         ended, outcomes = ELSEWHERE[what]
-    court = Court(tmp_path, Suite(timeout_seconds=SECONDS, test_timeout_seconds=0.5))
+    court = Court(tmp_path, Suite(timeout_seconds=SECONDS, test_timeout_seconds=0.5), started=tier == "S0")
     court.verifier.expected = tuple(f"test_it.py::test_{name}" for name in ("before", "it", "after"))
     if tier == "S3":
         court.verifier.sandbox = s3()
@@ -166,7 +167,7 @@ def test_who_starts_another_process_and_ends_faster_than_one_can_look_is_caught(
     ],
 )
 def test_what_happens_at_import_is_typed_and_no_pass(tmp_path: Path, what: str, ended: Ended, outcome: str) -> None:
-    court = Court(tmp_path, Suite(timeout_seconds=20.0, test_timeout_seconds=0.5))
+    court = Court(tmp_path, Suite(timeout_seconds=20.0, test_timeout_seconds=0.5), started=True)
     court.verifier.expected = ("test_it.py::test_it",)
 
     done = court.judge(court.tree({"test_it.py": f"import os\nimport pytest\n{what}\n\n\ndef test_it():\n    pass\n"}))
@@ -178,7 +179,7 @@ def test_what_happens_at_import_is_typed_and_no_pass(tmp_path: Path, what: str, 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_an_attack_on_the_supervisor_is_noticed_and_survived(tmp_path: Path, number: int) -> None:
-    court = Court(tmp_path, Suite(timeout_seconds=SECONDS))
+    court = Court(tmp_path, Suite(timeout_seconds=SECONDS), started=True)
     court.verifier.expected = ("test_it.py::test_it",)
     source = f"import os, time\n\n\ndef test_it():\n    os.kill(os.getppid(), {int(number)})\n    time.sleep(600)\n"
 
@@ -195,7 +196,7 @@ def test_an_attack_on_the_supervisor_is_noticed_and_survived(tmp_path: Path, num
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_in_a_namespace_of_its_own_nobody_finds_the_supervisor(tmp_path: Path, number: int) -> None:
-    court = Court(tmp_path, Suite(timeout_seconds=60.0, confirm=0))
+    court = Court(tmp_path, Suite(timeout_seconds=60.0, confirm=0), started=True)
     court.verifier.expected, court.verifier.sandbox = ("test_it.py::test_it",), s3()
     source = (
         f"import os\n\n\ndef test_it():\n    for pid in range(1, os.getpid()):\n        os.kill(pid, {int(number)})\n"
@@ -269,7 +270,7 @@ def test_a_server_is_asked_and_answers(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_cancelling_leaves_nothing(tmp_path: Path) -> None:
-    court = Court(tmp_path, Suite(timeout_seconds=60.0, test_timeout_seconds=60.0))
+    court = Court(tmp_path, Suite(timeout_seconds=60.0, test_timeout_seconds=60.0), started=True)
     court.verifier.expected = ("test_it.py::test_it",)
     tree = court.tree({"test_it.py": "def test_it():\n    while True:\n        pass\n"})
 
@@ -438,6 +439,17 @@ def test_what_a_failed_fork_did_not_run_is_run_by_a_process_that_is_started(tmp_
     assert [record[0] for record in records].count("hello") == 1
     assert "ended before the tests" in warm.off
     assert "70" in warm.off
+
+
+def test_the_status_of_a_supervisor_is_json_whatever_is_in_its_texts() -> None:
+    status = {
+        "how": "memory",
+        "why": 'a "quote", a \\, a\nline, \x00 and \u2028 and \u00e9',
+        "code": -9,
+        "survivors": 0,
+    }
+
+    assert json.loads(supervise.encode_status(status)) == status
 
 
 def test_programs_that_are_known_by_name_are_there() -> None:

@@ -160,7 +160,7 @@ def judged(folder: Path, what: str, where: str, sandbox: Sandbox) -> tuple[Verif
     files = {"app.py": work, "test_app.py": "from app import work\n\n\n" + test}
     if where == "test":
         files = {"test_app.py": f"{work}\n\n{test}"}
-    court = Court(folder)
+    court = Court(folder, started=True)
     seconds = limit(what)
     suite = Suite(timeout_seconds=seconds, test_timeout_seconds=0.8 * seconds)
     court.verifier = Bounded(court.store, PytestRunner(), suite, folder / "run", sandbox=sandbox)

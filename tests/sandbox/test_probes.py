@@ -207,7 +207,7 @@ def test_keys_that_others_make_are_not_seen() -> None:
 @pytest.mark.parametrize("tier", ["S3", "S2"])
 def test_locks_that_others_hold_are_not_seen(tier: str, tmp_path: Path) -> None:
     """Those of open file descriptions, as jumar's own, are listed in every namespace of processes."""
-    court = Court(tmp_path)
+    court = Court(tmp_path, started=True)
     court.verifier.sandbox = strangers.sandbox(tier)
     tree = court.tree({"app.py": ""})
 

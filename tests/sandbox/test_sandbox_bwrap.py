@@ -204,7 +204,7 @@ class TestChoice:
 
     def test_one_that_fails_later_is_the_machines_fault_and_says_what_it_said(self, tmp_path: Path) -> None:
         fake = program(tmp_path / "bwrap", REFUSING.format("No space left on device"))
-        court = Court(tmp_path)
+        court = Court(tmp_path, started=True)
         court.verifier.sandbox = Bubblewrap(fake, b"")
         court.verifier.expected = ("test_a.py::test_a",)
         done = court.judge(court.tree({"test_a.py": "def test_a(): pass\n"}), {})
@@ -471,7 +471,7 @@ def test_the_original_of_an_editable_installation_is_not_seen_and_its_copy_in_th
     (origin / "lib").mkdir(parents=True)
     (origin / "lib" / "editable_thing.py").write_text("WHERE = 'the original'\n", "utf-8")
     (site / "thing.pth").write_text(f"{origin / 'lib'}\n", "utf-8")
-    court = Court(tmp_path, Suite(python=str(venv / "bin" / "python"), confirm=0))
+    court = Court(tmp_path, Suite(python=str(venv / "bin" / "python"), confirm=0), started=True)
     court.verifier.sandbox, court.verifier.around = box, Surroundings(readable=(own,))
     test = "import os, editable_thing\ndef test_it():\n    assert editable_thing.WHERE == 'the copy'\n"
     test += f"    assert os.listdir({str(origin / 'lib')!r}) == []\n"
@@ -498,7 +498,7 @@ def test_the_samples_of_every_runner_come_out_as_they_do_elsewhere(name: str, tm
     if around.missing:
         pytest.skip(around.missing)
     suite = getattr(module, "SAMPLE_SUITE", Suite(runner=name))
-    court = Court(tmp_path, msgspec.structs.replace(suite, timeout_seconds=90.0, confirm=0))
+    court = Court(tmp_path, msgspec.structs.replace(suite, timeout_seconds=90.0, confirm=0), started=True)
     court.verifier.runner, court.verifier.environ, court.verifier.around = runner, environ, around
     court.verifier.sandbox = box
     trees = {sample: court.tree(module.SAMPLES[sample]) for sample in ("passing", "failing", "broken_import")}

@@ -208,7 +208,7 @@ def test_environment_and_descriptors_reach_the_program_unchanged(place: Path, sa
 @pytest.mark.slow
 def test_a_verdict_is_the_same_and_nothing_gets_out(tmp_path: Path, sandbox: Sandbox) -> None:
     outside = [str(tmp_path / "out"), str(Path.home() / ".jumar-was-here"), "/usr/was-here", "/etc/was-here"]
-    court = Court(tmp_path)
+    court = Court(tmp_path, started=True)
     court.verifier.sandbox = sandbox
     tree = court.tree({name: text.format(paths=outside) for name, text in HOSTILE.items()})
     ids = court.collect(tree)

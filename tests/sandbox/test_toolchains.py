@@ -125,7 +125,7 @@ def test_toolchains_that_were_linked_into_rustup_are_shown(tmp_path: Path) -> No
 
 def confined_court(folder: Path, runner: Runner, environ: Mapping[str, str], test: str) -> Court:
     """A court in S3 that judges *test*."""
-    court = Court(folder, Suite(runner=runner.name, timeout_seconds=120.0, confirm=0))
+    court = Court(folder, Suite(runner=runner.name, timeout_seconds=120.0, confirm=0), started=True)
     court.verifier.runner, court.verifier.environ, court.verifier.sandbox = runner, environ, s3()
     court.verifier.around = runner.surroundings(folder, environ)
     court.verifier.expected = (test,)
@@ -138,7 +138,7 @@ def test_a_red_that_is_the_toolchain_s_fault_is_infra_and_not_the_test_s(tmp_pat
     said = "echo '# sample'; echo 'package fmt is not in std'; printf 'FAIL\\tsample [setup failed]\\n'; exit 1"
     root = fake_go(tmp_path / "go")
     script(root / "bin" / "go", f'case "$1 $2" in "test -c") {"exit 0" if works else said} ;; esac; {said}')
-    court = Court(tmp_path, Suite(runner="go", timeout_seconds=30.0, confirm=0))
+    court = Court(tmp_path, Suite(runner="go", timeout_seconds=30.0, confirm=0), started=True)
     environ = {"PATH": f"{root}/bin:/usr/bin:/bin", "GOROOT": str(root)}
     court.verifier.runner, court.verifier.around = GoRunner(), GoRunner().surroundings(tmp_path, environ)
     court.verifier.expected = ("a_test.go::TestIt",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from textwrap import dedent
 
@@ -10,6 +11,9 @@ import anyio
 import pytest
 
 from jumar.process.room import LaidFiles
+from jumar.process.warm.pool import WarmPool
+from jumar.process.warm.starts import WARM, WarmStarts
+from jumar.verify.rounds import begin_rounds
 from support.judging.real_verifier import Court
 
 LOOKING = {
@@ -312,12 +316,14 @@ def test_given():
 """
 
 
-def looked(tmp_path: Path, product: str, tests: Mapping[str, str] | None = None) -> str:
+def looked(tmp_path: Path, product: str, tests: Mapping[str, str] | None = None, warm: WarmStarts | None = None) -> str:
     court = Court(tmp_path)
+    court.verifier.warm = warm or court.verifier.warm
     tree = court.tree({"app.py": dedent(product), **(tests or {"test_app.py": TESTS})})
     ids = court.collect(tree)
 
     async def run() -> str:
+        begin_rounds(court.verifier)
         report = await court.verifier.run_fresh(tree, ids, LaidFiles(), 1 if tests else None)
         assert {str(r.outcome) for r in report.results} == {"passed"}
         return report.looked
@@ -378,9 +384,13 @@ def f():
 
 
 @pytest.mark.slow
-def test_nothing_of_the_tests_is_reached_by_what_is_loaded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["started", "forked"])
+def test_nothing_of_the_tests_is_reached_by_what_is_loaded(tmp_path: Path, how: str) -> None:
     """Frames, closures and code are left out, as they are watched, and so is what a test hands out."""
-    assert looked(tmp_path, REACHING)
+    with closing(WarmPool(unpaid=0 if how == "forked" else 99)) as pool:
+        starts = WarmStarts(pool)
+        assert looked(tmp_path, REACHING, warm=starts)
+    assert starts.counts[WARM] == (2 if how == "forked" else 0), "the collection, and the run"
 
 
 CONVERTS = """

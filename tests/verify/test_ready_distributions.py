@@ -75,7 +75,7 @@ def test_what_was_read_is_read_once_and_what_is_elsewhere_is_found(
 
 @pytest.mark.slow
 def test_a_plug_in_of_the_room_is_found_by_a_fork(tmp_path: Path) -> None:
-    court, pool = Court(tmp_path), WarmPool(unpaid=0)
+    court, pool = Court(tmp_path, started=True), WarmPool(unpaid=0)
     tree = court.tree(PROJECT)
     court.collect(tree)
     results = []

@@ -163,6 +163,7 @@ def collected(tmp_path: Path, files: Mapping[str, str], suite: Suite = QUICK) ->
     """A court that knows the ids of *files*."""
     court = Court(tmp_path, suite)
     court.collect(court.tree(files))
+    court.verifier.warm = None
     return court
 
 
@@ -663,7 +664,7 @@ sys.stdin.read()
 
     assert select.select([handle], [], [], 10.0)[0], "the zygote is still there"
     os.close(handle)
-    assert not Court(tmp_path).survivors()
+    assert not Court(tmp_path, started=True).survivors()
 
 
 @pytest.mark.slow

@@ -224,7 +224,7 @@ def test_a_room_of_links_cannot_be_written_by_the_tests_that_run_in_it(tmp_path:
     box = s3()
     if not box.layered:
         pytest.skip("S3 HAS NO OVERLAY HERE: rooms are copies")
-    court = Court(tmp_path)
+    court = Court(tmp_path, started=True)
     court.verifier.store, court.verifier.sandbox = LinkingStore(court.store.root), box
     tree = court.tree({
         "data.txt": "as it was\n",

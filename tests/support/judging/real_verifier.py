@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Verification
+from jumar.process.warm.starts import WarmStarts
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
@@ -21,13 +22,17 @@ QUICK = Suite(timeout_seconds=20.0, test_timeout_seconds=5.0)
 
 
 class Court:
-    """Judges trees below *folder*."""
+    """Judges trees below *folder*, by processes that are forked from zygotes of all courts, unless they are *started*.
 
-    def __init__(self, folder: Path, suite: Suite = QUICK) -> None:
+    A fork says what a process says that is started (`test_warm.py`), and takes a third of the time.
+    """
+
+    def __init__(self, folder: Path, suite: Suite = QUICK, *, started: bool = False) -> None:
         suite = replace(suite, python=suite.python or PLAIN_PYTHON)
         self.folder = folder
         self.store = Store(folder / "objects")
         self.verifier = TrustedVerifier(self.store, PytestRunner(), suite, folder / "run")
+        self.verifier.warm = None if started else WarmStarts()
         self._trees = 0
 
     def tree(self, files: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ import msgspec
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report, reconcile
 from jumar.runners.pytest import plugin
+from jumar.verify.rounds import begin_rounds
 from jumar.verify.two_process import run_two_processes
 from support.judging.real_verifier import Court
 
@@ -35,6 +36,7 @@ def reported(
 ) -> Report:
     """What the tests' process reports of the project *files*."""
     court = Court(folder, suite)
+    begin_rounds(court.verifier)
     question = court.verifier.build_two_process_trial(court.tree(files), ids_of(files))._replace(product=product)
     records, child = anyio.run(run_two_processes, question)
     report = plugin.report(records, child.ended, child.detail)

@@ -59,7 +59,7 @@ class ChallengeWorld:
             self.write(f"{name}.jsonl", json.dumps({"tool_calls": [call], "usd": 0.01}) + "\n")
         self.write("rules.md", "Write the shortest function that is right.\n")
         self.write("outsider.py", f"from pathlib import Path\nPath('gcd.py').write_text({GOOD!r})\n")
-        self.write("sleeper.py", "while True:\n    pass\n")
+        self.write("sleeper.py", "import signal\n\nwhile True:\n    signal.pause()\n")
 
     def write(self, path: str, text: str) -> None:
         """Write *text* into the file *path*."""

@@ -22,6 +22,9 @@ from jumar.child.warm import ready_distributions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    Names = dict[int, tuple[object, list[object], list[str]]]
+    """Address of a module or a class -> it, all that it and its bases held, and the names that may be fixtures."""
+
 HOLDERS = ("FixtureFunctionDefinition", "classmethod", "staticmethod", "property")
 """Kinds of values that are fixtures, or may hold one."""
 
@@ -30,8 +33,6 @@ MARKS = ("__wrapped__", "_pytestfixturefunction")
 """Attributes of a function that may be, or hide, a fixture."""
 
 _ready: list[Any] = []
-_names: dict[int, tuple[object, list[object], list[str]]] = {}
-"""Address of a module or a class -> it, all that it and its bases held, and the names that may be fixtures."""
 
 
 def prepare(classes: Sequence[type]) -> None:
@@ -45,47 +46,54 @@ def prepare(classes: Sequence[type]) -> None:
         return
     config = module.get_config()
     _ready[:] = [config]
-    importlib.import_module("_pytest.fixtures").dir = list_fixture_names  # type: ignore[attr-defined]
+    names: Names = {}
+    importlib.import_module("_pytest.fixtures").dir = build_listing(names)  # type: ignore[attr-defined]
     for module in list(sys.modules.values()):
         if isinstance(module, ModuleType) and _may_be_plugin(module):
-            _remember(module)
+            _remember(module, names)
             for kind in list(vars(module).values()):
                 if isinstance(kind, type) and kind.__module__ == module.__name__:
-                    _remember(kind)
+                    _remember(kind, names)
     for kind in classes:
-        _remember(kind)
+        _remember(kind, names)
 
 
 def _may_be_plugin(module: ModuleType) -> bool:
     return module.__name__.startswith("_pytest.") or any(name.startswith("pytest_") for name in vars(module))
 
 
-def _remember(holder: Any) -> None:
+def _remember(holder: Any, known: Names) -> None:
     if vars(type(holder)).get("__dir__", type.__dir__) not in (type.__dir__, ModuleType.__dir__):
         return  # what it shows is its own affair
     tables = _list_tables(holder)
     held = list(chain.from_iterable(table.values() for table in tables))
     names = [name for name in dir(holder) if not all(is_plain(table[name]) for table in tables if name in table)]
-    _names[get_address(holder)] = (holder, held, names)
+    known[get_address(holder)] = (holder, held, names)
 
 
 def _list_tables(holder: Any) -> list[Any]:
     return [vars(holder)] if isinstance(holder, ModuleType) else [vars(one) for one in holder.__mro__]
 
 
-def list_fixture_names(thing: Any) -> list[str]:
-    """Return the names in *thing* among which there may be fixtures: `dir`, for what pytest looks at with it.
+def build_listing(names: Names) -> Callable[[Any], list[str]]:
+    """Return `dir` for what pytest looks at with it: the names among which there may be fixtures.
 
-    pytest asks the class of an object for them, never the object.
+    *names* are in its closure, which nobody reads unseen: by a global of it the code under test would come from
+    `sys.modules` to our plug-ins, and by what those import to the tests.
     """
-    holder = thing if isinstance(thing, ModuleType) else type(thing)
-    known, held, names = _names.get(get_address(holder), (None, [], []))
-    if known is not holder:
-        return builtins.dir(thing)
-    tables = _list_tables(holder)
-    same = sum(map(len, tables)) == len(held)
-    same = same and all(map(is_, held, chain.from_iterable(table.values() for table in tables)))
-    return names if same else builtins.dir(thing)
+
+    def list_fixture_names(thing: Any) -> list[str]:
+        # pytest asks the class of an object for them, never the object.
+        holder = thing if isinstance(thing, ModuleType) else type(thing)
+        known, held, found = names.get(get_address(holder), (None, [], []))
+        if known is not holder:
+            return builtins.dir(thing)
+        tables = _list_tables(holder)
+        same = sum(map(len, tables)) == len(held)
+        same = same and all(map(is_, held, chain.from_iterable(table.values() for table in tables)))
+        return found if same else builtins.dir(thing)
+
+    return list_fixture_names
 
 
 def is_plain(value: Any) -> bool:
