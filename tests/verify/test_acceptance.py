@@ -407,3 +407,82 @@ def test_what_passes_in_two_processes_on_the_untouched_tree_is_not_proved_by_the
     assert {name.partition("::")[2]: grade for name, grade in done.grades.items()} == {
         "test_double": "A", "test_place": "D",
     }  # fmt: skip
+
+
+ORDER = "def order(text):\n    return sorted(text.split())\n"
+PERMUTED = """
+class Found(list):
+    def __eq__(self, other):
+        return sorted(self) == sorted(other)
+
+def order(text):
+    return Found(text.split())
+"""
+WORDS = """
+import sqlite3
+import pytest
+{}
+from calc import order
+
+def test_two(): assert order("b a") == ["a", "b"]
+def test_three(): assert order("c a b") == ["a", "b", "c"]
+"""
+FOLDER = """
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch): monkeypatch.chdir(tmp_path)
+"""
+LENT = """
+from calc import count
+def test_count():
+    made = sqlite3.connect(":memory:")
+    made.execute("create table t (n)")
+    assert count(made) == 0
+"""
+COUNT = "def count(made):\n    {}\n\n"
+ROWS = "return made.execute('select count(*) from t').fetchone()[0]"
+TWICE = "from calc import double\ndef test_it(): assert double(2) == 4"
+DOUBLE = "def double(n):\n    return {}\n\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("base", "change", "tests", "reachable"), [
+    ("", PERMUTED, "", "A"),
+    ("def order(text):\n    return None\n", PERMUTED, FOLDER, "A"),
+    (DOUBLE.format("n") + ORDER, DOUBLE.format("2 * n") + PERMUTED, TWICE, "A"),
+    (COUNT.format("raise NotImplementedError") + ORDER, COUNT.format(ROWS) + ORDER, LENT, "C"),
+    ("", COUNT.format(ROWS) + ORDER, LENT, "C"),
+], ids=["what is imported is missing", "in a folder", "it was green", "a connection", "and no stub"])  # fmt: skip
+def test_a_change_that_is_harder_to_judge_than_it_could_be_is_seen(
+    base: str, change: str, tests: str, reachable: str, tmp_path: Path
+) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    files = {"test_calc.py": WORDS.format(tests)}
+    changed = court.tree({"calc.py": change, **files})
+    court.collect(changed)
+    court.verifier.base = court.tree({"calc.py": base, **files})
+
+    done = court.judge(changed, control=court.verifier.base)
+
+    assert done.verdict.green
+    assert (done.grade, done.reachable) == ("C", reachable)
+
+
+@pytest.mark.slow
+def test_a_verdict_is_worth_no_more_than_what_proves_the_held_out_tests(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    files = {"test_calc.py": WORDS.format("")}
+    hidden = {"test_more.py": 'from calc import order\ndef test_more(): assert order("z y x") == ["x", "y", "z"]\n'}
+    court.verifier.held_out = HeldOut(court.tree(hidden), ("test_more.py::test_more",))
+    known = PERMUTED + '    return {"b a": ["a", "b"], "c a b": ["a", "b", "c"]}.get(text, Found(text.split()))\n'
+    change = known.replace("    return Found(text.split())\n", "")
+    base = court.tree({"calc.py": "def order(text):\n    return None\n", **files})
+    court.collect(base)
+
+    done = court.judge(court.tree({"calc.py": change, **files}), control=base)
+    right = court.judge(court.tree({"calc.py": ORDER, **files}), control=base)
+
+    assert (done.grade, done.reachable) == ("C+H", "A")
+    assert (right.grade, right.reachable) == ("A+H", "A")
+    assert not any("test_more" in told for told in done.warnings)
