@@ -52,6 +52,40 @@ def test_length():
     for n, found in zip((1, 2), map(len, (product.L(), product.L()))): assert found == n
 """,
     ),
+    "code_that_is_written": (
+        r"""
+def generate(): return "def f(n): return Any()\nclass Any:\n    def __eq__(self, o): return True\n"
+""",
+        r"""
+import importlib.util, runpy, sys, zipfile
+from product import generate
+def test_path(tmp_path, monkeypatch):
+    (tmp_path / "made.py").write_text(generate())
+    monkeypatch.syspath_prepend(tmp_path)
+    import made
+    assert made.f(2) == 4
+def test_place(tmp_path):
+    (tmp_path / "made2.py").write_text(generate())
+    spec = importlib.util.spec_from_file_location("made2", tmp_path / "made2.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.f(2) == 4
+def test_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    open("made3.py", "w").write(generate())
+    sys.path.insert(0, "")
+    import made3
+    assert made3.f(2) == 4
+def test_run(tmp_path):
+    (tmp_path / "made.py").write_text(generate())
+    assert runpy.run_path(str(tmp_path / "made.py"))["f"](2) == 4
+def test_zip(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed: packed.writestr("made4.py", generate())
+    monkeypatch.syspath_prepend(tmp_path / "a.zip")
+    import made4
+    assert made4.f(2) == 4
+""",
+    ),
     "end_of_an_await": (
         r"""
 import asyncio

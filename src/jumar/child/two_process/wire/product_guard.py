@@ -23,6 +23,12 @@ else runs text in this process may have been given it by the product."""
 OPENING = frozenset(("open", "os.chdir", "os.listdir", "os.scandir", "sqlite3.connect"))
 """Events that come before what lies at a path is read; it is their first argument."""
 
+LOADING = {"import": 1, "ctypes.dlopen": 0}
+"""Events that come before a library in C is loaded, and which argument is its path."""
+
+IMPORTING = ("_frozen_importlib_external", "importlib._bootstrap_external", "zipimport")
+"""Modules that read the files of modules."""
+
 MATCHING = {"glob.glob": 0, "pathlib.Path.glob": 1, "pathlib.Path.rglob": 1}
 """Events of a search for files, and which of their two arguments is the pattern."""
 
@@ -62,21 +68,28 @@ class ProductGuard:
         elif event in RUNNING:
             self._side.tie("a test starts a program")
         elif event == "pickle.find_class":
-            module, name = str(arguments[0]), str(arguments[1])
-            if not self._side.can_unpickle(module, name) and ("." in name or not self._is_own(module, name)):
-                self._side.unable(f"a test unpickles {module}.{name}")
-            kind = getattr(sys.modules.get(module), name, None)
-            if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
-                self._unpickled.setdefault(kind, dict(vars(kind)))
+            self._check_unpickled(str(arguments[0]), str(arguments[1]))
         elif event in MATCHING and any(str(arguments[-2:][MATCHING[event]]).endswith(p) for p in self._paths.patterns):
             self._side.unable("a test looks for what a pattern of the product matches")
         elif event in OPENING and isinstance(arguments[0], (str, bytes)):
             self._check_opened(arguments[0])
+        elif event in LOADING and self._paths.is_own(str(arguments[LOADING[event]])):
+            self._side.tie("a test loads a library from its own folder")
+
+    def _check_unpickled(self, module: str, name: str) -> None:
+        if not self._side.can_unpickle(module, name) and ("." in name or not self._is_own(module, name)):
+            self._side.unable(f"a test unpickles {module}.{name}")
+        kind = getattr(sys.modules.get(module), name, None)
+        if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
+            self._unpickled.setdefault(kind, dict(vars(kind)))
 
     def _check_opened(self, name: str | bytes) -> None:
         if self._leads_astray(name):
             self._side.unable(f"a test opens {name!s}, and the product may have named it")
-        self._paths.note_own(os.fsdecode(name))
+        path = os.fsdecode(name)
+        if self._paths.is_own(path) and str(self._frame(2).f_globals.get("__name__")) in IMPORTING:
+            self._side.tie("a test imports a file of its own folder, which the product may have written")
+        self._paths.note_own(path)
 
     def find_changed_class(self) -> str:
         """Return the name of a class that is not as it was when a pickle first named it; empty: there is none."""

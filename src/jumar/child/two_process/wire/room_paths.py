@@ -82,6 +82,10 @@ class RoomPaths:
             self._ends.update("/".join((*within[n:], file)) for file in files for n in range(len(within) + 1))
         self.named.update(name for name in self._names if not WORD.fullmatch(name))
 
+    def is_own(self, path: str) -> bool:
+        """Return whether *path* lies in the temporary folder of the tests."""
+        return os.path.abspath(path).startswith(f"{self._private}{os.sep}")  # noqa: PTH100  asked with each file
+
     def note_own(self, path: str) -> None:
         """Note that a test opens *path*: it works with files of its own if it does so from within its folder."""
         self.lends_files |= not path.startswith("/") and f"{os.getcwd()}/".startswith(f"{self._private}/")  # noqa: PTH109  as below
