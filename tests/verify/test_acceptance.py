@@ -315,8 +315,7 @@ def test_double():
 
 
 @pytest.mark.slow
-def test_a_file_in_the_folder_of_the_tests_makes_a_change_no_harder_to_judge(tmp_path: Path) -> None:
-    """On the untouched tree the test fails before it comes to the file, in two processes as in one."""
+def test_a_file_in_the_folder_of_the_tests_is_there_for_both_processes(tmp_path: Path) -> None:
     court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
     court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
     right = "def write(path, n):\n    path.write_text(str(double(n)))\n\n\ndef double(n):\n    return 2 * n\n"
@@ -327,7 +326,7 @@ def test_a_file_in_the_folder_of_the_tests_makes_a_change_no_harder_to_judge(tmp
     done = court.judge(court.tree({"calc.py": right, "test_calc.py": WRITING}), control=base)
 
     assert done.verdict.green
-    assert sorted(done.grades.values()) == ["A", "C"]
+    assert sorted(done.grades.values()) == ["A", "A"]
     assert done.reachable == done.grade
 
 

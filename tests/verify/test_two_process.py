@@ -27,6 +27,7 @@ from jumar.runners.pytest import plugin
 from jumar.verify.two_process import run_two_processes, separate_product
 from support.judging.real_verifier import Court
 from support.judging.two_process_verifier import SHORT, green, outcomes, reported
+from support.processes.sandboxes import s3
 
 PROJECT = Path(__file__).parent / "two_process_project"
 """A small honest project that does what real ones do: the code under test, and its tests."""
@@ -327,6 +328,19 @@ def test_what_is_awaited_runs_apart_as_it_runs_together(tmp_path: Path) -> None:
 
     assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
     assert len(report.results) == 11
+    assert not report.tied
+    assert green(report, files)
+
+
+@pytest.mark.slow
+def test_files_of_the_temporary_folder_are_there_for_both(tmp_path: Path) -> None:
+    product, tests = ((PROJECT / f"files_{name}.txt").read_text("utf-8") for name in ("product", "tests"))
+    files = {"product.py": product, "test_product.py": tests}
+
+    report = reported(tmp_path, files, sandbox=s3())
+
+    assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
+    assert len(report.results) == 14
     assert not report.tied
     assert green(report, files)
 

@@ -131,11 +131,13 @@ class Confinement:
     """Forks it if it can be forked; None: it is started."""
     role: Role = Role.CANDIDATE
     """Part that it plays in a verification."""
+    beside: Path | None = None
+    """Room of a process that ends before this one, and has another private folder at the same place. None: its own."""
 
     @property
     def private(self) -> Path:
         """Folder of the process's home and temporary files. It is removed with the process."""
-        return self.room.with_name(self.room.name + ".private")
+        return Path(f"{self.beside or self.room}.private")
 
 
 class Pipes:

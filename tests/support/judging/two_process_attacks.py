@@ -1581,3 +1581,51 @@ def f(x):
     ),
 }
 """These end the conversation, take long, or want a process of their own."""
+
+FILES_REFUSED = (
+    r"""
+import os, pathlib
+def link(path): os.symlink("/proc/self/environ", path)
+def leave(path):
+    pathlib.Path(path).write_text("4")
+    (pathlib.Path(path).parent / "wanted").write_text("4")
+def name(path): pathlib.Path(path).write_text("./data.txt")
+def module(path): pathlib.Path(path).write_text("class Any:\n    def __eq__(self, other): return True\nfour = Any()\n")
+def root(path):
+    pathlib.Path(path).write_text("4")
+    (pathlib.Path(path).parents[1] / "test99").mkdir()
+    (pathlib.Path(path).parents[1] / "test99" / "x").write_text("4")
+def put(path, text): pathlib.Path(path).write_text(text)
+""",
+    r"""
+import sys
+from pathlib import Path
+import product
+DATA = Path(__file__).parent / "data.txt"
+def test_link(tmp_path):
+    product.link(tmp_path / "out")
+    assert (tmp_path / "out").is_symlink()
+def test_overwritten(tmp_path):
+    (tmp_path / "wanted").write_text("5")
+    product.leave(tmp_path / "out")
+    assert (tmp_path / "out").read_text() == (tmp_path / "wanted").read_text()
+def test_name(tmp_path):
+    product.name(tmp_path / "out")
+    assert Path((tmp_path / "out").read_text()).read_text() == DATA.read_text()
+def test_module(tmp_path, monkeypatch):
+    product.module(tmp_path / "made.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    import made
+    assert made.four == 5
+def test_link_of_the_tests(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "wanted").write_text("5")
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "wanted")
+    product.put(tmp_path / "in" / "link", "4")
+    assert (tmp_path / "wanted").read_text() == "4"
+def test_elsewhere(tmp_path):
+    product.root(tmp_path / "out")
+    assert (tmp_path.parent / "test99" / "x").read_text() == "4"
+""",
+)
+"""Files that the product changes, makes or fills as it may not, where it has copies of what tests hand out."""

@@ -10,10 +10,12 @@ import msgspec
 
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report, reconcile
+from jumar.ports import Sandbox
 from jumar.runners.pytest import plugin
 from jumar.verify.rounds import begin_rounds
 from jumar.verify.two_process import run_two_processes
 from support.judging.real_verifier import Court
+from support.processes.sandboxes import ENVIRON
 
 SHADOWING = ("click.py",)
 """A product of that name is judged, and not the package that is installed."""
@@ -32,10 +34,16 @@ def ids_of(files: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def reported(
-    folder: Path, files: Mapping[str, str], product: Callable[[str], bool] = is_product, suite: Suite = SHORT
+    folder: Path,
+    files: Mapping[str, str],
+    product: Callable[[str], bool] = is_product,
+    suite: Suite = SHORT,
+    sandbox: Sandbox | None = None,
 ) -> Report:
     """What the tests' process reports of the project *files*."""
     court = Court(folder, suite)
+    if sandbox:
+        court.verifier.sandbox, court.verifier.environ = sandbox, ENVIRON
     begin_rounds(court.verifier)
     question = court.verifier.build_two_process_trial(court.tree(files), ids_of(files))._replace(product=product)
     records, child = anyio.run(run_two_processes, question)

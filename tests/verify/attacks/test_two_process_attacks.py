@@ -17,8 +17,9 @@ from jumar.child.two_process import codec, object_tables, test_environment, test
 from jumar.child.two_process.wire import frames, rpc
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
-from support.judging.two_process_attacks import BREAKING, CHANGES_A_TEST_FILE, LASTING, REFUSED, SQUARE
+from support.judging.two_process_attacks import BREAKING, CHANGES_A_TEST_FILE, FILES_REFUSED, LASTING, REFUSED, SQUARE
 from support.judging.two_process_verifier import green, outcomes, reported
+from support.processes.sandboxes import s3
 
 NEWS: list[Any] = [[], [], None]
 SAMPLE = ("forge_early",)
@@ -217,6 +218,16 @@ def test_what_crosses_once_is_nothing_in_every_file(name: str, tmp_path: Path) -
     report = reported(tmp_path, files, suite=PATIENT)
 
     assert [str(result.outcome) for result in report.results] == [*["failed"] * 3, "passed"]
+
+
+@pytest.mark.slow
+def test_files_of_the_tests_are_changed_in_no_other_way_than_by_their_path(tmp_path: Path) -> None:
+    source, tests = FILES_REFUSED
+
+    report = reported(tmp_path, {"product.py": source, "test_product.py": tests, "data.txt": "4"}, sandbox=s3())
+
+    assert "passed" not in outcomes(report).values()
+    assert len(report.results) == 6
 
 
 @pytest.mark.slow

@@ -59,6 +59,9 @@ MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
 
 MADE_NAMES = {t: n for n, (t, _) in MADE.items()}
 
+NAMESPACES = ("argparse", "types")
+"""Modules of plain objects, whose data is all that they are."""
+
 UNPICKLED = {("copyreg", "_reconstructor"), ("_codecs", "encode")} | {
     (kind.__module__, kind.__qualname__)
     for kind in (*NAMED.values(), *CHANGING, *MADE_NAMES)

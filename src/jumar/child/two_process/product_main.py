@@ -17,7 +17,7 @@ from typing import Any
 from jumar.child.channel import join
 from jumar.child.two_process import codec, object_tables, product_operations, proxies, shared_containers
 from jumar.child.two_process.tests_things import TestsThings, build_members
-from jumar.child.two_process.wire import event_loop, frames, notices, rpc
+from jumar.child.two_process.wire import event_loop, frames, notices, rpc, shared_files
 
 KEPT_BYTES = 1 << 20
 """Most printed output that is buffered, in bytes; it is sent with the next message, or at this size."""
@@ -31,6 +31,7 @@ def main() -> None:
     os.closerange(200, frames.HIGH_FD)
     del send, config["pipes"]
     side = ProductSide(pipes, config["paths"])
+    pipes.send(["said", "folder", side.files.top])
     known = codec.Codec(1)
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(pipes, known, mirrors, side)
@@ -62,6 +63,7 @@ class ProductSide(TestsThings):
         self._printed: list[tuple[int | str, Any]] = []
         self._levels = notices.FollowedLevels()
         self._loop = event_loop.ProductLoop()
+        self.files = shared_files.SharedFiles(shared_files.find_folder(), owner=False)
         self._size = 0
         self._input, self._stdin = builtins.input, product_operations.NoInput()
         self._inserted: list[str] = []

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jumar.child.two_process import proxies
+from jumar.child.two_process.wire import shared_files
 
 PATCHING = (
     ("unittest.mock", "_patch", "__enter__", ("target", "attribute")),
@@ -41,6 +42,7 @@ class ProductEnvironment:
     def __init__(self, room: str) -> None:
         self.room = os.path.realpath(room) + os.sep
         self._input = builtins.input
+        self._private = shared_files.find_folder() + os.sep
         self._loop: Any = None
         self._loops = 0
         self.levels: dict[str, int] = {}
@@ -56,7 +58,8 @@ class ProductEnvironment:
     def find_changes(self) -> list[Any] | None:
         """Return place, environment, arguments, levels, loop, `input` and text; None: all is as it was.
 
-        The place is a folder in the room (None: elsewhere), the loop is the running one, counted from 1 (0: none).
+        The place is a folder in the room or below the temporary one (None: elsewhere), the loop is the running one,
+        counted from 1 (0: none).
 
         Of the environment only what differs from that of the beginning is told; what is gone is None.
         """
@@ -80,8 +83,8 @@ class ProductEnvironment:
         if world == self._told:
             return None
         self._told = world
-        inside = os.path.relpath(place, self.room) if world[0].startswith(self.room) else None
-        return [inside, *world[1:]]
+        private = place if world[0].startswith(self._private) else None
+        return [os.path.relpath(place, self.room) if world[0].startswith(self.room) else private, *world[1:]]
 
     def _count_loop(self) -> int:
         """Return which event loop runs, counted from 1; 0: none does."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, import_hook, object_tables, proxies, test_environment, tests_side
-from jumar.child.two_process.wire import frames, notices, room_paths, rpc
+from jumar.child.two_process.wire import frames, notices, room_paths, rpc, shared_files
 from jumar.child.two_process.wire.product_guard import ProductGuard
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side = tests_side.TestsSide(test_environment.ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side.capabilities, side.fault, config["shared"])
+    side.files = shared_files.SharedFiles(
+        shared_files.find_folder(), owner=True, refuse=side.fault, check=lambda data: known.decode(["b", data.hex()])
+    )
+    known.paths.share = lambda text: side.files.share(text, lasting=side.capabilities.lasting)
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
@@ -139,6 +143,7 @@ class DoubtPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
         self._side.capabilities.begin_test()
+        self._side.files.begin_test()
         self._side.take_matched()  # of what was compared between tests
         self._side.take_tied()
         before, faults, paths = self._side.peer.lost, self._side.faults, self._side.peer.values.paths

@@ -17,14 +17,11 @@ from jumar.child.two_process import codec, import_hook, proxies, shared_containe
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.product_things import ProductThings
 from jumar.child.two_process.test_environment import ProductEnvironment
-from jumar.child.two_process.wire import frames, notices
+from jumar.child.two_process.wire import frames, notices, shared_files
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
 """From these the product could reach the tests themselves."""
-
-NAMESPACES = ("argparse", "types")
-"""Modules of plain objects, whose data is all that they are."""
 
 SAID_BYTES = 64 << 20
 """The product may print so much."""
@@ -74,6 +71,7 @@ class TestsSide(ProductThings):
         """Is told what the product prints."""
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
+        self.files = shared_files.SharedFiles("/", owner=True)
         self._tied = False
         self._said = 0
         self._told: list[Callable[[], None]] = []
@@ -133,15 +131,17 @@ class TestsSide(ProductThings):
         self._said += len(str(text))
         if self._said > SAID_BYTES:
             raise ProductLost("the product prints without end")
-        if type(stream) is str:
+        if stream == "folder":
+            self.files.active |= text == self.files.top
+        elif type(stream) is str:
             try:
                 decode = self.peer.values.decode
                 self._told.append(notices.read_notice(stream, text, decode, import_hook.find_warning))
             except Exception as error:  # what is no form may raise anything
                 raise ProductLost("the other process does not keep to the protocol") from error
-            return
-        self.note_text(str(text))
-        (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
+        else:
+            self.note_text(str(text))
+            (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
 
     def answered(self) -> None:
         """Warn of what the product warned of: with its answer, as a filter can make an exception of a warning.
@@ -167,6 +167,8 @@ class TestsSide(ProductThings):
     def state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
         news = self.world.find_changes()
+        for value in filter(None, news[1].values() if news else ()):
+            self.peer.values.paths.share(value)
         return news and [*news[:5], *(self.peer.values.encode(each) for each in news[5:])]
 
     def follow(self, state: Any) -> None:
@@ -201,7 +203,8 @@ class TestsSide(ProductThings):
     def take_tied(self) -> bool:
         """Return whether tests did what needs the product in their own process since this was asked the last time."""
         paths = self.peer.values.paths
-        tied, self._tied, paths.lends_files = self._tied or paths.lends_files, False, False
+        lends = paths.lends_files and not self.files.active
+        tied, self._tied, paths.lends_files = self._tied or lends, False, False
         return tied
 
     def admits(self, value: Any) -> bool:
@@ -223,7 +226,9 @@ class TestsSide(ProductThings):
     def has_fields(self, value: Any) -> bool:
         """Return whether the data of *value* crosses with it."""
         kind = type(value)
-        return kind.__module__ in NAMESPACES or (self.capabilities.is_own_class(kind) and not isinstance(value, type))
+        return kind.__module__ in codec.NAMESPACES or (
+            self.capabilities.is_own_class(kind) and not isinstance(value, type)
+        )
 
     def check_fields(self) -> None:
         """Refuse data of a thing of the product: only things of the tests come with theirs."""

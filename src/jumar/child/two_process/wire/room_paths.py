@@ -56,6 +56,8 @@ class RoomPaths:
         """True if the product has named a file of the tests, or what would read them, since this was set to False."""
         self._keeping = False
         """True while texts are checked that stay with a thing or in a container."""
+        self.share: Callable[[str], object] = str
+        """Shares the files of the temporary folder that a text names."""
         self.places: set[str] = set()
         """Files and folders of the room."""
         self.named: set[str] = set()
@@ -94,6 +96,7 @@ class RoomPaths:
         """Let the product name what *text* names, and say what it would reach as a format string."""
         if self._private in text:
             self.lends_files = True
+            self.share(text)
         if text in self._ends:
             self._capabilities.hand_out(text)
         named = [path for path in self._list_paths(text) if self._leads_in(path)] if "/" in text else []

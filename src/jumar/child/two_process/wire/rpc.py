@@ -122,6 +122,7 @@ class RpcPeer:
             self._dropped += [*values.remove_abandoned(), *self.mirrors.remove_unused()]
             news = [changes, self._dropped, self.side.state()]
             forms = [values.encode(argument) for argument in arguments]
+            news += [files] if (files := self.side.files.list_changes()) else []
             self.wire.send([kind, word, news, *head, forms if kind == "ask" else forms[0]])
         except self.side.fatal:
             raise
@@ -129,6 +130,8 @@ class RpcPeer:
             values.undo()
             raise ValueError(str(error) or "what cannot cross") from None
         values.settle()
+        if files:
+            self.side.files.settle()
         self._dropped = []
 
     @contextlib.contextmanager
@@ -193,7 +196,9 @@ class RpcPeer:
 
     def _decode(self, news: Any, forms: Any) -> list[Any]:
         try:
-            changes, drops, state = news
+            changes, drops, state, *files = news
+            for told in files:
+                self.side.files.apply(told)
             self.values.apply(changes)
             for number in drops:
                 self.mirrors.forget(number)
