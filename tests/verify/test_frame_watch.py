@@ -333,19 +333,6 @@ LOOKING.update({
 
         f = functools.partial(importlib_bootstrap.run, logging.getLogger().error)
         """,
-    "code in another's name, by its bytes": """\
-        import marshal
-        import sys
-
-        text = "import sys\\n\\n\\ndef g():\\n    return sys._getframe(2)"
-        made = marshal.dumps(compile(text, "x" * len(marshal.__spec__.origin) * 3, "exec"))
-        spaces = {}
-        exec(marshal.loads(made.replace(b"x" * 24, b"/usr/lib/python3/rand.py")), spaces)
-
-
-        def f():
-            return spaces["g"]()
-        """,
 })  # fmt: skip
 HONEST = {
     "handles signals": """\

@@ -14,6 +14,7 @@ import linecache
 import os
 import resource
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,8 @@ def _build_hook(
     time: list[int], asked: tuple[Asks, Asks], seen: tuple[Any, Any, Any], tell: Callable[[str], None]
 ) -> Callable[[str, tuple[Any, ...]], None]:
     """Build the audit hook; *asked* say who asks for a frame, and for a file, *seen* which events are looked at."""
-    elsewhere, get_frame = ELSEWHERE, sys._getframe  # noqa: SLF001  there is no other way to see who asks
+    elsewhere, get_frame, get_frames = ELSEWHERE, sys._getframe, sys._current_frames  # noqa: SLF001  who asks is seen there
+    main = threading.get_ident()
     (asks_for_frame, asks_for_file), (is_look, find_data, reads_data), reading = asked, seen, READING
     loader: Any = importlib.machinery.SourceFileLoader.source_to_code
     loads = loader.__code__
@@ -113,11 +115,11 @@ def _build_hook(
         if not now:
             return
         if not is_look(event, arguments):
-            if event in reading and (file := find_data(arguments[0])):
+            if event in reading and (files := find_data(arguments[0], event != "open" or arguments[1] is None)):
                 time[0] = 0
-                frame = get_frame(1)
+                frame, top = get_frame(1), get_frames().get(main)
                 time[0] = now  # what is asked of paths may be code under test
-                if reads_data(file, frame, arguments[0]):
+                if reads_data(files, frame, top):
                     tell(event)
             return
         if event.startswith(elsewhere):
