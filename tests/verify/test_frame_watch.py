@@ -333,6 +333,37 @@ LOOKING.update({
 
         f = functools.partial(importlib_bootstrap.run, logging.getLogger().error)
         """,
+    "code in another's name, by its bytes": """\
+        import marshal
+        import sys
+
+        spaces = {"sys": sys}
+        for text, name in ("def g():\\n    return sys._getframe(3)", "g"), ("def h():\\n    return g()", "h"):
+            made = marshal.dumps(compile(text, f"xxxxxxxxxxxxxxxxxx{name}.py", "exec"))
+            exec(marshal.loads(made.replace(b"x" * 18, b"/usr/lib/python3/x")), spaces)
+
+
+        def f():
+            return spaces["h"]()
+        """,
+    "code in another's name, by a file of its bytes": """\
+        import importlib.util
+        import marshal
+        import pathlib
+
+        head = importlib.util.MAGIC_NUMBER + bytes(12)
+        for text, name in ("import sys\\ndef g():\\n    return sys._getframe(3)", "one"), (
+            "import one\\ndef h():\\n    return one.g()",
+            "two",
+        ):
+            made = marshal.dumps(compile(text, f"xxxxxxxxxxxxxxxxxx{name}.py", "exec"))
+            pathlib.Path(name + ".pyc").write_bytes(head + made.replace(b"x" * 18, b"/usr/lib/python3/x"))
+        import two
+
+
+        def f():
+            return two.h()
+        """,
 })  # fmt: skip
 HONEST = {
     "handles signals": """\
@@ -617,6 +648,8 @@ def test_f(tmp_path):
     app.convert(str(DATA / "a.md"), tmp_path / "out")
     assert (tmp_path / "out").read_text() == (DATA / "a.html").read_text()
     assert app.count(DATA / "a.html") == len((DATA / "a.html").read_bytes())
+    kept = getattr(app, "Kept", pathlib.Path)(DATA / "a.html")
+    assert not hasattr(kept, "count") or kept.count() == 4
 """
 
 CONVERTERS = {
@@ -626,7 +659,18 @@ CONVERTERS = {
     "    copy = threading.Thread(target=shutil.copy, args=(source.replace('.md', '.html'), into))\n"
     "    copy.start()\n    copy.join()\n": True,
     "import pathlib\n\n\ndef read(path):\n    return pathlib.Path(path).with_suffix('.html').read_text()\n": True,
+    "from concurrent.futures import ThreadPoolExecutor\n\n\ndef result(path):\n    return open(path).read()\n\n\n"
+    "def read(path):\n    with ThreadPoolExecutor() as pool:\n"
+    "        return pool.submit(result, path.replace('.md', '.html')).result()\n": True,
+    "def read(path):\n    path = path.replace('.md', '.html')\n    return open(path).read()\n": True,
+    "import os\n\n\ndef read(path):\n    folder = os.open(os.path.dirname(path), os.O_RDONLY)\n"
+    "    name = os.path.basename(path).replace('.md', '.html')\n"
+    "    return open(os.open(name, os.O_RDONLY, dir_fd=folder)).read()\n": True,
     "import pathlib\n\n\ndef read(path):\n    return pathlib.Path(path).read_text().upper()\n": False,
+    "import pathlib\n\n\ndef read(path):\n    path = pathlib.Path(path)\n    with path.open() as file:\n"
+    "        return file.read().upper()\n\n\n"
+    "class Kept:\n    def __init__(self, path):\n        self.path = path\n\n"
+    "    def count(self):\n        return len(self.path.read_bytes())\n": False,
 }
 
 

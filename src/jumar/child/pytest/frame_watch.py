@@ -36,7 +36,7 @@ FRAMES = frozenset(("tb_frame", "__code__", "__closure__", "__defaults__",
 """Attributes that lead to a frame or to what a function holds; reading them is an `object.__getattr__`."""
 
 ROUTES = ("sys._getframe", "sys._current", "sys.settrace", "sys.setprofile", "sys.monitoring", "gc.get", "ctypes.",
-          "code.__new__", "sys.addaudithook")  # fmt: skip
+          "code.__new__", "marshal.load", "sys.addaudithook")  # fmt: skip
 """Beginnings of the events that show or make frames, objects or code."""
 
 ELSEWHERE = ("os.fork", "os.posix_spawn", "os.exec", "os.system", "os.spawn", "subprocess.Popen", "pty.spawn",
@@ -56,7 +56,7 @@ class FrameWatch:
         sys.addaudithook(
             _build_hook(
                 self._time,
-                build_askers(tests, foreign),
+                (*build_askers(tests, foreign), _build_is_import(foreign)),
                 (is_look, *build_data_watch(data, tests, foreign)),
                 self.tell,
             )
@@ -101,14 +101,15 @@ def _build_teller(send: Send) -> Callable[[str], None]:
 
 
 def _build_hook(
-    time: list[int], asked: tuple[Asks, Asks], seen: tuple[Any, Any, Any], tell: Callable[[str], None]
+    time: list[int], asked: tuple[Asks, Asks, Any], seen: tuple[Any, Any, Any], tell: Callable[[str], None]
 ) -> Callable[[str, tuple[Any, ...]], None]:
-    """Build the audit hook; *asked* say who asks for a frame, and for a file, *seen* which events are looked at."""
+    """Build the audit hook; *asked* say who asks for a frame, and for a file, *seen* which events are looked at.
+
+    The last of *asked* are frames of the importer that are nobody's.
+    """
     elsewhere, get_frame, get_frames = ELSEWHERE, sys._getframe, sys._current_frames  # noqa: SLF001  who asks is seen there
     main = threading.get_ident()
-    (asks_for_frame, asks_for_file), (is_look, find_data, reads_data), reading = asked, seen, READING
-    loader: Any = importlib.machinery.SourceFileLoader.source_to_code
-    loads = loader.__code__
+    (asks_for_frame, asks_for_file, is_import), (is_look, find_data, reads_data), reading = asked, seen, READING
 
     def watch_event(event: str, arguments: tuple[Any, ...]) -> None:
         now = time[0]
@@ -128,12 +129,31 @@ def _build_hook(
         time[0] = 0  # to ask for a frame is an event, too
         frame = get_frame(1)
         asks = asks_for_file if event == "open" else asks_for_frame
-        by_product = frame.f_code is not loads and asks(frame, now, (event, *arguments))
+        by_product = not is_import(frame) and asks(frame, now, (event, *arguments))
         time[0] = now
         if by_product:
             tell(event)
 
     return watch_event
+
+
+def _build_is_import(foreign: Foreign) -> Callable[[Any], bool]:
+    """Build the predicate for frames where the importer reads bytecode of what is installed, outside the room."""
+    machinery: Any = importlib.machinery
+    loaders = (machinery.SourceFileLoader, machinery.SourcelessFileLoader)
+    places = {loader.get_code.__code__: name for loader, name in zip(loaders, ("bytecode_path", "path"))}  # noqa: B905
+    folders = (sys.prefix, sys.base_prefix, *sys.path)
+    installed = tuple(f"{one}/" for one in folders if one.startswith("/") and not foreign(f"{one}/x.pyc"))
+
+    def is_import(frame: Any) -> bool:
+        caller = frame.f_back
+        if frame.f_code.co_name != "_compile_bytecode" or caller is None or caller.f_code not in places:
+            return False
+        held = caller.f_locals
+        path = held.get(places[caller.f_code])
+        return type(held.get("self")) in loaders and type(path) is str and path.startswith(installed)
+
+    return is_import
 
 
 def _build_filter(is_secret: Callable[[Any], bool], is_inside: Foreign) -> Callable[[str, Any], bool]:
