@@ -25,6 +25,7 @@ def list_data(room: str, is_test: Callable[[str], bool]) -> Iterator[str]:
 
     Of others, what lies at the top, or below a folder with code, belongs to the program.
     """
+    room = os.path.realpath(room)
     programs = {room}
     for folder, folders, names in os.walk(room):
         paths = [os.path.join(folder, name) for name in names]  # noqa: PTH118  many of them
@@ -72,7 +73,7 @@ def _build_finder(data: Iterable[str]) -> tuple[Callable[[Any, bool], tuple[str,
     A relative name may be one below the descriptor of a folder: it is all files of that name.
     """
     stat, resolve, split, decode, cut = os.stat, os.path.realpath, os.path.split, os.fsdecode, os.path.splitext
-    paths = [resolve(path) for path in data if os.path.isfile(path)]  # noqa: PTH113  many of them
+    paths = [resolve(one) if os.path.islink(one) else one for one in data if os.path.isfile(one)]  # noqa: PTH113, PTH114
     inodes = {(one.st_dev, one.st_ino): path for one, path in zip(map(stat, paths), paths)}  # noqa: B905  as it is
     named: dict[str, tuple[str, ...]] = {}
     stems: dict[str, int] = {}

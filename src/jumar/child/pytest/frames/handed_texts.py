@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names
 
 DEPTH = 6
-"""How many names, each made of others, are followed to the texts that the first was made of."""
+"""The most names, each made of others, from the first to the texts that it was made of."""
 
 JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
