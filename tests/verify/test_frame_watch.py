@@ -222,7 +222,256 @@ LOOKING.update({
             several.destroy(several.create())
         """,
 })  # fmt: skip
+LOOKING.update({
+    "the frame of a signal": """\
+        import signal
+
+        SEEN = []
+        signal.signal(signal.SIGUSR1, lambda _, frame: SEEN.append(frame))
+
+
+        def f():
+            signal.raise_signal(signal.SIGUSR1)
+            return SEEN[0].f_back
+        """,
+    "the frame of a signal, by what is below": """\
+        import _signal
+        import sys
+
+        SEEN = []
+
+
+        def f():
+            del sys.modules["_signal"]
+            import _signal as anew
+            sys.modules["_signal"] = _signal
+            before = anew.signal(anew.SIGUSR1, lambda _, frame: SEEN.append(frame))
+            anew.raise_signal(anew.SIGUSR1)
+            anew.signal(anew.SIGUSR1, before)
+            return SEEN[0].f_back
+        """,
+    "a frame by a call of a library": """\
+        import logging
+        import weakref
+
+
+        def f():
+            return weakref.finalize(f, logging.currentframe)().f_back
+        """,
+    "frames that a library steps through": """\
+        import collections
+        import traceback
+
+
+        def f():
+            return collections.Counter(traceback.walk_stack(None))
+        """,
+    "frames in another thread": """\
+        import sys
+        from concurrent.futures import ThreadPoolExecutor
+
+
+        def f():
+            with ThreadPoolExecutor() as pool:
+                return pool.submit(sys._current_frames).result()
+        """,
+    "frames of a traceback in two iterators": """\
+        import itertools
+        import traceback
+
+
+        def f():
+            try:
+                raise ValueError
+            except ValueError as error:
+                shown, kept = itertools.tee(traceback.walk_tb(error.__traceback__))
+                traceback.StackSummary.extract(shown, lookup_lines=False)
+                return next(kept)[0].f_back
+        """,
+    "the traceback of a function of the tests": """\
+        import traceback
+
+
+        def f():
+            return 1
+
+
+        def fails(callback):
+            try:
+                callback()
+            except ZeroDivisionError as error:
+                steps = traceback.walk_tb(error.__traceback__)
+                return traceback.StackSummary.extract(steps, lookup_lines=False, capture_locals=True)
+        """,
+    "the origin of a coroutine": """\
+        import sys
+
+
+        async def nothing():
+            pass
+
+
+        def f():
+            sys.set_coroutine_origin_tracking_depth(9)
+            made = nothing()
+            sys.set_coroutine_origin_tracking_depth(0)
+            made.close()
+            return made.cr_origin
+        """,
+    "the name of its caller in a log": """\
+        import logging
+
+
+        def f():
+            logging.getLogger().error("f", stacklevel=2)
+        """,
+    "the name of its caller in a log of another file": """\
+        import functools
+        import logging
+        import pathlib
+        import sys
+
+        pathlib.Path("importlib_bootstrap.py").write_text("def run(log):\\n    log('f')\\n")
+        sys.path.insert(0, str(pathlib.Path.cwd()))
+        import importlib_bootstrap
+
+        f = functools.partial(importlib_bootstrap.run, logging.getLogger().error)
+        """,
+    "code in another's name, by its bytes": """\
+        import marshal
+        import sys
+
+        spaces = {"sys": sys}
+        for text, name in ("def g():\\n    return sys._getframe(3)", "g"), ("def h():\\n    return g()", "h"):
+            made = marshal.dumps(compile(text, f"xxxxxxxxxxxxxxxxxx{name}.py", "exec"))
+            exec(marshal.loads(made.replace(b"x" * 18, b"/usr/lib/python3/x")), spaces)
+
+
+        def f():
+            return spaces["h"]()
+        """,
+    "code in another's name, by a file of its bytes": """\
+        import importlib.util
+        import marshal
+        import pathlib
+
+        head = importlib.util.MAGIC_NUMBER + bytes(12)
+        for text, name in ("import sys\\ndef g():\\n    return sys._getframe(3)", "one"), (
+            "import one\\ndef h():\\n    return one.g()",
+            "two",
+        ):
+            made = marshal.dumps(compile(text, f"xxxxxxxxxxxxxxxxxx{name}.py", "exec"))
+            pathlib.Path(name + ".pyc").write_bytes(head + made.replace(b"x" * 18, b"/usr/lib/python3/x"))
+        import two
+
+
+        def f():
+            return two.h()
+        """,
+})  # fmt: skip
 HONEST = {
+    "handles signals": """\
+        import signal
+
+
+        class Late(Exception):
+            pass
+
+
+        def late(number, frame):
+            raise Late(number)
+
+
+        def f():
+            before = signal.signal(signal.SIGUSR1, late)
+            assert signal.getsignal(signal.SIGUSR1) is late
+            try:
+                signal.raise_signal(signal.SIGUSR1)
+            except Late as error:
+                assert error.args == (signal.SIGUSR1,)
+            assert signal.signal(signal.SIGUSR1, before) is late
+            assert signal.signal(signal.SIGUSR1, before) is before is signal.SIG_DFL
+        """,
+    "makes classes and functions": """\
+        import abc
+        import collections
+        import contextlib
+        import dataclasses
+        import enum
+        import functools
+        import inspect
+        import typing
+        import warnings
+
+
+        def f():
+            @dataclasses.dataclass
+            class Point:
+                x: int = 0
+
+            class Base(abc.ABC):
+                pass
+
+            class Shape(typing.Protocol):
+                x: int
+
+            @contextlib.contextmanager
+            def managed():
+                yield Point(2)
+
+            @functools.singledispatch
+            def shown(one):
+                return str(one)
+
+            shown.register(int, hex)
+            with managed() as point, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                warnings.warn("said", stacklevel=2)
+                functools.wraps(managed)(lambda: point)
+            inspect.signature(f), inspect.signature(managed), inspect.signature(dataclasses.field)
+            enum.Enum("Kind", "ONE TWO"), collections.namedtuple("P", "a"), typing.NamedTuple("Q", [("a", int)])
+            return typing.TypeVar("T"), typing.NewType("N", int), dataclasses.make_dataclass("Made", ["x"]), Base, Shape
+        """,
+    "tells of its own exceptions": """\
+        import logging
+        import traceback
+
+
+        def f():
+            try:
+                {}["no"]
+            except KeyError as error:
+                traceback.format_exc(), traceback.format_tb(error.__traceback__)
+                traceback.TracebackException.from_exception(error, capture_locals=True)
+                logging.getLogger("app").warning("failed", exc_info=True)
+        """,
+    "runs coroutines and threads": """\
+        import asyncio
+        import logging
+        from concurrent.futures import ThreadPoolExecutor
+
+
+        async def work():
+            logging.getLogger("app").warning("in a task")
+            await asyncio.gather(asyncio.sleep(0), asyncio.to_thread(logging.getLogger("app").warning, "in a thread"))
+
+
+        def f():
+            asyncio.run(work())
+            with ThreadPoolExecutor() as pool:
+                pool.submit(logging.getLogger("app").warning, "in a pool").result()
+        """,
+    "logs for its own callers": """\
+        import logging
+
+
+        def say(text):
+            logging.getLogger("app").warning(text, stacklevel=2)
+
+
+        def f():
+            say("by f")
+        """,
     "asks what a function takes": """\
         import inspect
 
@@ -313,6 +562,10 @@ def test_again():
 
 def test_given():
     getattr(app, "given", id)(test_f)
+
+
+def test_fails():
+    getattr(app, "fails", id)(lambda: 1 / 0)
 """
 
 
@@ -405,6 +658,8 @@ def test_f(tmp_path):
     app.convert(str(DATA / "a.md"), tmp_path / "out")
     assert (tmp_path / "out").read_text() == (DATA / "a.html").read_text()
     assert app.count(DATA / "a.html") == len((DATA / "a.html").read_bytes())
+    kept = getattr(app, "Kept", pathlib.Path)(DATA / "a.html")
+    assert not hasattr(kept, "count") or kept.count() == 4
 """
 
 CONVERTERS = {
@@ -414,7 +669,18 @@ CONVERTERS = {
     "    copy = threading.Thread(target=shutil.copy, args=(source.replace('.md', '.html'), into))\n"
     "    copy.start()\n    copy.join()\n": True,
     "import pathlib\n\n\ndef read(path):\n    return pathlib.Path(path).with_suffix('.html').read_text()\n": True,
+    "from concurrent.futures import ThreadPoolExecutor\n\n\ndef result(path):\n    return open(path).read()\n\n\n"
+    "def read(path):\n    with ThreadPoolExecutor() as pool:\n"
+    "        return pool.submit(result, path.replace('.md', '.html')).result()\n": True,
+    "def read(path):\n    path = path.replace('.md', '.html')\n    return open(path).read()\n": True,
+    "import os\n\n\ndef read(path):\n    folder = os.open(os.path.dirname(path), os.O_RDONLY)\n"
+    "    name = os.path.basename(path).replace('.md', '.html')\n"
+    "    return open(os.open(name, os.O_RDONLY, dir_fd=folder)).read()\n": True,
     "import pathlib\n\n\ndef read(path):\n    return pathlib.Path(path).read_text().upper()\n": False,
+    "import pathlib\n\n\ndef read(path):\n    path = pathlib.Path(path)\n    with path.open() as file:\n"
+    "        return file.read().upper()\n\n\n"
+    "class Kept:\n    def __init__(self, path):\n        self.path = path\n\n"
+    "    def count(self):\n        return len(self.path.read_bytes())\n": False,
 }
 
 

@@ -130,7 +130,6 @@ class Confinement:
     warm: WarmStart | None = None
     """Forks it if it can be forked; None: it is started."""
     role: Role = Role.CANDIDATE
-    """Part that it plays in a verification."""
     beside: Path | None = None
     """Room of a process that ends before this one, and has another private folder at the same place. None: its own."""
 

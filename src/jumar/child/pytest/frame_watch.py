@@ -9,19 +9,19 @@ a hook cannot be taken away again, but it is there in one process and one interp
 from __future__ import annotations
 
 import builtins
-import importlib
 import importlib.machinery
-import inspect
 import linecache
 import os
 import resource
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from stat import S_ISDIR
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest.data_watch import build_data_watch
+from jumar.child.pytest.frames.askers import LOADING, OFF, RUNNING, build_askers
+from jumar.child.pytest.frames.exchanged import exchange_unheard
 
 if TYPE_CHECKING:
     Send = Callable[[list[object]], None]
@@ -36,34 +36,15 @@ FRAMES = frozenset(("tb_frame", "__code__", "__closure__", "__defaults__",
 """Attributes that lead to a frame or to what a function holds; reading them is an `object.__getattr__`."""
 
 ROUTES = ("sys._getframe", "sys._current", "sys.settrace", "sys.setprofile", "sys.monitoring", "gc.get", "ctypes.",
-          "code.__new__", "sys.addaudithook")  # fmt: skip
+          "code.__new__", "marshal.load", "sys.addaudithook")  # fmt: skip
 """Beginnings of the events that show or make frames, objects or code."""
 
 ELSEWHERE = ("os.fork", "os.posix_spawn", "os.exec", "os.system", "os.spawn", "subprocess.Popen", "pty.spawn",
              "cpython.PyInterpreterState_New")  # fmt: skip
 """Beginnings of the events that start a process or an interpreter: nobody watches there, and the test files are."""
 
-KEEPERS = ("logging",)
-"""Modules that make texts of frames, and hand out those of their own direct callers only."""
-
-TELLERS = ("traceback",)
-"""Modules that make texts of the frames of an exception: those from where it was caught on."""
-
-HANDING = ("inspect", *KEEPERS, *TELLERS)
-"""Modules that hand frames to whoever asks: those of others keep to the names in them, as `namedtuple` does."""
-
-UNHEARD = (("faulthandler", "dump_traceback"), ("faulthandler", "dump_traceback_later"), ("faulthandler", "register"),
-           ("_imp", "_fix_co_filename"))  # fmt: skip
-"""Functions in C that show frames or disguise code, and raise no event: there stand others that tell."""
-
-READERS = ("_signature_from_function", "_has_code_flag")
-"""Functions of `inspect` that say no more of a function than its parameters, or whether it is a coroutine's."""
-
 READING = frozenset(("open", "os.link", "os.symlink", "os.rename", "sqlite3.connect"))
 """Events by which the content of a file is had, or is there under another name; its path comes first."""
-
-OFF, LOADING, RUNNING = range(3)
-"""Times: nothing of the room was loaded; no test runs, but code under test may; a test runs."""
 
 
 class FrameWatch:
@@ -75,14 +56,12 @@ class FrameWatch:
         sys.addaudithook(
             _build_hook(
                 self._time,
-                _build_askers(tests, foreign),
+                (*build_askers(tests, foreign), _build_is_import(foreign)),
                 (is_look, *build_data_watch(data, tests, foreign)),
                 self.tell,
             )
         )
-        for module, name in UNHEARD:
-            place: Any = importlib.import_module(module)
-            setattr(place, name, _build_heard(getattr(place, name), foreign, self.tell))
+        exchange_unheard(tests, foreign, self.tell)
         self._children = _count_children()
 
     def pytest_load_initial_conftests(self) -> Iterator[None]:
@@ -121,37 +100,27 @@ def _build_teller(send: Send) -> Callable[[str], None]:
     return tell
 
 
-def _build_heard(function: Callable[..., Any], foreign: Foreign, tell: Callable[[str], None]) -> Callable[..., Any]:
-    """Build a wrapper that calls *function*, and reports a call by code under test."""
-    get_frame, name = sys._getframe, function.__name__  # noqa: SLF001  there is no other way to see who asks
-
-    def call_watched(*args: Any, **keywords: Any) -> Any:
-        if foreign(get_frame(1).f_code.co_filename):
-            tell(name)
-        return function(*args, **keywords)
-
-    return call_watched
-
-
 def _build_hook(
-    time: list[int], asked: tuple[Asks, Asks], seen: tuple[Any, Any, Any], tell: Callable[[str], None]
+    time: list[int], asked: tuple[Asks, Asks, Any], seen: tuple[Any, Any, Any], tell: Callable[[str], None]
 ) -> Callable[[str, tuple[Any, ...]], None]:
-    """Build the audit hook; *asked* say who asks for a frame, and for a file, *seen* which events are looked at."""
-    elsewhere, get_frame = ELSEWHERE, sys._getframe  # noqa: SLF001  there is no other way to see who asks
-    (asks_for_frame, asks_for_file), (is_look, find_data, reads_data), reading = asked, seen, READING
-    loader: Any = importlib.machinery.SourceFileLoader.source_to_code
-    loads = loader.__code__
+    """Build the audit hook; *asked* say who asks for a frame, and for a file, *seen* which events are looked at.
+
+    The last of *asked* are frames of the importer that are nobody's.
+    """
+    elsewhere, get_frame, get_frames = ELSEWHERE, sys._getframe, sys._current_frames  # noqa: SLF001  who asks is seen there
+    main = threading.get_ident()
+    (asks_for_frame, asks_for_file, is_import), (is_look, find_data, reads_data), reading = asked, seen, READING
 
     def watch_event(event: str, arguments: tuple[Any, ...]) -> None:
         now = time[0]
         if not now:
             return
         if not is_look(event, arguments):
-            if event in reading and (file := find_data(arguments[0])):
+            if event in reading and (files := find_data(arguments[0], event != "open" or arguments[1] is None)):
                 time[0] = 0
-                frame = get_frame(1)
+                frame, top = get_frame(1), get_frames().get(main)
                 time[0] = now  # what is asked of paths may be code under test
-                if reads_data(file, frame, arguments[0]):
+                if reads_data(files, frame, top):
                     tell(event)
             return
         if event.startswith(elsewhere):
@@ -160,12 +129,31 @@ def _build_hook(
         time[0] = 0  # to ask for a frame is an event, too
         frame = get_frame(1)
         asks = asks_for_file if event == "open" else asks_for_frame
-        by_product = frame.f_code is not loads and asks(frame, now, (event, *arguments))
+        by_product = not is_import(frame) and asks(frame, now, (event, *arguments))
         time[0] = now
         if by_product:
             tell(event)
 
     return watch_event
+
+
+def _build_is_import(foreign: Foreign) -> Callable[[Any], bool]:
+    """Build the predicate for frames where the importer reads bytecode of what is installed, outside the room."""
+    machinery: Any = importlib.machinery
+    loaders = (machinery.SourceFileLoader, machinery.SourcelessFileLoader)
+    places = {loader.get_code.__code__: name for loader, name in zip(loaders, ("bytecode_path", "path"))}  # noqa: B905
+    folders = (sys.prefix, sys.base_prefix, *sys.path)
+    installed = tuple(f"{one}/" for one in folders if one.startswith("/") and not foreign(f"{one}/x.pyc"))
+
+    def is_import(frame: Any) -> bool:
+        caller = frame.f_back
+        if frame.f_code.co_name != "_compile_bytecode" or caller is None or caller.f_code not in places:
+            return False
+        held = caller.f_locals
+        path = held.get(places[caller.f_code])
+        return type(held.get("self")) in loaders and type(path) is str and path.startswith(installed)
+
+    return is_import
 
 
 def _build_filter(is_secret: Callable[[Any], bool], is_inside: Foreign) -> Callable[[str, Any], bool]:
@@ -216,43 +204,6 @@ def _build_secret_places(tests: frozenset[str]) -> Callable[[Any], bool]:
         return (found.st_dev, found.st_ino) in files
 
     return is_secret
-
-
-def _build_askers(tests: frozenset[str], foreign: Foreign) -> tuple[Asks, Asks]:
-    """Build the predicates for code under test that asks for a frame (or what a function holds), and for a file."""
-    running, keepers, tellers, handing, function = RUNNING, KEEPERS, TELLERS, HANDING, FunctionType
-    readers = {getattr(inspect, name).__code__ for name in READERS if hasattr(inspect, name)}
-
-    def asks_for_frame(frame: Any, now: int, arguments: tuple[Any, ...]) -> bool:
-        """Return whether code under test asks, also through functions of one module that hand the frame out.
-
-        *arguments* are the event and its own. For what a function of the tests holds, it may be any of the callers.
-        """
-        event, thing = arguments[0], arguments[1] if len(arguments) > 1 else None
-        held_by = thing.__globals__.get("__file__") if type(thing) is function else None
-        if now == running and type(held_by) is str and held_by in tests:
-            return frame.f_code not in readers and asks_for_file(frame, now, arguments)
-        while frame.f_back is not None and not frame.f_code.co_filename.startswith("/"):
-            frame = frame.f_back  # made of a text: whoever runs it asks
-        module, name = frame.f_code.co_filename, frame.f_globals.get("__name__")
-        unlikely = (type(held_by) is str and foreign(held_by)) or not (name in handing or foreign(module))
-        if now != running and unlikely:
-            return False
-        if foreign(module):
-            return True
-        frame = frame.f_back
-        keeps = name in keepers or (name in tellers and event == "object.__getattr__")
-        while not keeps and frame is not None and frame.f_code.co_filename == module:
-            frame = frame.f_back
-        return frame is not None and foreign(frame.f_code.co_filename)
-
-    def asks_for_file(frame: Any, _: int, __: tuple[Any, ...]) -> bool:
-        """Return whether code under test is one of the callers: who opens a file for it hands it the text."""
-        while frame is not None and not foreign(frame.f_code.co_filename):
-            frame = frame.f_back
-        return frame is not None
-
-    return asks_for_frame, asks_for_file
 
 
 def _count_children() -> tuple[int, int]:

@@ -20,6 +20,7 @@ from jumar.child import normalise
 from jumar.child.channel import join
 from jumar.child.pytest import line_recorders, test_timeout
 from jumar.child.pytest.blame import BlameFinder
+from jumar.child.pytest.data_watch import list_data
 from jumar.child.pytest.frame_watch import FrameWatch, build_foreign, list_tests
 from jumar.child.pytest.hide_tests import HideTestName, TestObjects, TestSources, hide_folder_names
 from jumar.child.pytest.line_tracer import Tracer
@@ -142,7 +143,7 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
         tests = frozenset(list_tests(str(room), blame.is_test_file, ".py"))
         # There are many, and where no grade is due, nobody asks.
-        data = list_tests(str(room), blame.is_test_file, "") if config.get("quiet") else ()
+        data = list_data(str(room), blame.is_test_file) if config.get("quiet") else ()
         foreign = build_foreign(str(room), tests)
         watch = FrameWatch(tests, foreign, data, send)
         plugins += [TestSources(str(room), sources, foreign), watch, *build_guards(room, blame, send, config["ids"])]

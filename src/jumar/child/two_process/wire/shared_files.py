@@ -61,7 +61,7 @@ class SharedFiles:
         self._lasting: set[str] = set()
         self._lent: set[str] = set()
         self._bases: dict[str, str] = {}
-        """Paths that are handed out -> the folder in which the product may make more: itself, or the nearest around it."""
+        """Paths that are handed out -> folder in which the product may make more: the path or the nearest around it."""
         self._known: dict[str, Stamp] = {}
         self._next: tuple[dict[str, str], dict[str, Stamp]] = ({}, {})
 
