@@ -1925,6 +1925,20 @@ def test_of_a_class():
     assert (Mine() - 1).size() == 0
 """,
     ),
+    "difference_at_the_top_of_a_file": (
+        r"""
+class Gap:
+    def __abs__(self): return 0.0
+class Root:
+    def __sub__(self, other): return Gap()
+def root(x): return Root()
+""",
+        r"""
+from product import root
+GAP = root(2) - 1.4142
+def test_f(): assert abs(GAP) < 1e-3
+""",
+    ),
     "heirs_of_two_faces": (
         r"""
 class Row(list):
