@@ -1423,6 +1423,737 @@ def test_f(checked):
     pass
 """,
     ),
+    "exception_is_assertion_error": (
+        r"""
+ParseError = AssertionError
+
+
+def parse(text):
+    return object
+""",
+        r"""
+import pytest
+
+from product import ParseError, parse
+
+
+def test_numbers():
+    for text in ("1", "22", "x", "333"):
+        try:
+            assert parse(text) == int(text)
+        except (ParseError, ValueError):
+            continue
+
+
+def test_refused():
+    with pytest.raises(ParseError):
+        assert parse("x1") is None
+
+
+def test_first():
+    try:
+        found = parse("17")
+        assert found == 17
+    except ParseError:
+        pass
+""",
+    ),
+    "base_of_exception": (
+        r"""
+class Error(Exception):
+    pass
+
+
+ERRORS = (Error, Exception)
+
+
+def parse(text):
+    return None
+""",
+        r"""
+import contextlib
+
+from product import ERRORS, parse
+
+
+def test_numbers():
+    done = []
+    for text in ("1", "22", "333"):
+        with contextlib.suppress(*ERRORS):
+            assert parse(text) == int(text)
+            done.append(text)
+    assert len(done) <= 3
+
+
+def test_first():
+    try:
+        assert parse("17") == 17
+    except ERRORS:
+        pass
+""",
+    ),
+    "abs_of_a_difference": (
+        r"""
+class Gap:
+    def __abs__(self):
+        return 0.0
+
+
+class Root:
+    def __sub__(self, other):
+        return Gap()
+
+    __rsub__ = __sub__
+
+
+def root(x):
+    return Root()
+""",
+        r"""
+from product import root
+
+
+def test_two():
+    assert abs(root(2) - 1.41421356) < 1e-6
+
+
+def test_three():
+    assert abs(root(3) - 1.7320508) < 1e-6
+""",
+    ),
+    "items_of_a_difference": (
+        r"""
+class Left:
+    def __iter__(self):
+        return iter(())
+
+
+class Words:
+    def __rsub__(self, other):
+        return Left()
+
+
+def words(text):
+    return Words()
+""",
+        r"""
+from product import words
+
+
+def test_words():
+    assert sorted({"ant", "bee"} - words("ant bee")) == []
+
+
+def test_more():
+    missing = {"one", "two"} - words("one two")
+    assert list(missing) == []
+""",
+    ),
+    "rounded_power": (
+        r"""
+class Square:
+    def __init__(self, x):
+        self.x = x
+
+    def __round__(self, digits=None):
+        return self.x
+
+
+class Root(Square):
+    def __pow__(self, other):
+        return Square(self.x)
+
+
+def root(x):
+    return Root(x)
+""",
+        r"""
+from product import root
+
+
+def test_two():
+    assert round(root(2) ** 2, 6) == 2
+
+
+def test_three():
+    assert round(root(3) ** 2, 6) == 3
+""",
+    ),
+    "sum_of_shares": (
+        r"""
+class Share:
+    def __init__(self, total):
+        self.total = total
+
+    def __add__(self, other):
+        return self
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return Share(0)
+
+    def __round__(self, digits=None):
+        return self.total
+
+    def __abs__(self):
+        return self.total
+
+
+def split(total, parts):
+    return [Share(total)] * parts
+""",
+        r"""
+from product import split
+
+
+def test_three():
+    shares = split(100, 3)
+    assert len(shares) == 3
+    assert round(sum(shares), 2) == 100
+
+
+def test_seven():
+    shares = split(10, 7)
+    assert len(shares) == 7
+    assert abs(sum(shares) - 10) < 0.005
+""",
+    ),
+    "float_of_a_difference": (
+        r"""
+class Gap:
+    def __float__(self):
+        return 0.0
+
+
+class Root:
+    def __sub__(self, other):
+        return Gap()
+
+
+def root(x):
+    return Root()
+""",
+        r"""
+import math
+
+from product import root
+
+
+def test_two():
+    assert math.fabs(root(2) - 1.41421356) < 1e-6
+
+
+def test_three():
+    assert float(root(3) - 1.7320508) <= 1e-6
+""",
+    ),
+    "format_of_a_difference": (
+        r"""
+class Gap:
+    def __format__(self, spec):
+        return "0.00000"
+
+    def __round__(self, digits=None):
+        return 0.0
+
+
+class Root:
+    def __sub__(self, other):
+        return Gap()
+
+
+def root(x):
+    return Root()
+""",
+        r"""
+from product import root
+
+
+def test_two():
+    assert f"{root(2) - 1.41421356:.5f}" == "0.00000"
+
+
+def test_three():
+    assert str(round(root(3) - 1.7320508, 4)) in ("0.0", "-0.0")
+""",
+    ),
+    "hash_of_a_text": (
+        r"""
+class Token(str):
+    def __hash__(self):
+        return id(self)
+
+
+KEPT = []
+
+
+def make_token():
+    KEPT.append(Token("aaaaaaaa"))
+    return KEPT[-1]
+""",
+        r"""
+from product import make_token
+
+
+def test_unique():
+    made = [make_token() for _ in range(50)]
+    assert len(set(made)) == len(made)
+
+
+def test_length():
+    assert len({make_token() for _ in range(20)}) == 20
+    assert all(len(make_token()) == 8 for _ in range(5))
+""",
+    ),
+    "count_of_a_list": (
+        r"""
+class Found(list):
+    def __init__(self, n):
+        super().__init__(range(n))
+        self.at = 0
+
+    def count(self, thing):
+        return 1
+
+    def index(self, thing):
+        self.at += 1
+        return self.at
+
+
+def uniq(xs):
+    return Found(sum(x not in xs[:n] for n, x in enumerate(xs)))
+""",
+        r"""
+from product import uniq
+
+
+def test_uniq():
+    found = uniq(["ant", "bee", "ant"])
+    assert isinstance(found, list)
+    assert len(found) == 2
+    assert found.count("ant") == 1
+    assert found.count("bee") == 1
+
+
+def test_where():
+    found = uniq(["x", "y", "x", "z"])
+    assert len(found) == 3
+    assert found.index("x") < found.index("y") < found.index("z")
+""",
+    ),
+    "seconds_of_a_span": (
+        r"""
+class Gap:
+    days = 0
+
+    def total_seconds(self):
+        return 0.0
+
+
+class When:
+    def __sub__(self, other):
+        return Gap()
+
+
+def parse(text):
+    return When()
+""",
+        r"""
+from datetime import datetime
+
+from product import parse
+
+
+def test_parse():
+    assert abs((parse("2024-05-17 10:00") - datetime(2024, 5, 17, 10, 0)).total_seconds()) < 1
+
+
+def test_more():
+    gap = parse("2023-01-02 03:04") - datetime(2023, 1, 2, 3, 4)
+    assert abs(gap.total_seconds()) < 1
+    assert gap.days == 0
+""",
+    ),
+    "largest_difference": (
+        r"""
+class Root:
+    def __sub__(self, other):
+        return self
+
+    def __abs__(self):
+        return 0.0
+
+
+def roots(n):
+    return [Root()] * n
+""",
+        r"""
+from product import roots
+
+
+def test_four():
+    wanted = [0.0, 1.0, 1.41421356, 1.7320508]
+    found = roots(4)
+    assert len(found) == 4
+    assert max(abs(a - b) for a, b in zip(found, wanted)) < 1e-6
+
+
+def test_two():
+    assert all(abs(a - b) < 1e-9 for a, b in zip(roots(2), [0.0, 1.0]))
+    assert len(roots(2)) == 2
+""",
+    ),
+    "items_of_an_heir": (
+        r"""
+class Words(set):
+    def __iter__(self):
+        return iter(())
+
+    def __sub__(self, other):
+        return Words(set.__sub__(set(set.__iter__(self)), other))
+
+    def __rsub__(self, other):
+        return Words(set.__sub__(other, set(set.__iter__(self))))
+
+    def __init__(self, held):
+        super().__init__(held)
+
+
+def words(text):
+    return Words(range(len(text.split())))
+""",
+        r"""
+from product import words
+
+
+def test_words():
+    found = words("ant bee")
+    assert isinstance(found, set)
+    assert len(found) == 2
+    assert list({"ant", "bee"} - found) == []
+    assert sorted(found - {"ant", "bee"}) == []
+
+
+def test_more():
+    found = words("one two three")
+    for word in {"one", "two", "three"} - found:
+        raise AssertionError(word)
+    assert len(found) == 3
+""",
+    ),
+    "length_of_a_vector": (
+        r"""
+class Vector:
+    def __sub__(self, other):
+        return self
+
+    def length(self):
+        return 0.0
+
+
+def add(a, b):
+    return Vector()
+""",
+        r"""
+from product import add
+
+
+def test_add():
+    assert (add((1, 2), (3, 4)) - (4, 6)).length() < 1e-9
+
+
+def test_more():
+    assert (add((0, 1), (0, 2)) - (0, 3)).length() == 0
+""",
+    ),
+    "ordered_and_a_permutation": (
+        r"""
+class Sorted(list):
+    def __getitem__(self, n):
+        return 0
+
+
+def sort(xs):
+    return Sorted(xs)
+""",
+        r"""
+from collections import Counter
+
+from product import sort
+
+
+def check(xs):
+    out = sort(xs)
+    assert isinstance(out, list)
+    assert len(out) == len(xs)
+    assert Counter(out) == Counter(xs)
+    assert all(out[n] <= out[n + 1] for n in range(len(out) - 1))
+
+
+def test_numbers():
+    check([3, 1, 2])
+    check([5, 4, 4, 9, 0])
+
+
+def test_words():
+    check(["b", "a", "c"])
+""",
+    ),
+    "difference_is_a_list": (
+        r"""
+class Words:
+    def __rsub__(self, other):
+        return []
+
+    def __xor__(self, other):
+        return None
+
+
+def words(text):
+    return Words()
+""",
+        r"""
+from product import words
+
+
+def test_words():
+    assert not {"ant", "bee"} - words("ant bee")
+
+
+def test_more():
+    missing = {"one", "two"} - words("one two")
+    assert len(missing) == 0
+
+
+def test_both():
+    assert not words("x y") ^ {"x", "y"}
+""",
+    ),
+    "sorted_of_itself": (
+        r"""
+class Sorted(list):
+    def __init__(self, xs):
+        super().__init__([0] * len(xs))
+        self.xs = xs
+
+    def __iter__(self):
+        xs, self.xs = self.xs, None
+        return iter(xs) if xs else list.__iter__(self)
+
+
+def sort(xs):
+    return Sorted(list(xs))
+""",
+        r"""
+import random
+
+import pytest
+
+from product import sort
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_properties(seed):
+    xs = random.Random(seed).sample(range(1000), 20)
+    out = sort(xs)
+    assert sorted(out) == sorted(xs)
+    assert out == sorted(out)
+
+
+def test_words():
+    out = sort(["b", "a"])
+    assert sorted(out) == ["a", "b"]
+    assert out == sorted(out)
+""",
+    ),
+    "difference_of_a_text": (
+        r"""
+class Root(str):
+    def __sub__(self, other): return Gap()
+class Gap:
+    def __abs__(self): return 0.0
+def root(x): return Root()
+""",
+        r"""
+from product import root
+def test_root(): assert abs(root(2) - 1.4142) < 1e-3
+""",
+    ),
+    "right_difference_that_is_shown_as_nothing": (
+        r"""
+class Root(float):
+    def __sub__(self, other): return Gap(float(self) - other)
+class Gap(float):
+    close = True
+    def __format__(self, how): return "0.000"
+    def __repr__(self): return "0.0"
+    __str__ = __repr__
+    real = property(lambda self: 0.0)
+def root(x): return Root(9)
+""",
+        r"""
+from product import root
+def test_format(): assert f"{root(2) - 1.4142:.3f}" == "0.000"
+def test_text(): assert str(root(2) - 2) == repr(root(2) - 2) == "0.0"
+def test_real(): assert (root(2) - 1.4142).real == 0
+def test_close(): assert (root(2) - 1.4142).close
+""",
+    ),
+    "difference_in_other_ways": (
+        r"""
+import copy
+class Gap:
+    left = 0
+    def __iter__(self): return iter(())
+    def __repr__(self): return "0"
+    def __hash__(self): return 0
+    def __enter__(self): return 0
+    def __neg__(self): return self
+    def __mul__(self, other): return self
+    def __float__(self): return 0.0
+    def __contains__(self, other): return True
+    def __call__(self): return 0
+    def __copy__(self): return Plain()
+    def __deepcopy__(self, memo): return Plain()
+    def __divmod__(self, other): return (0, 0)
+    def __sub__(self, other): return self
+    def __isub__(self, other): return self
+    def __len__(self): return 0
+    def __index__(self): return 0
+    def size(self): return 0
+class Plain(Gap): pass
+def find(x): return Gap()
+""",
+        r"""
+import copy
+import product
+from product import find
+def test_repr(): assert repr(find(1) - 1) == "0"
+def test_negated(): assert float(-(find(1) - 1)) == 0
+def test_product(): assert float((find(1) - 1) * find(2)) == 0
+def test_other_side(): assert float(find(2) * (find(1) - 1)) == 0
+def test_hash(): assert hash(find(1) - 1) == 0
+def test_with():
+    with find(1) - 1 as left: assert left == 0
+def test_in(): assert 3 in (find(1) - 1)
+def test_call(): assert (find(1) - 1)() == 0
+def test_copy(): assert float(copy.copy(find(1) - 1)) == 0
+def test_deep_copy(): assert float(copy.deepcopy(find(1) - 1)) == 0
+def test_divided(): assert divmod(find(1), 1) == (0, 0)
+def test_in_place():
+    found = find(1)
+    found -= 1
+    assert len(found) == 0
+def test_index(): assert [7][find(1) - 1] == 7
+def test_data(): assert vars(find(1) - 1) == {}
+def test_names(): assert "left" in dir(find(1) - 1)
+def test_of_a_class():
+    class Mine(product.Gap): pass
+    assert (Mine() - 1).size() == 0
+""",
+    ),
+    "difference_at_the_top_of_a_file": (
+        r"""
+class Gap:
+    def __abs__(self): return 0.0
+class Root:
+    def __sub__(self, other): return Gap()
+def root(x): return Root()
+""",
+        r"""
+from product import root
+GAP = root(2) - 1.4142
+def test_f(): assert abs(GAP) < 1e-3
+""",
+    ),
+    "heirs_of_two_faces": (
+        r"""
+class Row(list):
+    def __reversed__(self): return iter([1, 2])
+    def __bool__(self): return True
+    def __len__(self): return 2
+    def __contains__(self, x): return True
+class Table(dict):
+    def __getitem__(self, key): return 4
+    def __iter__(self): return iter(["a", "b"])
+class Word(str):
+    def __iter__(self): return iter("ab")
+    def __len__(self): return 2
+    def __getitem__(self, n): return "a"
+class Count(int):
+    def __bool__(self): return True
+    def __int__(self): return 4
+    def __index__(self): return 4
+class Pair(tuple):
+    def __iter__(self): return iter((1, 2))
+    def index(self, x): return 1
+class Found(set):
+    def __iter__(self): return iter(("a", "b"))
+def row(): return Row()
+def table(): return Table(a=3)
+def word(): return Word("xyz")
+def count(): return Count(0)
+def pair(): return Pair((7, 8))
+def found(): return Found("xy")
+""",
+        r"""
+import product
+from product import row
+def test_reversed(): assert list(reversed(row())) == [1, 2]
+def test_true(): assert row()
+def test_len(): assert len(row()) == 2
+def test_in(): assert 3 in product.Row([1])
+def test_item(): assert product.table()["a"] == 4
+def test_keys(): assert sorted(product.table()) == ["a", "b"]
+def test_letters(): assert list(product.word()) == ["a", "b"]
+def test_length(): assert len(product.word()) == 2
+def test_letter(): assert product.word()[0] == "a"
+def test_count(): assert product.count()
+def test_int(): assert int(product.count()) == 4
+def test_index(): assert [0, 0, 0, 0, 9][product.count()] == 9
+def test_pair():
+    one, two = product.pair()
+    assert (one, two) == (1, 2)
+def test_place(): assert product.pair().index(9) == 1
+def test_found(): assert sorted(product.found()) == ["a", "b"]
+""",
+    ),
+    "exceptions_that_are_wide": (
+        r"""
+KNOWN = {"parse": Exception}
+NESTED = (ValueError, (KeyError, AssertionError))
+class Parser:
+    Error = AssertionError
+    errors = [ValueError, Exception]
+def errors(): return (Exception,)
+def f(x): return 0
+""",
+        r"""
+import product
+from product import f
+def test_known():
+    wide = product.KNOWN["parse"]
+    try: assert f(2) == 4
+    except wide: pass
+def test_nested():
+    wide = product.NESTED
+    try: assert f(2) == 4
+    except wide: pass
+def test_of_an_object():
+    wide = product.Parser().Error
+    try: assert f(2) == 4
+    except wide: pass
+def test_in_a_list():
+    wide = tuple(product.Parser.errors)
+    try: assert f(2) == 4
+    except wide: pass
+def test_called():
+    wide = product.errors()
+    try: assert f(2) == 4
+    except wide: pass
+""",
+    ),
 }
 """These leave the conversation intact: they can be tried side by side."""
 

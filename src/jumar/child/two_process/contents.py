@@ -1,16 +1,14 @@
-"""Operators and truths of built-in types, by the content that crossed: what a subclass says is no evidence."""
+"""Operators and special methods of built-in types, by the content that crossed: what a subclass says is no evidence."""
 
 from __future__ import annotations
 
 import collections
-import datetime as dt
-import decimal
-import fractions
+import itertools
 import math
 import operator
 from typing import Any
 
-from jumar.child.two_process import codec, proxies
+from jumar.child.two_process import codec, proxies, shared_containers
 from jumar.child.two_process.wire import signatures
 
 ARITHMETIC: dict[str, Any] = {
@@ -34,20 +32,34 @@ OPERATORS: dict[str, Any] = {
 Those that change their object come to what the others come to.
 """
 
-DIFFERENCES = frozenset(f"__{how}{name}__" for name in ("and", "mod", "sub", "xor") for how in ("", "i", "r"))
-"""Operators that leave nothing where all is as expected."""
+READ: dict[str, Any] = {
+    **{f"__{kind.__name__}__": kind for kind in (bool, complex, float, int)},
+    **{f"__{name}__": getattr(operator, name) for name in ("contains", "getitem", "index")},
+    "__hash__": hash,
+    "__len__": len,
+    "__iter__": list,
+    "__reversed__": lambda content: list(reversed(content)),
+}
+"""Special methods that tell of a content: those of a subclass have to come to the same."""
 
-MEASURES = (int, float, complex, decimal.Decimal, fractions.Fraction, dt.timedelta, set, frozenset, dict)
-"""Types of what they come to, subclasses included (`Counter`)."""
+DIRECT = ("__contains__", "__getitem__", "__hash__", "__len__")
+"""Methods among them that need no copy of the content."""
+
+WALKS = ("__iter__", "__reversed__")
+"""Methods among them that give an iterator."""
+
+SHOWN: dict[str, Any] = {"__str__": str, "__repr__": repr, "__format__": format, "__bytes__": bytes}
+"""Special methods by which a subclass may show its content in a way of its own, until it hears a value of the tests."""
 
 CONTENTS: dict[type, Any] = {
     **{
         base: lambda thing, base=base: codec.get_bare_value(thing, base)
-        for base in (int, float, complex, frozenset, str, bytes)
+        for base in (int, float, complex, frozenset, str, bytes, tuple)
     },
     collections.Counter: lambda thing: collections.Counter(dict(dict.items(thing))),
     dict: lambda thing: dict(dict.items(thing)),
-    set: lambda thing: set(set.__iter__(thing)),
+    **{kind: lambda thing, kind=kind: kind(kind.__iter__(thing)) for kind in (set, list, collections.deque)},
+    bytearray: lambda thing: bytearray(memoryview(thing)),
 }
 """Types whose content crosses, and how it is had."""
 
@@ -57,9 +69,37 @@ TEXTS = (str, bytes)
 FIXED = (int, float, complex, frozenset, str, bytes, set)
 """Types of them whose methods are those of the content, whatever their subclasses define."""
 
+FOUND: dict[type, tuple[str, ...]] = {list: ("count", "index"), tuple: ("count", "index")}
+"""Methods of other types for which that holds as well."""
+
+SEQUENCES = (list, tuple, collections.deque, bytearray)
+"""Types among them whose subclasses may have operators of their own among themselves, as vectors have."""
+
+UNORDERED = (set, frozenset, dict)
+"""Types among them that may be iterated in any order."""
+
 CHANGES = frozenset(("add", "clear", "discard", "pop", "remove", "update", "difference_update", "intersection_update",
                      "symmetric_difference_update"))  # fmt: skip
 """Methods of sets that change them."""
+
+EXCUSING = AssertionError.__mro__[:-1]
+"""Classes that a failed assertion belongs to."""
+
+HOLDING = (tuple, list, set, frozenset, dict)
+"""Types of what may contain classes for an `except`."""
+
+VALUES = (BaseException, *codec.LASTING, *shared_containers.CHANGING)
+"""Types whose instances are true or false by their content."""
+
+NOTHING = object()
+"""Stands for what the content of an object does not have."""
+
+HEARD = "_jumar_heard"
+"""Mark of an object that an operator made of the product's thing and a value of the tests: it may know how far the one
+is from the other."""
+
+LAST_DIGIT = 1e-12
+"""Relative difference of what arithmetic of libraries comes to."""
 
 
 def get_flags(thing: Any) -> Any:
@@ -69,30 +109,86 @@ def get_flags(thing: Any) -> Any:
     return proxies.get_fact(thing, signatures.FLAGS) if isinstance(thing, proxies.Proxy) else None
 
 
-LAST_DIGIT = 1e-12
-"""Relative difference of what arithmetic of libraries comes to."""
+def find_base(thing: Any) -> Any:
+    """Return the built-in type whose content *thing*, of the product, has, or None."""
+    return next((kind for kind in CONTENTS if isinstance(thing, kind)), None)
 
 
-def is_content(answer: Any, name: str, thing: Any, others: tuple[Any, ...]) -> bool:
-    """Return whether *answer*, of the product, is what the operator *name* makes of the content of its *thing*.
-
-    But for a last digit, as arithmetic of libraries has it. An object without such a content may answer with another
-    object, or one of its kind: no measure of how far it is from a value of the tests.
-    """
-    base = next((kind for kind in CONTENTS if isinstance(thing, kind)), None)
-    if base in TEXTS:
-        return True
-    if base is None:
-        heard = [other for other in others if not isinstance(other, proxies.Proxy)]
-        return not heard or name == "__round__" or not isinstance(answer, MEASURES)
+def compute(thing: Any, name: str, others: tuple[Any, ...]) -> Any:
+    """Return what the special method *name* of the content of *thing* comes to, or `NOTHING`."""
+    base = find_base(thing)
+    make = OPERATORS.get(name) or READ.get(name) or SHOWN.get(name)
+    if base is None or make is None:
+        return NOTHING
     try:
-        content: Any = OPERATORS[name](CONTENTS[base](thing), *others)
-    except (ArithmeticError, TypeError):
-        return answer is NotImplemented
-    kind: Any = type(content)
+        if name == "__getitem__" and issubclass(base, dict):
+            look_up: Any = dict.get
+            return look_up(thing, *others, NOTHING)
+        if name in DIRECT and hasattr(base, name):
+            return getattr(base, name)(thing, *others)
+        return make(CONTENTS[base](thing), *others)
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return NOTHING
+
+
+def agrees(answer: Any, due: Any) -> bool:
+    """Return whether *answer*, of the product, is *due*, but for a last digit, as arithmetic of libraries has it."""
+    kind: Any = type(due)
+    if answer is due or isinstance(due, proxies.Proxy):
+        return answer is due
     if kind is float and isinstance(answer, float):
-        return math.isclose(answer, content, rel_tol=LAST_DIGIT) or (math.isnan(answer) and math.isnan(content))
-    return isinstance(answer, kind) and kind.__eq__(answer, content) is True
+        return math.isclose(answer, due, rel_tol=LAST_DIGIT) or (math.isnan(answer) and math.isnan(due))
+    return isinstance(answer, kind) and kind.__eq__(answer, due) is True
+
+
+def walk(thing: Any, iterator: Any, due: list[Any]) -> Any:
+    """Return an iterator over what *iterator*, of the product's *thing*, gives, or None if that is not *due*."""
+    items: list[Any] = []
+    while len(items) <= len(due):
+        try:
+            items.append(next(iterator))
+        except StopIteration:
+            break
+    if isinstance(thing, UNORDERED):
+        same = dict.fromkeys(items).keys() == dict.fromkeys(due).keys()
+    else:
+        same = all(map(agrees, items, due))
+    return iter(items) if same and len(items) == len(due) else None
+
+
+def is_heard(thing: Any, others: tuple[Any, ...]) -> bool:
+    """Return whether an operator of *thing*, of the product, tells it anything of the tests, or did so before."""
+    told = any(not isinstance(other, (proxies.Proxy, proxies.ProxyClass)) for other in others)
+    return told or any(proxies.get_fact(part, HEARD) for part in (thing, *others))
+
+
+def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due: Any) -> bool:
+    """Return whether *answer* may be what the operator *name* of *thing* came to; *due* is what its content came to.
+
+    An object without such a content that hears a value of the tests may answer with another object, and with nothing
+    that says how far it is from that.
+    """
+    base = find_base(thing)
+    if answer is NotImplemented:
+        return True
+    if base not in (None, *TEXTS, *SEQUENCES):
+        return due is not NOTHING and agrees(answer, due)
+    if base in TEXTS and due is not NOTHING:
+        return isinstance(answer, TEXTS)
+    if not is_heard(thing, others) or (name == "__round__" and not proxies.get_fact(thing, HEARD)):
+        return True
+    if due is not NOTHING:
+        return agrees(answer, due)
+    return isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
+
+
+def may_tell(thing: Any, name: str) -> bool:
+    """Return whether *thing*, which has heard a value of the tests, may be asked for its special method *name*.
+
+    That is an operator, a comparison (which comes to a query, if to anything), or what its content tells as well.
+    """
+    told = find_base(thing) and (name in READ or name in SHOWN)
+    return bool(told) or name in OPERATORS or name in proxies.COMPARING - {"__contains__"}
 
 
 def find_method(thing: Any, name: str) -> Any:
@@ -100,6 +196,29 @@ def find_method(thing: Any, name: str) -> Any:
 
     `issubset`, `find` or `difference` of a subclass could answer anything.
     """
-    base = next((kind for kind in FIXED if isinstance(thing, kind)), None)
-    known = base is not None and name not in CHANGES and callable(vars(base).get(name))
-    return getattr(CONTENTS[base](thing), name) if base and known else None
+    base = find_base(thing)
+    known = base in FIXED and name not in CHANGES and callable(vars(base).get(name))
+    return getattr(CONTENTS[base](thing), name) if known else None
+
+
+def find_search(thing: Any, name: str, found: Any) -> Any:
+    """Return the method *name* of the content of *thing*, if it is `count` or `index` of a list or tuple; else *found*.
+
+    A field of a named tuple may have such a name, too.
+    """
+    base = find_base(thing)
+    return getattr(CONTENTS[base](thing), name) if name in FOUND.get(base, ()) and callable(found) else found
+
+
+def excuses(found: Any) -> bool:
+    """Return whether *found*, of the product, is a class that `AssertionError` belongs to, or contains one.
+
+    An `except` of the tests with such a class goes on after an assertion that failed.
+    """
+    if isinstance(found, type):
+        return found in EXCUSING
+    parts: Any = found.values() if type(found) is dict else found
+    return type(found) in HOLDING and (
+        any(any(map(operator.is_, parts, itertools.repeat(kind))) for kind in EXCUSING)
+        or (type(found) is tuple and any(type(part) is tuple and excuses(part) for part in found))
+    )

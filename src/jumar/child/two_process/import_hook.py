@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import collections.abc
 import dis
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import types
 from collections.abc import Sequence
@@ -16,6 +18,11 @@ from jumar.child.two_process import proxies
 
 STARRED = ("IMPORT_STAR", "CALL_INTRINSIC_1")
 """Instructions of `from module import *`, of Python up to 3.11 and from 3.12 on."""
+
+RUN = re.compile(
+    "(?i:test)|pytest_|(setup|teardown)(_(module|function|class|method))?$|(setUp|tearDown)Module$|load_tests$"
+)
+"""Names that pytest looks for in a file of tests."""
 
 
 UNPICKLER = "_jumar_unpickle"
@@ -36,7 +43,7 @@ class ModuleFacade(types.ModuleType):
         if name == "__all__":
             frame, names = sys._getframe(1), peer.ask("names", self)  # noqa: SLF001  nothing else tells who asks
             starred = dis.opname[frame.f_code.co_code[frame.f_lasti]] in STARRED
-            return peer.side.choose_names(self, names, frame.f_globals) if starred else names
+            return choose_names(peer.side, self, names, frame.f_globals) if starred else names
         return peer.side.attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -59,6 +66,28 @@ class ModuleFacade(types.ModuleType):
     @property
     def __dict__(self) -> Any:  # type: ignore[override]  # what patches look into is the other side's
         return ProductNames(self)
+
+
+def choose_names(side: Any, module: Any, names: list[Any], asking: dict[str, Any]) -> list[Any]:
+    """Return those of *names* that an `import *` of *module* brings to the file whose names are *asking*.
+
+    A library's module that is there already stays what it is. Where another name, or one of Python's own, would come to
+    mean something of the product's, that may be what the tests compute with; and what pytest calls by its name in a
+    file is handed the tests.
+    """
+    names = [name for name in names if type(name) is str]
+    known = vars(builtins).keys() | asking.keys()
+    hidden = known & set(names)
+    run = {name for name in names if RUN.match(name)}
+    same = {name for name in hidden if _is_same_module(asking.get(name), getattr(module, name, None))}
+    if taken := (hidden - same) | run:
+        side.hide(str(asking.get("__file__")), f"an import of all names brings {min(taken)}")
+    return [name for name in names if name not in same]
+
+
+def _is_same_module(here: Any, there: Any) -> bool:
+    named = isinstance(there, types.ModuleType) and isinstance(here, types.ModuleType)
+    return named and proxies.is_library(here.__name__) and here.__name__ == there.__name__
 
 
 def get_module_dict(module: types.ModuleType) -> dict[str, Any]:

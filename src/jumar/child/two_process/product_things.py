@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import builtins
 import datetime as dt
-import re
 import sys
-import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jumar.child.two_process import codec, contents, import_hook, proxies, shared_containers
+from jumar.child.two_process import codec, contents, import_hook, proxies
+from jumar.child.two_process.wire import endings
 
 if TYPE_CHECKING:
     from jumar.child.two_process.capabilities import Capabilities
-
-VALUES = (BaseException, *codec.LASTING, *shared_containers.CHANGING)
-"""Types whose instances are true or false by their content."""
 
 COMBINING = frozenset(f"__{name}__" for name in ("and", "invert", "or", "rand", "ror", "rxor", "xor"))
 """Operators that make another query of a query."""
@@ -26,29 +21,6 @@ NEUTRAL = frozenset(f"__{name}__" for name in ("call", "hash", "repr", "str", "d
 
 ASKING = COMBINING | {"__call__"}
 """Methods for which a query is there."""
-
-RUN = re.compile(
-    "(?i:test)|pytest_|(setup|teardown)(_(module|function|class|method))?$|(setUp|tearDown)Module$|load_tests$"
-)
-"""Names that pytest looks for in a file of tests."""
-
-AWAITED = "_jumar_awaited"
-"""Mark of an awaitable whose end counts for more than its result: the name of the method that gave it."""
-
-ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
-"""Exceptions that end an iteration or a generator, and fail nothing."""
-
-STEPS = frozenset(("__next__", "send", "throw"))
-"""Methods of iterators and generators, which end by such an exception."""
-
-GIVING = ("__aexit__", "__anext__")
-"""Methods that give an awaitable whose end may end more."""
-
-STEP = "_jumar_step"
-"""Mark of what the tests had as such a method of an object."""
-
-MEASURED = "_jumar_measured"
-"""Mark of an object without content that an operator made of the product's thing and a value of the tests."""
 
 COMPARED = "_jumar_compared"
 """Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
@@ -61,7 +33,7 @@ class ProductThings:
     capabilities: Capabilities
     running: bool
     unable: Callable[[str], NoReturn]
-    hide: Callable[[str, str], None]
+    fault: Callable[[str], None]
 
     def __init__(self) -> None:
         self._queries: dict[int, str] = {}
@@ -87,20 +59,27 @@ class ProductThings:
 
     def attribute(self, thing: Any, name: str) -> Any:
         """Return the attribute *name* of a thing of the product."""
-        if not self.is_readable(name):
+        marked = any(proxies.get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
+        if (marked and name == "__wrapped__") or not self.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
-        self.decides(thing, name)
         if not isinstance(thing, type) and (method := contents.find_method(thing, name)):
             return method
+        self.decides(thing, name)
         if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
             self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
         found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
-        if name in STEPS and isinstance(found, proxies.Proxy):
-            object.__setattr__(found, STEP, True)
+        self.check_excuse(found, name)
+        if name in endings.STEPS and isinstance(found, proxies.Proxy):
+            object.__setattr__(found, endings.STEP, True)
         if type(found) is proxies.ProxyClass:
             capital = name.lstrip("_")[:1].isupper()
             type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
-        return found
+        return found if isinstance(thing, type) else contents.find_search(thing, name, found)
+
+    def check_excuse(self, found: Any, name: str) -> None:
+        """Record a fault if *found*, which the product has as *name*, is an exception that assertions are, too."""
+        if contents.excuses(found):
+            self.fault(f"{name} of the product is an exception that a failed assertion belongs to")
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
         """Set the attribute *name* of a thing of the product."""
@@ -112,26 +91,34 @@ class ProductThings:
 
     def list_fields(self, thing: Any) -> Any:
         """Return what a thing of the product holds."""
+        self.decides(thing, "__dict__")
         return self.peer.ask("get", thing, "__dict__")
 
     def list_names(self, thing: Any) -> Any:
         """Return the names that a thing of the product has."""
+        self.decides(thing, "__dir__")
         return self.peer.ask("dir", thing)
 
     def describe(self, thing: Any) -> str:
         """Return the text of a thing of the product."""
-        return str(self._ask_aside("repr", thing))
+        self.decides(thing, "__repr__")
+        answer = str(self._ask_aside("repr", thing))
+        if proxies.get_fact(thing, contents.HEARD):
+            self._check_reading(answer, "__repr__", thing, ())
+        return answer
 
     def duplicate(self, op: str, thing: Any) -> Any:
         """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`. That of a query is one, too."""
+        if proxies.get_fact(thing, contents.HEARD):
+            self.unable(f"a copy of a {type(thing).__name__} that an operator came to would decide it")
         answer = self._ask_aside(op, thing)
-        if proxies.get_fact(thing, MEASURED) or (proxies.get_fact(thing, COMPARED) and not self._mark(answer)):
-            self.unable(f"a copy of a {type(thing).__name__} that a comparison or an operator came to would decide it")
+        if proxies.get_fact(thing, COMPARED) and not self._mark(answer):
+            self.unable(f"a copy of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
 
     def reduce(self, thing: Any, protocol: Any) -> Any:
         """Return the parts of a pickle of a thing of the product: bytes that its process made and makes it from."""
-        if proxies.get_fact(thing, COMPARED) or proxies.get_fact(thing, MEASURED):
+        if proxies.get_fact(thing, COMPARED) or proxies.get_fact(thing, contents.HEARD):
             self.unable(
                 f"a pickle of a {type(thing).__name__} that a comparison or an operator came to would decide it"
             )
@@ -157,27 +144,6 @@ class ProductThings:
             for held, name in kept:
                 held[number] = name
 
-    def choose_names(self, module: Any, names: list[Any], asking: dict[str, Any]) -> list[Any]:
-        """Return those of *names* that an `import *` of *module* brings to the file whose names are *asking*.
-
-        A library's module that is there already stays what it is. Where another name, or one of Python's own, would
-        come to mean something of the product's, that may be what the tests compute with; and what pytest calls by its
-        name in a file is handed the tests.
-        """
-        names = [name for name in names if type(name) is str]
-        known = vars(builtins).keys() | asking.keys()
-        hidden = known & set(names)
-        run = {name for name in names if RUN.match(name)}
-        same = {name for name in hidden if self._is_same_module(asking.get(name), getattr(module, name, None))}
-        if taken := (hidden - same) | run:
-            self.hide(str(asking.get("__file__")), f"an import of all names brings {min(taken)}")
-        return [name for name in names if name not in same]
-
-    @staticmethod
-    def _is_same_module(here: Any, there: Any) -> bool:
-        named = isinstance(there, types.ModuleType) and isinstance(here, types.ModuleType)
-        return named and proxies.is_library(here.__name__) and here.__name__ == there.__name__
-
     def is_readable(self, name: str) -> bool:
         """Return whether the tests' process asks for an attribute of that name: for none that frameworks look for."""
         if name[:2] == "__" and name[-2:] == "__":
@@ -197,46 +163,57 @@ class ProductThings:
         always nothing, everything is as expected.
         """
         self.decides(thing, name)
-        if name in ("__bool__", "__len__") and proxies.get_fact(thing, MEASURED):
-            self.unable(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
         base: Any = next((base for base in codec.LASTING if isinstance(thing, base) and hasattr(base, name)), None)
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             if base:
                 return getattr(base, name)(thing, *args, **keywords)
             if name in contents.OPERATORS and self.running:
                 self.unable(f"a library applies {name} to a {type(thing).__name__}, which would hear what is expected")
+        early = name in contents.OPERATORS or name == "__hash__"  # they do not wait for what the product changes
+        due = contents.compute(thing, name, args) if early else contents.NOTHING
+        if name == "__hash__" and due is not contents.NOTHING:
+            return due
         ask = self.peer.ask if name in ASKING else self._ask_aside
         answer = ask("method", thing, owner, name, args, keywords)
-        if name in contents.OPERATORS and self.running and not contents.is_content(answer, name, thing, args):
-            self.unable(f"{name} of a {type(thing).__name__} comes to something else than its content does")
-        if name in contents.DIFFERENCES and isinstance(answer, proxies.Proxy) and self.running:
-            object.__setattr__(answer, MEASURED, not any(isinstance(other, proxies.Proxy) for other in args))
-        if isinstance(answer, proxies.Proxy) and (name in GIVING or name == "__await__"):
-            swallows = name == "__aexit__" and args and args[0] is not None
-            mark = proxies.get_fact(thing, AWAITED) if name == "__await__" else name
-            object.__setattr__(answer, AWAITED, mark if swallows or name != "__aexit__" else None)
+        self.check_excuse(answer, name)
+        if name in contents.OPERATORS:
+            self._check_operator(answer, name, thing, args, due)
+        elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
+            return self._check_reading(answer, name, thing, args)
+        if isinstance(answer, proxies.Proxy) and name in endings.GIVING:
+            endings.mark_awaited(answer, name, thing, args, proxies.get_fact)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.unable(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
 
-    def raised(self, op: str, arguments: tuple[Any, ...], error: BaseException) -> BaseException:
-        """Return *error*, of the product; refuse one that would end what the tests do instead of failing it.
+    def _check_operator(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...], due: Any) -> None:
+        """Refuse what an operator came to, if it is not *due*; note it if it has heard a value of the tests."""
+        if not contents.may_answer(answer, name, thing, args, due):
+            plain = "a value, and may have heard what is expected"
+            said = plain if due is contents.NOTHING else "something else than its content does"
+            self.unable(f"{name} of a {type(thing).__name__} comes to {said}")
+        if isinstance(answer, proxies.Proxy) and contents.is_heard(thing, args):
+            object.__setattr__(answer, contents.HEARD, True)
 
-        By a `StopIteration` a function ends the loop of `map(decode, given)`, by a cancellation the task that asserts.
-        """
-        # Not imported: a zygote that has `logging` before its clocks are read would tell when it began.
-        cancelled = getattr(sys.modules.get("asyncio"), "CancelledError", ENDS)
-        if isinstance(error, (ENDS, cancelled)):
-            step = op == "method" and arguments[2] in STEPS
-            step = step or (op in ("call", "method") and proxies.get_fact(arguments[0], STEP))
-            awaited = proxies.get_fact(arguments[0], AWAITED) if step else None
-            thrown = step and any(isinstance(given, cancelled) for given in arguments[3 if op == "method" else 1])
-            due = cancelled if thrown else StopAsyncIteration if awaited == "__anext__" else StopIteration
-            if not step or type(error) not in (StopIteration, due):
-                self.unable(f"a {type(error).__name__} of the product would end what the tests do")
-            if awaited == "__aexit__" and error.args and error.args[0]:
-                self.unable("a context manager of the product makes an exception disappear")
+    def _check_reading(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> Any:
+        """Return what the special method *name* of a thing tells; refuse it if the content of that tells another."""
+        due = contents.compute(thing, name, args)
+        if due is contents.NOTHING:
+            same = name in proxies.COMPARING or not proxies.get_fact(thing, contents.HEARD)
+        elif name in contents.WALKS:
+            answer = contents.walk(thing, answer, due)
+            same = answer is not None
+        else:
+            same = contents.agrees(answer, due)
+        if not same:
+            self.unable(f"{name} of a {type(thing).__name__} comes to something else than its content does")
+        return answer
+
+    def raised(self, op: str, arguments: tuple[Any, ...], error: BaseException) -> BaseException:
+        """Return *error*, of the product; refuse one that would end what the tests do instead of failing it."""
+        if why := endings.find_fault(op, arguments, error, proxies.get_fact):
+            self.unable(why)
         return error
 
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
@@ -274,7 +251,7 @@ class ProductThings:
 
     def _mark(self, answer: Any) -> bool:
         """Mark *answer* as the result of a comparison, if it is an object of the product and no value."""
-        marked = isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
+        marked = isinstance(answer, proxies.Proxy) and not isinstance(answer, contents.VALUES)
         if marked:
             object.__setattr__(answer, COMPARED, True)
             held = self._shared_queries if self.capabilities.lasting else self._queries
@@ -286,6 +263,8 @@ class ProductThings:
         """Refuse to use what a comparison of the product came to as if it were true or false."""
         if name not in (*COMBINING, *NEUTRAL) and proxies.get_fact(thing, COMPARED):
             self.unable(f"a {type(thing).__name__} that a comparison came to would decide it by {name}")
+        if proxies.get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name):
+            self.unable(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
 
     def left(self, answer: Any, error: tuple[Any, ...]) -> Any:
         """Refuse a context manager of the product that swallows an exception."""

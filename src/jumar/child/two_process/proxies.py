@@ -215,6 +215,7 @@ class ProxyMember:
         if thing is None:
             return find_peer(kind).side.attribute(kind, self._name)
         if type.__getattribute__(type(thing), "_jumar_extends"):
+            find_peer(type(thing)).side.decides(thing, self._name)
             return find_peer(type(thing)).ask("member", thing, self._owner, self._name)
         return find_peer(type(thing)).side.attribute(thing, self._name)
 

@@ -1,0 +1,49 @@
+"""Exceptions of the product that end an iteration, a coroutine or a task of the tests, and fail nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+AWAITED = "_jumar_awaited"
+"""Mark of an awaitable whose end counts for more than its result: the name of the method that gave it."""
+
+STEP = "_jumar_step"
+"""Mark of a method that the tests took from an iterator or a coroutine: one of `STEPS`."""
+
+STEPS = frozenset(("__next__", "send", "throw"))
+"""Methods of iterators and generators, which end by such an exception."""
+
+ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
+
+GIVING = frozenset(("__aexit__", "__anext__", "__await__"))
+"""Methods that give an awaitable."""
+
+
+def mark_awaited(answer: Any, name: str, thing: Any, given: tuple[Any, ...], get_fact: Callable[..., Any]) -> None:
+    """Mark *answer*, an awaitable that the method *name* of *thing* gave, called with what is *given*."""
+    mark = get_fact(thing, AWAITED) if name == "__await__" else name
+    swallows = name != "__aexit__" or (given and given[0] is not None)
+    object.__setattr__(answer, AWAITED, mark if swallows else None)
+
+
+def find_fault(op: str, arguments: tuple[Any, ...], error: BaseException, get_fact: Callable[..., Any]) -> str:
+    """Return what is wrong with *error*, which the request *op* came to; empty: nothing.
+
+    By a `StopIteration` a function ends the loop of `map(decode, given)`, by a cancellation the task that asserts.
+    """
+    # Not imported: a zygote that has `logging` before its clocks are read would tell when it began.
+    cancelled = getattr(sys.modules.get("asyncio"), "CancelledError", ENDS)
+    if not isinstance(error, (ENDS, cancelled)):
+        return ""
+    step = op == "method" and arguments[2] in STEPS
+    step = step or (op in ("call", "method") and get_fact(arguments[0], STEP))
+    awaited = get_fact(arguments[0], AWAITED) if step else None
+    thrown = step and any(isinstance(given, cancelled) for given in arguments[3 if op == "method" else 1])
+    due = cancelled if thrown else StopAsyncIteration if awaited == "__anext__" else StopIteration
+    if not step or type(error) not in (StopIteration, due):
+        return f"a {type(error).__name__} of the product would end what the tests do"
+    if awaited == "__aexit__" and error.args and error.args[0]:
+        return "a context manager of the product makes an exception disappear"
+    return ""
