@@ -140,6 +140,12 @@ def test_a_helper_of_another_file_is_not_made_stricter() -> None:
     assert of(tidy("from product import is_same\n" + test), "").unasked == frozenset()
 
 
+def test_a_file_may_end_with_a_comparison() -> None:
+    made = of(tidy("def test_a(): assert same(3) == same(3)").rstrip())
+
+    assert outcomes(made.falsify((), Random(1))[PATH]) == {"test_a": True}
+
+
 def test_what_combines_conditions_gets_its_own_objects() -> None:
     query = "class Query:\n    __eq__ = lambda s, o: Asked()\n    __hash__ = None\n"
     query += "class Asked: pass\ndef find(q): return type(q)\n"
