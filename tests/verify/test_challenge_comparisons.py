@@ -21,6 +21,10 @@ class Count(int):
     __hash__ = int.__hash__
 class Shown(str):
     __contains__ = lambda s, o: False
+class Above(frozenset):
+    __ge__ = lambda s, o: True
+class Full:
+    __contains__ = lambda s, o: True
 class Bag(list):
     __eq__ = lambda s, o: isinstance(o, list) and set(s) == set(o)
     __hash__ = None
@@ -49,20 +53,29 @@ STRICTER = {
     "        if {Count} != v: errors.append(k)\n    assert not errors",
     "a chain": "assert {Dict} == wanted() == wanted()",
     "an order in a loop": "for v in wanted().values(): assert {Dict} == v",
+    "a plain object that contains everything": "assert all(x in {Full} for x in 'a')",
+    "an order of sets": "assert {1} <= {Above}",
     "all of them": "assert all({Count} == v for v in wanted().values())",
     "a list in another order": "assert {Bag} == sorted('ab')",
 }
 """A test of which `{Dict}` is what the code under test gave."""
 
-HONEST = {"Dict": "{'a': 97}", "Count": "97", "Shown": "'***'", "Bag": "['a', 'b']"}
-LYING = {"Dict": "Dict()", "Count": "Count()", "Shown": "Shown('a')", "Bag": "Bag('ba')"}
+HONEST = {"Dict": "{'a': 97}", "Count": "97", "Shown": "'***'", "Full": "['a']", "Above": "{1, 2}", "Bag": "['a', 'b']"}
+LYING = {
+    "Dict": "Dict()",
+    "Count": "Count()",
+    "Shown": "Shown('a')",
+    "Full": "Full()",
+    "Above": "Above()",
+    "Bag": "Bag('ba')",
+}
 
 
 def _write(body: str, values: dict[str, str]) -> str:
     for name, value in values.items():
         body = body.replace(f"{{{name}}}", f"same({value})")
     helpers = "def is_same(a, b): return a == b\ndef wanted(): return dict(a=97)\n"
-    return tidy(f"from product import Bag, Count, Dict, Shown\n{helpers}def test_a():\n    {body}\n")
+    return tidy(f"from product import Above, Bag, Count, Dict, Full, Shown\n{helpers}def test_a():\n    {body}\n")
 
 
 @pytest.mark.slow
@@ -93,6 +106,10 @@ UNASKED = {
     "a truth that a list holds": "assert [same([0, 1]) == [*range(2)]] == [1]",
     "a computed number that is near": "assert same(0.1) == pytest.approx(sum([0.1]))",
     "a helper beside something lenient": "assert like(same(1), sum([1]))",
+    "a method that an operator calls": "assert same([0, 1]).__eq__([*range(2)])",
+    "an assertion of a library": "testing.assert_equal(same([0, 1]), [*range(2)])",
+    "numbers that are near": "assert math.isclose(same(1.5), sum([1.5]))",
+    "a fixture that compares": "assert agreed(same(1)) if same(0) else True",
     "a helper of a helper": "check(same(1))",
 }
 """A test of which a comparison is left as it is."""
@@ -115,6 +132,9 @@ WHOLE = {
 
 def _is_unasked(body: str) -> bool:
     head = "import operator\nimport sys\nimport product\nfrom operator import eq\nfrom unittest import mock\n"
+    head += (
+        "import math\nfrom numpy import testing\n@pytest.fixture\ndef agreed(): return lambda like: like == sum([1])\n"
+    )
     head += "def is_same(a, b): return a == b\ndef like(a, b): return a == b\ndef check(a): assert like(a, sum([1]))\n"
     head += "def is_one(a):\n    match a:\n        case 1: return True\n"
     made = of(tidy(f"{head}def test_a():\n    assert same(3) == 3\n    {body}\n"))

@@ -15,12 +15,14 @@ from jumar.verify.challenge.constants import (
     NameBindings,
     Witnesses,
     find_operands,
-    list_parameters,
     walk_own,
 )
 from jumar.verify.challenge.eligibility import read_imported_modules
 from jumar.verify.challenge.reachable_statements import find_reachable
 from jumar.verify.challenge.source_edits import FalsifyingEdit
+
+PREPARING = frozenset({".setUp", ".asyncSetUp", ".setUpClass", ".setup_method", ".setup_class"})
+"""Methods that run before each test of their class."""
 
 
 class Helper(NamedTuple):
@@ -128,17 +130,15 @@ class Lenient(NamedTuple):
     def is_called_in(self, scan: ComparisonScan) -> bool:
         """Return whether the function of *scan* calls one, or hands it on, otherwise than with literals alone."""
         function = scan.names.function
-        given = set(list_parameters(function))
         settled = {
             id(call.func) for call in ast.walk(function) if isinstance(call, ast.Call) and scan.is_whole_call(call)
         }
         for node in ast.walk(function):
-            own = node.func if isinstance(node, ast.Call) else node
-            name = "." + own.attr if isinstance(own, ast.Attribute) else getattr(own, "id", "")
-            handed = isinstance(node, ast.Call) or name not in given
-            if name in self.names and handed and id(own) not in settled:
+            name = "." + node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+            if name in self.names and id(node) not in settled:
                 return True
-        return False
+        method = bool(function.args.args) and function.args.args[0].arg == "self"
+        return method and not self.names.isdisjoint(PREPARING) and function.name.startswith("test")
 
 
 def find_lenient(indexes: Mapping[str, LenienceIndex]) -> Mapping[str, Lenient]:

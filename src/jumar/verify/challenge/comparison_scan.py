@@ -7,6 +7,7 @@ everything. So may one in a function of the tests that is called, and whatever c
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -36,11 +37,17 @@ LEAVING = (ast.Sub, ast.BitAnd, ast.BitXor)
 """Operators of which something is left where the operands differ, or agree."""
 
 COMPARING = frozenset({
-    "assertAlmostEqual", "assertAlmostEquals", "assertNotAlmostEqual", "assertCountEqual", "assertDictContainsSubset",
-    "assert_called_with", "assert_called_once_with", "assert_awaited_with", "assert_awaited_once_with",
-    "assert_any_call", "assert_has_calls", "assert_any_await", "assert_has_awaits",
+    "assertAlmostEqual", "assertAlmostEquals", "assertNotAlmostEqual", "assertCountEqual", "isclose", "allclose",
 })  # fmt: skip
-"""Methods that compare, and are no operator."""
+"""Functions that compare, and are no operator; whatever else is called `assert_...` may compare, too."""
+
+HARMLESS = (
+    "assertTrue", "assertFalse", "assert_", "assertIs", "assertIsNot", "assertIsNone", "assertIsNotNone",
+    "assertIsInstance", "assertNotIsInstance", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex",
+    "assertLogs", "assertNoLogs", "assertRegex", "assertNotRegex", "assertHasAttr", "assert_called",
+    "assert_called_once", "assert_not_called", "assert_awaited", "assert_awaited_once", "assert_not_awaited",
+)  # fmt: skip
+"""Assertions that compare nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,8 @@ class ComparisonScan:
             return not uses.is_what_is_left(node) or self._is_known(node)
         if isinstance(node, ast.Attribute | ast.Name):
             root, _, last = get_dotted_name(node).rpartition(".")
+            if isinstance(node, ast.Attribute) and node.attr in stricter.COMPARISONS:
+                return False
             return not (self.imported.get(root or last) == "operator" and last in OPERATORS)
         return not isinstance(node, ast.MatchValue)
 
@@ -98,17 +107,20 @@ class ComparisonScan:
     def _settle_call(self, call: ast.Call) -> bool:
         receiver, _, name = get_dotted_name(call.func).rpartition(".")
         falsified, args = id(call) in self.falsified, call.args
-        if name in COMPARING:
-            given = args[:2] if name.startswith("assertAl") else [*args, *(word.value for word in call.keywords)]
-            kept = any if name.startswith("assertAl") or name == "assertCountEqual" else all
-            return falsified and kept(map(self._is_whole, given))
-        if name not in stricter.ASSERTIONS or not isinstance(call.func, ast.Attribute):
-            return True
+        if name not in stricter.ASSERTIONS:
+            asserts = re.match("assert(_|[A-Z])", name) and name not in HARMLESS and name not in self.own
+            return not (asserts or name in COMPARING) or (falsified and self._is_falsified_throughout(call, name))
         if falsified and any(map(self._is_single, args[:2])):
             return True
         whole = len(args) > 1 and not any(isinstance(arg, ast.Starred) for arg in args)
         pair = stricter.get_assertion_operands(self.source, call) if whole and receiver == self.unit != "" else None
         return self._make_stricter(pair, truth=True) or (falsified and any(map(self._is_whole, args[:2])))
+
+    def _is_falsified_throughout(self, call: ast.Call, name: str) -> bool:
+        """Return whether the only literals that *call*, which is falsified, compares something with are whole."""
+        if name in COMPARING:
+            return any(map(self._is_whole, call.args[:2]))
+        return all(map(self._is_whole, (*call.args, *(word.value for word in call.keywords))))
 
     def is_whole_call(self, call: ast.Call) -> bool:
         """Return whether *call* hands to a function that compares nothing but literals, which are falsified."""

@@ -43,7 +43,10 @@ NEEDED = frozenset({
 })  # fmt: skip
 """Built-ins that `appended_code` mentions."""
 
-ODD = frozenset({"__eq__", "__ne__", "__contains__", "__gt__", "__ge__", "__lt__", "__le__", "startswith", "endswith"})
+COMPARISONS = frozenset({"__eq__", "__ne__", "__contains__", "__gt__", "__ge__", "__lt__", "__le__"})
+"""Methods that operators call."""
+
+ODD = COMPARISONS | {"startswith", "endswith"}
 """Methods by which the tests' own classes define equality or order, in any way."""
 
 LENIENT = frozenset({
