@@ -98,6 +98,24 @@ def list_functions(tree: ast.AST, around: ast.ClassDef | None = None) -> Iterato
             yield from list_functions(node, around)
 
 
+def find_early(tree: ast.Module) -> AbstractSet[str]:
+    """Return the names of all that a file may call while it is loaded, when what is appended to it is not there yet."""
+    functions, todo, named = list[Function](), list[ast.AST](tree.body), set[str]()
+    while todo:
+        node = todo.pop()
+        named.add(node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))
+        if isinstance(node, Function):
+            functions.append(node)
+            todo += [*node.decorator_list, node.args]
+        elif not isinstance(node, ast.Lambda):
+            todo += ast.iter_child_nodes(node)
+    while early := [function for function in functions if function.name in named]:
+        functions = [function for function in functions if function.name not in named]
+        inside = [node for function in early for node in ast.walk(function)]
+        named |= {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in inside}
+    return named
+
+
 class LenienceIndex:
     """Index of the functions of one file, but for its tests, that leave a comparison as it is.
 

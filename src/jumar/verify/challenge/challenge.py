@@ -21,7 +21,14 @@ from random import Random
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import eligibility
 from jumar.verify.challenge.appended_code import HELPER
-from jumar.verify.challenge.assert_helpers import HelperIndex, LenienceIndex, Lenient, find_lenient, list_functions
+from jumar.verify.challenge.assert_helpers import (
+    HelperIndex,
+    LenienceIndex,
+    Lenient,
+    find_early,
+    find_lenient,
+    list_functions,
+)
 from jumar.verify.challenge.assertions import AssertionFalsifier
 from jumar.verify.challenge.comparison_scan import ComparisonScan
 from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, find_constants
@@ -151,11 +158,11 @@ class _File:
         self._open = candid and is_open(source.tree, self._modules)
         functions = list(list_functions(source.tree))
         self._truths = find_truths(function for function, _ in functions)
-        self.index = LenienceIndex(self._modules)
+        self.index, early = LenienceIndex(self._modules), find_early(source.tree)
         for function, around in functions:
             if not function.name.startswith("test"):
                 names = NameBindings(function, {}, used.fixtures, witnesses)
-                scan = self._scan(names, _get_instance(function, around), ())
+                scan = self._scan(names, _get_instance(function, around), (), late=function.name not in early)
                 self.index.add(scan, whole=scan.run(), method=around is not None)
 
     def find_ways(self, lenient: Lenient) -> dict[str, _Found]:
@@ -186,8 +193,10 @@ class _File:
         whole = scan.run()
         return ways, scan.edits, whole and not lenient.is_called_in(scan)
 
-    def _scan(self, names: NameBindings, instance: str, falsified: Collection[int]) -> ComparisonScan:
-        candid = self._open and is_candid(names.function, self._bound)
+    def _scan(
+        self, names: NameBindings, instance: str, falsified: Collection[int], *, late: bool = True
+    ) -> ComparisonScan:
+        candid = late and self._open and is_candid(names.function, self._bound)
         unit = "" if self._bound & {"assertTrue", *ASSERTIONS} else instance
         return ComparisonScan(
             self._source, names, candid, self._modules, self._truths, self._used.defined, unit, falsified

@@ -107,7 +107,7 @@ class ComparisonScan:
     def _settle_call(self, call: ast.Call) -> bool:
         receiver, _, name = get_dotted_name(call.func).rpartition(".")
         falsified, args = id(call) in self.falsified, call.args
-        if name not in stricter.ASSERTIONS:
+        if name in COMPARING or name not in stricter.ASSERTIONS:
             asserts = re.match("assert(_|[A-Z])", name) and name not in HARMLESS and name not in self.own
             return not (asserts or name in COMPARING) or (falsified and self._is_falsified_throughout(call, name))
         if falsified and any(map(self._is_single, args[:2])):
