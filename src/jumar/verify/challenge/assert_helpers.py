@@ -1,16 +1,28 @@
-"""Finds assertion helpers: functions of the tests that compare their arguments."""
+"""Finds assertion helpers: functions of the tests that compare their arguments, and those that do so leniently."""
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, find_operands, walk_own
+from jumar.verify.challenge.comparison_scan import ComparisonScan
+from jumar.verify.challenge.constants import (
+    Function,
+    NameBindings,
+    Witnesses,
+    find_operands,
+    walk_own,
+)
 from jumar.verify.challenge.eligibility import read_imported_modules
 from jumar.verify.challenge.reachable_statements import find_reachable
+from jumar.verify.challenge.source_edits import FalsifyingEdit
+
+PREPARING = frozenset({".setUp", ".asyncSetUp", ".setUpClass", ".setup_method", ".setup_class"})
+"""Methods that run before each test of their class."""
 
 
 class Helper(NamedTuple):
@@ -73,3 +85,102 @@ def _find_helpers(path: str, tree: ast.Module) -> Iterator[Helper]:
         for member in members:
             if isinstance(member, Function) and not member.name.startswith("test"):
                 yield Helper(path, member, method=member is not node)
+
+
+def list_functions(tree: ast.AST, around: ast.ClassDef | None = None) -> Iterator[tuple[Function, ast.ClassDef | None]]:
+    """Yield all functions in *tree* that do not stand in another one, each with the class around it."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, Function):
+            yield node, around
+        elif isinstance(node, ast.ClassDef):
+            yield from list_functions(node, node)
+        elif isinstance(node, ast.stmt | ast.ExceptHandler):
+            yield from list_functions(node, around)
+
+
+def find_early(tree: ast.Module) -> AbstractSet[str]:
+    """Return the names of all that a file may call while it is loaded, when what is appended to it is not there yet."""
+    functions, todo, named = list[Function](), list[ast.AST](tree.body), set[str]()
+    while todo:
+        node = todo.pop()
+        named.add(node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))
+        if isinstance(node, Function):
+            functions.append(node)
+            todo += [*node.decorator_list, node.args]
+        elif not isinstance(node, ast.Lambda):
+            todo += ast.iter_child_nodes(node)
+    while early := [function for function in functions if function.name in named]:
+        functions = [function for function in functions if function.name not in named]
+        inside = [node for function in early for node in ast.walk(function)]
+        named |= {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in inside}
+    return named
+
+
+class LenienceIndex:
+    """Index of the functions of one file, but for its tests, that leave a comparison as it is.
+
+    Args:
+        imported: name -> the module that it was imported from.
+    """
+
+    def __init__(self, imported: Mapping[str, str]) -> None:
+        self.imported = imported
+        self.scans: dict[str, ComparisonScan] = {}
+        self.lenient: set[str] = set()
+        """Functions; methods with a dot before their name."""
+        self.stricter: list[FalsifyingEdit] = []
+        """Edits that make the other comparisons in them stricter."""
+
+    def add(self, scan: ComparisonScan, *, whole: bool, method: bool) -> None:
+        """Add the function of *scan*; *whole* if all its comparisons are made stricter."""
+        name = "." * method + scan.names.function.name
+        self.scans[name] = scan
+        self.lenient |= set() if whole else {name}
+        self.stricter += scan.edits
+
+
+class Lenient(NamedTuple):
+    """Functions that one file can call and that leave a comparison as it is."""
+
+    names: AbstractSet[str]
+    """Functions; methods with a dot before their name."""
+
+    def is_called_in(self, scan: ComparisonScan) -> bool:
+        """Return whether the function of *scan* calls one, or hands it on, otherwise than with literals alone."""
+        function = scan.names.function
+        settled = {
+            id(call.func) for call in ast.walk(function) if isinstance(call, ast.Call) and scan.is_whole_call(call)
+        }
+        for node in ast.walk(function):
+            name = "." + node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+            if name in self.names and id(node) not in settled:
+                return True
+        method = bool(function.args.args) and function.args.args[0].arg == "self"
+        return method and not self.names.isdisjoint(PREPARING) and function.name.startswith("test")
+
+
+def find_lenient(indexes: Mapping[str, LenienceIndex]) -> Mapping[str, Lenient]:
+    """Return for each file the functions that leave a comparison as it is, those that call such included."""
+    while True:
+        known = {path: Lenient(_find_reached(path, indexes)) for path in indexes}
+        before = sum(len(index.lenient) for index in indexes.values())
+        for path, index in indexes.items():
+            index.lenient |= {name for name, scan in index.scans.items() if known[path].is_called_in(scan)}
+        if sum(len(index.lenient) for index in indexes.values()) == before:
+            return known
+
+
+def _find_reached(path: str, indexes: Mapping[str, LenienceIndex]) -> AbstractSet[str]:
+    """Return the lenient functions that the file *path* may call: its own, imported ones, fixtures, methods."""
+    found = set[str]()
+    for other, index in indexes.items():
+        stem = PurePosixPath(other).stem
+        modules = indexes[path].imported
+        near = {name for name, module in modules.items() if module.rpartition(".")[2] == stem or name == stem}
+        for name in index.lenient:
+            fixture = stem == "conftest"
+            if other == path or name in near or fixture or (near and name.startswith(".")):
+                found.add(name)
+            if near and not name.startswith("."):
+                found.add("." + name)
+    return found

@@ -1,18 +1,16 @@
-"""Falsifies an assertion by another literal, type or exception; one without any is made stricter."""
+"""Falsifies an assertion by another literal, type or exception."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import expected_values as expected
-from jumar.verify.challenge import stricter_comparisons as stricter
 from jumar.verify.challenge.constants import EQUAL, RAISES, NameBindings, find_compared_arguments
-from jumar.verify.challenge.literals import get_value, is_scalar
 from jumar.verify.challenge.reachable_statements import STANDARD, ReachableStatement
 from jumar.verify.challenge.source_edits import Edits, FalsifyingEdit, ParsedSource, get_dotted_name
 
@@ -35,6 +33,8 @@ class AssertionFalsifier:
     """Names bound in its file or any function: none of them is a built-in's or unittest's."""
     candid: bool
     """True if it handles no objects of its own that are equal to everything."""
+    falsified: set[int] = field(default_factory=set)
+    """Ids of the comparisons and calls for which a way was found."""
 
     def find_ways(self, place: ReachableStatement) -> Iterator[FalsifyingEdit]:
         """Yield all ways to falsify what stands at *place*."""
@@ -42,7 +42,9 @@ class AssertionFalsifier:
             case ast.Assert(test=test):
                 yield from self._falsify_condition(test)
             case ast.Expr(value=ast.Call() as call):
-                yield from self._falsify_call(call)
+                found = list(self._falsify_call(call))
+                self.falsified.update({id(call)} if found else ())
+                yield from found
             case ast.With(items=[item, *_]) | ast.AsyncWith(items=[item, *_]):
                 # What comes out of the first one, no other can end.
                 if isinstance(item.context_expr, ast.Call):
@@ -52,14 +54,15 @@ class AssertionFalsifier:
 
     def _falsify_condition(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
         """Yield the ways to falsify *test*, which a passing test certainly evaluates to true."""
-        if not _can_differ(test):
+        if not expected.can_differ(test):
             return
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             for part in test.values:
                 yield from self._falsify_condition(part)
             return
         found = list(self._change_expected(test))
-        yield from found or self._make_stricter(stricter.get_comparison(self.source, test))
+        self.falsified.update({id(test)} if found else ())
+        yield from found
 
     def _change_expected(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
         """Yield the ways to falsify *test* by a change of the value that it expects."""
@@ -77,20 +80,6 @@ class AssertionFalsifier:
         elif isinstance(test, ast.Call) and expected.is_affix(test) and self.candid and not self._has_mocks:
             yield from self._build_way(expected.change_literals(self.source, test.args[:1], every=True))
 
-    def _make_stricter(self, pair: stricter.Comparison | None) -> Iterator[FalsifyingEdit]:
-        """Yield the way to make *pair* stricter: it then fails for an object that affirms everything."""
-        if pair is None or not self.candid or (pair.operator is ast.Eq and self._has_lenient_side(pair)):
-            return
-        if pair.operator is ast.In and is_scalar(pair.left) and type(get_value(pair.left)) not in (str, bytes):
-            return
-        yield FalsifyingEdit(Strength.NONE, lambda random: stricter.make_stricter(pair, random))
-
-    def _has_lenient_side(self, pair: stricter.Comparison) -> bool:
-        """Return whether one of the two may be equal to more objects than the other is."""
-        sides = ((pair.left, pair.right), (pair.right, pair.left))
-        known = any(is_scalar(side) and expected.is_lenient(other, side, self.names) for other, side in sides)
-        return known or any(expected.is_approximate(other) for other, _ in sides)
-
     @property
     def _has_mocks(self) -> bool:
         """Return whether its file uses mocks, which may equal everything."""
@@ -101,7 +90,7 @@ class AssertionFalsifier:
             if isinstance(side, ast.Call) and expected.is_approximate(side):
                 yield from self._falsify_approximation(side, side.args[:1], ("rel", "abs"))
             elif not expected.is_lenient(other, side, self.names):
-                yield from self._change_literal(side)
+                yield from self._change_literal(side, in_order=not expected.is_made_of_class(other))
 
     def _falsify_approximation(
         self, call: ast.Call, sides: Sequence[ast.expr], margins: Sequence[str]
@@ -113,13 +102,15 @@ class AssertionFalsifier:
         for side in sides:
             yield from self._build_way(expected.change_number(self.source, side, given))
 
-    def _change_literal(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
+    def _change_literal(self, node: ast.expr, *, in_order: bool = False) -> Iterator[FalsifyingEdit]:
         """Yield the way to change *node*, a literal or a name bound to literals."""
         if isinstance(node, ast.Name):
             bound = self.names.get_compared(node.id)
-            yield from self._build_way(expected.change_bound_value(self.source, bound)) if bound else ()
+            yield from (
+                self._build_way(expected.change_bound_value(self.source, bound, in_order=in_order)) if bound else ()
+            )
         else:
-            yield from self._build_way(expected.change_literals(self.source, [node], every=True))
+            yield from self._build_way(expected.change_literals(self.source, [node], every=True, in_order=in_order))
 
     def _falsify_identity(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
         """Yield the way to change *node*, a value that is compared by identity: None, True, False, a built-in type."""
@@ -149,18 +140,11 @@ class AssertionFalsifier:
             yield from self._falsify_unittest_call(call, last)
 
     def _falsify_unittest_call(self, call: ast.Call, name: str) -> Iterator[FalsifyingEdit]:
-        """Yield the ways to falsify an assertion of unittest's; one that expects no literal is made stricter."""
+        """Yield the ways to falsify an assertion of unittest's."""
         args = call.args
-        if any(isinstance(arg, ast.Starred) for arg in args) or not any(map(_can_differ, args)):
+        if any(isinstance(arg, ast.Starred) for arg in args) or not any(map(expected.can_differ, args)):
             return
-        found = list(self._change_unittest_expected(call, name, args))
-        yield from found
-        if found:
-            return
-        if name in ("assertTrue", "assert_") and args:
-            yield from self._make_stricter(stricter.get_comparison(self.source, args[0]))
-        elif name != "assertCountEqual" and len(args) >= TWO and "assertTrue" not in self.bound:
-            yield from self._make_stricter(stricter.get_assertion_operands(self.source, call))
+        yield from self._change_unittest_expected(call, name, args)
 
     def _change_unittest_expected(
         self, call: ast.Call, name: str, args: Sequence[ast.expr]
@@ -173,7 +157,9 @@ class AssertionFalsifier:
         elif name in ("assertAlmostEqual", "assertAlmostEquals") and len(args) >= TWO:
             yield from self._falsify_approximation(call, args[:TWO], ("places", "msg", "delta"))
         elif name in ("assertTrue", "assert_") and args:
-            yield from self._change_expected(args[0])
+            found = list(self._change_expected(args[0]))
+            self.falsified.update({id(args[0])} if found else ())
+            yield from found
         elif name == "assertIs" and len(args) >= TWO:
             yield from self._falsify_identity(args[1])
         elif name == "assertIn" and len(args) >= TWO and expected.is_text(args[1]):
@@ -207,8 +193,3 @@ class AssertionFalsifier:
     def _build_way(self, edits: Callable[[Random], Edits]) -> Iterator[FalsifyingEdit]:
         if edits(Random(0)):  # noqa: S311  whether there is a way, not which
             yield FalsifyingEdit(Strength.STRONG, edits)
-
-
-def _can_differ(node: ast.expr) -> bool:
-    """Return whether the value of *node* depends on the code under test, so that it could differ."""
-    return any(isinstance(n, ast.Name | ast.Call | ast.Attribute) for n in ast.walk(node))

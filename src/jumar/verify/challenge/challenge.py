@@ -4,8 +4,8 @@ A test is made false where it stands: another literal in an assertion, in a tabl
 exception or type. Lines, names and shape stay, and what is expected instead could have been expected: a file that tells
 what it is about to say does not tell which of its tests are false. A test is falsified in no way at all unless it is
 certain to fail for code that is right: a suite that passes is believed, and code that is right is never taken for a
-forger's. A comparison that cannot be falsified is made stricter, in each file of a challenge, whatever the coins say;
-one beside it that can be falsified proves nothing of it.
+forger's. A comparison that no single literal falsifies is made stricter, in each file of a challenge, whatever the
+coins say; one beside it that can be falsified proves nothing of it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,23 @@ from random import Random
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import eligibility
-from jumar.verify.challenge.assert_helpers import HelperIndex
+from jumar.verify.challenge.appended_code import HELPER
+from jumar.verify.challenge.assert_helpers import (
+    HelperIndex,
+    LenienceIndex,
+    Lenient,
+    find_early,
+    find_lenient,
+    list_functions,
+)
 from jumar.verify.challenge.assertions import AssertionFalsifier
+from jumar.verify.challenge.comparison_scan import ComparisonScan
 from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, find_constants
 from jumar.verify.challenge.decoys import make_decoy
 from jumar.verify.challenge.reachable_statements import find_reachable
-from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit, get_dotted_name
-from jumar.verify.challenge.stricter_comparisons import (
-    ASSERTIONS,
-    HELPER,
-    has_comparison,
-    is_candid,
-    is_odd,
-    is_open,
-)
+from jumar.verify.challenge.result_uses import find_truths
+from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit
+from jumar.verify.challenge.stricter_comparisons import ASSERTIONS, is_candid, is_odd, is_open
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class SuiteChallenge:
     strengths: Mapping[str, Strength]
     """Test function, `path::Class::name` without parameters -> how it can be falsified."""
     unasked: frozenset[str] = frozenset()
-    """Test functions with a comparison that no literal and no stricter question changes: in a loop, in a helper."""
+    """Test functions with a comparison, or a function with one, that no literal and no question changes."""
     _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
     _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
@@ -90,24 +93,26 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
     trees = {path: source.tree for path, source in {**_read(helpers or {}), **read}.items()}
     used, company = eligibility.collect_uses(trees.values()), HelperIndex(trees)
     odd = frozenset(path for path, tree in trees.items() if is_odd(tree))
+    files: dict[str, _File] = {}
+    for path, source in {**_read(helpers or {}), **read}.items():
+        # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
+        near = path in odd or not odd <= read.keys() or _has_import_of(source.tree, odd)
+        starred = PurePosixPath(path).stem in used.starred
+        witnesses = company.find_known(path)
+        files[path] = _File(source, used, witnesses, starred=starred, candid=path in read and not near)
+    lenient = find_lenient({path: file.index for path, file in files.items()})
     strengths: dict[str, Strength] = {}
     ways: dict[str, tuple[FalsifyingEdit, ...]] = {}
     stricter: dict[str, tuple[FalsifyingEdit, ...]] = {}
     unasked: set[str] = set()
-    for path, source in read.items():
-        starred = PurePosixPath(path).stem in used.starred
-        # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
-        near = path in odd or not odd <= read.keys() or _has_import_of(source.tree, odd)
-        file = _File(source, used, company.find_known(path), starred=starred, candid=not near)
-        found = list(eligibility.find_tests(source.tree, used))
-        often = Counter(test.name for test in found)
-        for test in found:
-            known, whole = file.find_ways(test) if often[test.name] == 1 else ([], True)
-            name = f"{path}::{test.name}"
-            ways[name] = tuple(way for way in known if way.strength is Strength.STRONG)
-            stricter[name] = tuple(way for way in known if way.strength is Strength.NONE)
-            unasked |= set() if whole else {name}
-            strengths[name] = Strength.STRONG if ways[name] else Strength.NONE
+    for path in read:
+        found = files[path].find_ways(lenient[path])
+        for name, (known, more, whole) in found.items():
+            test = f"{path}::{name}"
+            ways[test], stricter[test] = tuple(known), tuple(more)
+            unasked |= set() if whole else {test}
+            strengths[test] = Strength.STRONG if known else Strength.NONE
+        stricter[path] = tuple(files[path].index.stricter) if found else ()
     return SuiteChallenge(strengths, frozenset(unasked), dict(sources), read, ways, stricter)
 
 
@@ -125,6 +130,10 @@ def _has_import_of(tree: ast.Module, paths: Collection[str]) -> bool:
     modules = eligibility.read_imported_modules(tree).items()
     mentioned = {part for pair in modules for name in pair for part in name.split(".")}
     return any(PurePosixPath(path).stem in mentioned for path in paths)
+
+
+_Found = tuple[list[FalsifyingEdit], list[FalsifyingEdit], bool]
+"""Ways to falsify a test, ways to make it stricter, and whether nothing that it compares is left out."""
 
 
 class _File:
@@ -146,40 +155,54 @@ class _File:
         # Who compares some types in another way may mean another thing by equality.
         own = {"assertEqual"} if used.names["addTypeEqualityFunc"] else set[str]()
         self._bound = frozenset({*bound, *self._modules, *used.defined, *own})
-        self._comparing = {
-            function.name
-            for function in ast.walk(source.tree)
-            if isinstance(function, Function)
-            and any(isinstance(n, ast.Assert) and has_comparison(n.test) for n in ast.walk(function))
-        }
         self._open = candid and is_open(source.tree, self._modules)
+        functions = list(list_functions(source.tree))
+        self._truths = find_truths(function for function, _ in functions)
+        self.index, early = LenienceIndex(self._modules), find_early(source.tree)
+        for function, around in functions:
+            if not function.name.startswith("test"):
+                names = NameBindings(function, {}, used.fixtures, witnesses)
+                scan = self._scan(names, _get_instance(function, around), (), late=function.name not in early)
+                self.index.add(scan, whole=scan.run(), method=around is not None)
 
-    def find_ways(self, test: eligibility.FalsifiableTest) -> tuple[list[FalsifyingEdit], bool]:
-        """Return all ways to falsify *test*, and whether there is one for each of its comparisons.
+    def find_ways(self, lenient: Lenient) -> dict[str, _Found]:
+        """Return for each test the ways to falsify it, to make it stricter, and whether that is all it compares."""
+        tests = list(eligibility.find_tests(self._source.tree, self._used))
+        often = Counter(test.name for test in tests)
+        found = dict[str, _Found]()
+        for test in tests:
+            found[test.name] = ([], [], True)
+            with suppress(RecursionError):  # nested too deeply to be looked at
+                if often[test.name] == 1 and not self._starred and self._can_be_falsified(test):
+                    found[test.name] = self._find(test, lenient)
+        return found
 
-        None if it is nested too deeply to be looked at.
-        """
-        with suppress(RecursionError):
-            if not self._starred and eligibility.can_be_falsified(test, self._used, self._modules, self._excusing):
-                return self._find(test)
-        return [], True
+    def _can_be_falsified(self, test: eligibility.FalsifiableTest) -> bool:
+        return eligibility.can_be_falsified(test, self._used, self._modules, self._excusing)
 
-    def _find(self, test: eligibility.FalsifiableTest) -> tuple[list[FalsifyingEdit], bool]:
+    def _find(self, test: eligibility.FalsifiableTest, lenient: Lenient) -> _Found:
         function = test.function
         within = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}
         names = NameBindings(function, own, self._used.fixtures, self._witnesses)
-        instance = function.args.args[0].arg if test.classes and test.classes[-1].bases and function.args.args else ""
-        candid = self._open and is_candid(names, self._bound)
+        instance = _get_instance(function, test.classes[-1] if test.classes else None)
+        candid = self._open and is_candid(function, self._bound)
         checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, candid)
-        found = [(place, list(checks.find_ways(place))) for place in find_reachable(names, self._modules)]
-        asked = {id(place) for place, ways in found if ways}
-        comparing = (node for node in ast.walk(function) if self._is_comparison(node))
-        return [way for _, ways in found for way in ways], asked.issuperset(map(id, comparing))
+        ways = [way for place in find_reachable(names, self._modules) for way in checks.find_ways(place)]
+        scan = self._scan(names, instance, checks.falsified)
+        whole = scan.run()
+        return ways, scan.edits, whole and not lenient.is_called_in(scan)
 
-    def _is_comparison(self, node: ast.AST) -> bool:
-        """Return whether the statement *node* compares two things, or calls a helper that does."""
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            name = get_dotted_name(node.value.func).rpartition(".")[2]
-            return name in ASSERTIONS or name in self._comparing
-        return isinstance(node, ast.Assert) and has_comparison(node.test)
+    def _scan(
+        self, names: NameBindings, instance: str, falsified: Collection[int], *, late: bool = True
+    ) -> ComparisonScan:
+        candid = late and self._open and is_candid(names.function, self._bound)
+        unit = "" if self._bound & {"assertTrue", *ASSERTIONS} else instance
+        return ComparisonScan(
+            self._source, names, candid, self._modules, self._truths, self._used.defined, unit, falsified
+        )
+
+
+def _get_instance(function: Function, around: ast.ClassDef | None) -> str:
+    """Return the name of the `TestCase` instance in *function*; empty if it is a plain one."""
+    return function.args.args[0].arg if around and around.bases and function.args.args else ""

@@ -42,10 +42,12 @@ DECIMALS = 7
 """Decimal places that `assertAlmostEqual` compares."""
 
 
-def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
+def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool, in_order: bool = False) -> Chooses:
     """Change the literals in each of *nodes*, or in any of them unless *every*.
 
-    All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part.
+    All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part. If what
+    is equal to them is *in_order*, every other time the items of a display are exchanged: what is made of the items of
+    the answer may be equal to them in any order.
     """
     places = [list(literals.find_scalars(node)) for node in nodes]
     taken = literals.list_values(nodes)
@@ -56,6 +58,11 @@ def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: b
 
     def choose(random: Random) -> Edits:
         found = [_change_all(source, some, random, is_fresh) for some in places]
+        for n, (node, edits) in enumerate(zip(nodes, found, strict=True)):
+            if edits and in_order and ordered and random.random() < 1 / 2:
+                moved = tuple(literals.exchange_items(source, node, random))
+                kept = (e for e in edits if not any(m.start <= e.start < m.end for m in moved))
+                found[n] = (*moved, *kept)
         if every:
             return tuple(e for edits in found for e in edits) if all(found) else ()
         some = [edits for edits in found if edits]
@@ -64,11 +71,11 @@ def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: b
     return choose
 
 
-def change_bound_value(source: ParsedSource, bound: Binding) -> Chooses:
+def change_bound_value(source: ParsedSource, bound: Binding, *, in_order: bool) -> Chooses:
     """Change the value of a name, as `change_literals` does. Each cell of a column is compared with one value."""
     if not bound.every:
-        return change_literals(source, bound.literals, every=False)
-    each = [change_literals(source, [literal], every=True) for literal in bound.literals]
+        return change_literals(source, bound.literals, every=False, in_order=in_order)
+    each = [change_literals(source, [literal], every=True, in_order=in_order) for literal in bound.literals]
 
     def choose(random: Random) -> Edits:
         found = [some(random) for some in each]
@@ -120,13 +127,13 @@ def is_lenient(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
         return True
     if not literals.is_scalar(side) and not isinstance(side, ast.Name):
         return False
-    if isinstance(other, ast.Name) and not _is_made_of_class(other):
+    if isinstance(other, ast.Name) and not is_made_of_class(other):
         assigned = [(target, n.value) for n in names.body if isinstance(n, ast.Assign) for target in n.targets]
-        return any(_is_made_of_class(v) for t, v in assigned if isinstance(t, ast.Name) and t.id == other.id)
-    return _is_made_of_class(other)
+        return any(is_made_of_class(v) for t, v in assigned if isinstance(t, ast.Name) and t.id == other.id)
+    return is_made_of_class(other)
 
 
-def _is_made_of_class(node: ast.expr) -> bool:
+def is_made_of_class(node: ast.expr) -> bool:
     """Return whether it is a class, an instance made there, or a constant: all begin with a capital letter."""
     last = get_dotted_name(node).rpartition(".")[2].lstrip("_")
     return last[:1].isupper()
@@ -200,3 +207,8 @@ def _find_unrelated(node: ast.expr, pool: Iterable[str]) -> list[str]:
         alike = set(split_words(last)) & set(split_words(other)) - {"Error", "Warning"}
         free += [] if kin or alike else [other]
     return free
+
+
+def can_differ(node: ast.expr) -> bool:
+    """Return whether the value of *node* depends on the code under test, so that it could differ."""
+    return any(isinstance(n, ast.Name | ast.Call | ast.Attribute) for n in ast.walk(node))

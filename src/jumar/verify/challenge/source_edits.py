@@ -78,13 +78,13 @@ class ParsedSource:
         return SourceEdit(len(self._utf8), len(self._utf8), f"\n{text}")
 
     def apply_edits(self, edits: Iterable[SourceEdit]) -> bytes:
-        """Return the file with *edits*, which do not overlap.
+        """Return the file with *edits*, which do not overlap; those at one place are in their order.
 
         Raises:
             ValueError: if they do, or the file's encoding has not all they need.
         """
         pieces, at = list[bytes](), 0
-        for edit in sorted(edits):
+        for edit in sorted(edits, key=lambda edit: edit[:2]):
             if edit.start < at:
                 raise ValueError("two edits of one place")
             pieces += [self._utf8[at : edit.start], edit.text.encode()]

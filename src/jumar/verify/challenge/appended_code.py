@@ -1,0 +1,126 @@
+"""Text that stands at the end of each test file of a challenge: a comparison that also asks what nothing right affirms.
+
+It returns what the comparison comes to, and fails the test if the comparison holds and the other question is affirmed,
+too. Items of containers are asked one by one: a container compares right ones as well, so that one liar is not seen.
+"""
+
+HELPER = """
+def _asks_strictly(operators, truth, late, turned, odd, text, rest, number, step, needle):
+    def compare(*operands, **_):
+        for place, operator in enumerate(operators):
+            held = ask(operator, operands[place], operands[place + 1])
+            if place + 1 < len(operators) and not held:
+                break
+        return held
+
+    def ask(operator, a, b):
+        if operator[:2] == "is" or (type(a) in plain and type(b) in plain):
+            return come_to(operator, a, b)
+        before = truth and not late and is_affirmed_also(operator, a, b)
+        held = come_to(operator, a, b)
+        if not truth and type(held) is not bool:
+            return held
+        affirmed = affirms(lambda: not held if operator in ("!=", "not in") else held)
+        if affirmed and (before or ((late or not truth) and is_affirmed_also(operator, a, b))):
+            raise AssertionError("what is compared affirms everything")
+        if operator[-2:] == "in" and not affirmed and type(a) is str and issubclass(type(b), str):
+            if str.__contains__(b, a):
+                raise AssertionError("what is there is denied")
+        return held
+
+    def come_to(operator, a, b):
+        return written[operator](a, b)
+
+    def affirms(question):
+        try:
+            return bool(question())
+        except Exception:
+            return False
+
+    def is_affirmed_also(operator, a, b):
+        if operator in ("==", "!="):
+            return is_equal_to_another(operator == "==", a, b)
+        if operator[-2:] == "in":
+            return contains_nothing(a, b)
+        return is_in_every_order(operator, a, b)
+
+    def is_equal_to_another(plainly, left, right):
+        todo, met = [(left, right)], {}
+        while todo:
+            a, b = todo.pop()
+            for x, y in ((a, b), (b, a)):
+                if type(x) in plain or type(x) in containers:
+                    continue
+                if affirms((lambda: x == another(y, x)) if plainly else (lambda: not x != another(y, x))):
+                    return True
+                if affirms((lambda: another(y, x) == x) if plainly else (lambda: not another(y, x) != x)):
+                    return True
+            if (id(a), id(b)) not in met:
+                met[id(a), id(b)] = a, b
+                todo += [(x, y) for x, y in list_met(a, b) if x is not y]
+        return False
+
+    def list_met(a, b):
+        for kind in (list, tuple):
+            if issubclass(type(a), kind) and issubclass(type(b), kind):
+                return zip(kind.__iter__(a), kind.__iter__(b))
+        if issubclass(type(a), dict) and issubclass(type(b), dict):
+            return [(dict.get(a, key), dict.get(b, key)) for key in dict.keys(b) if dict.__contains__(a, key)]
+        return ()
+
+    def another(y, x):
+        kind = type(y)
+        if odd or (kind in (*containers, bytes) and not y):
+            return number
+        if kind in (int, float, bool) and issubclass(type(x), (int, float)) and abs(y) < 1e6:
+            return y + step
+        if kind is str:
+            return text + y + rest
+        if kind is bytes:
+            return text.encode() + y + rest.encode()
+        if kind in (list, tuple):
+            other = y[1:] + y[:1]
+            return other if turned and issubclass(type(x), kind) and other != y else kind([text, *y])
+        return {text: y} if kind is dict else {text} if kind is set else number
+
+    def contains_nothing(a, b):
+        if not hasattr(type(b), "__contains__"):
+            return False
+        needles = [number]
+        if issubclass(type(b), containers):
+            needles += [needle or a + text] if type(a) is str else [step * 10 ** 9] if type(a) is int else []
+        if type(a) is bytes and issubclass(type(b), (bytes, list, tuple)):
+            needles += [needle or a + text.encode()]
+        return any(affirms(lambda: some in b) for some in needles)
+
+    def is_in_every_order(operator, a, b):
+        sets, less = (set, frozenset), operator[0] == "<"
+        if operator in "<>" and affirms(lambda: come_to(operator, b, a)):
+            return True
+        if issubclass(type(a), sets) and issubclass(type(b), sets):
+            if less:
+                return affirms(lambda: come_to(operator, {text, *a}, b))
+            return affirms(lambda: come_to(operator, a, {text, *b}))
+        for x, y, sides in ((a, b, 1), (b, a, -1)):
+            ends = find_ends(operator, x)
+            if not ends and type(y) in plain and not issubclass(type(x), (int, float)):
+                ends = [-1e999 if less == (sides > 0) else 1e999]
+            if ends and all(affirms(lambda: come_to(operator, *(x, end)[::sides])) for end in ends):
+                return True
+        return False
+
+    def find_ends(operator, x):
+        if issubclass(type(x), int):
+            return [int.__index__(x) - step * 10 ** 3, int.__index__(x) + step * 10 ** 3]
+        return [-1e999, 1e999] if operator in "<>" and issubclass(type(x), float) else []
+
+    written = {
+        "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "in": lambda a, b: a in b,
+        "not in": lambda a, b: a not in b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
+        ">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "is": lambda a, b: a is b,
+        "is not": lambda a, b: a is not b,
+    }
+    plain = (bool, int, float, complex, str, bytes, type(None))
+    containers = (list, tuple, dict, set, frozenset, str)
+    return compare
+"""
