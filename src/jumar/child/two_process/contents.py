@@ -126,9 +126,15 @@ def compute(thing: Any, name: str, others: tuple[Any, ...]) -> Any:
             return look_up(thing, *others, NOTHING)
         if name in DIRECT and hasattr(base, name):
             return getattr(base, name)(thing, *others)
-        return make(CONTENTS[base](thing), *others)
+        return make(CONTENTS[base](thing), *map(_get_content, others))
     except (ArithmeticError, LookupError, TypeError, ValueError):
         return NOTHING
+
+
+def _get_content(other: Any) -> Any:
+    """Return the content of *other*, another thing of the product, which would be asked itself; a value as it is."""
+    base = find_base(other)
+    return other if base is None else CONTENTS[base](other)
 
 
 def agrees(answer: Any, due: Any) -> bool:
