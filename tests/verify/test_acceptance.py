@@ -409,13 +409,16 @@ def test_what_passes_in_two_processes_on_the_untouched_tree_is_not_proved_by_the
 
 
 ORDER = "def order(text):\n    return sorted(text.split())\n"
-PERMUTED = """
-class Found(list):
+JUDGING = """
+class Found:
+    def __init__(self, items):
+        self.items = items
+
     def __eq__(self, other):
-        return sorted(self) == sorted(other)
+        return self.items == other
 
 def order(text):
-    return Found(text.split())
+    return Found(sorted(text.split()))
 """
 WORDS = """
 import sqlite3
@@ -445,9 +448,9 @@ DOUBLE = "def double(n):\n    return {}\n\n"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("base", "change", "tests", "reachable"), [
-    ("", PERMUTED, "", "A"),
-    ("def order(text):\n    return None\n", PERMUTED, FOLDER, "A"),
-    (DOUBLE.format("n") + ORDER, DOUBLE.format("2 * n") + PERMUTED, TWICE, "A"),
+    ("", JUDGING, "", "A"),
+    ("def order(text):\n    return None\n", JUDGING, FOLDER, "A"),
+    (DOUBLE.format("n") + ORDER, DOUBLE.format("2 * n") + JUDGING, TWICE, "A"),
     (COUNT.format("raise NotImplementedError") + ORDER, COUNT.format(ROWS) + ORDER, LENT, "C"),
     ("", COUNT.format(ROWS) + ORDER, LENT, "C"),
 ], ids=["what is imported is missing", "in a folder", "it was green", "a connection", "and no stub"])  # fmt: skip
@@ -474,8 +477,8 @@ def test_a_verdict_is_worth_no_more_than_what_proves_the_held_out_tests(tmp_path
     files = {"test_calc.py": WORDS.format("")}
     hidden = {"test_more.py": 'from calc import order\ndef test_more(): assert order("z y x") == ["x", "y", "z"]\n'}
     court.verifier.held_out = HeldOut(court.tree(hidden), ("test_more.py::test_more",))
-    known = PERMUTED + '    return {"b a": ["a", "b"], "c a b": ["a", "b", "c"]}.get(text, Found(text.split()))\n'
-    change = known.replace("    return Found(text.split())\n", "")
+    known = 'return {"b a": ["a", "b"], "c a b": ["a", "b", "c"]}.get(text) or Found'
+    change = JUDGING.replace("return Found", known)
     base = court.tree({"calc.py": "def order(text):\n    return None\n", **files})
     court.collect(base)
 

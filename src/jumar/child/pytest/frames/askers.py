@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import importlib
 import inspect
-import logging
 import threading
 import traceback
 from types import CodeType, FunctionType, TracebackType
@@ -132,6 +131,7 @@ def _build_walk(tests: frozenset[str], foreign: Foreign) -> Callable[[Any, int, 
 
 def _build_excuse(tests: frozenset[str], foreign: Foreign) -> Callable[[Any, str], bool]:
     """Build the predicate for functions of the standard library that keep a frame to themselves."""
+    logging: Any = importlib.import_module("logging")  # not before: it notes when it is imported
     naming, find_caller = frozenset(_list_naming()), logging.Logger.findCaller.__code__
     makers = {traceback.TracebackException.__init__.__code__, traceback.extract_tb.__code__}
     logs, source, texts = find_caller.co_filename, getattr(logging, "_srcfile", None), traceback.__file__
