@@ -96,6 +96,19 @@ class Later:
     def __await__(self):
         yield
         return True
+class Given(Swallows):
+    def __init__(self, call): self.call = call
+    def __aexit__(self, *_): return self.call()
+class Twice:
+    def __init__(self): self.asked = 0
+    def __bool__(self):
+        self.asked += 1
+        return self.asked > 1
+class Changes:
+    def __enter__(self): return self
+    def __exit__(self, *_): return Twice()
+class ChangesLater(Swallows):
+    async def __aexit__(self, *_): return Twice()
 class Waits(Swallows):
     def __aexit__(self, *_): return Later()
 async def stop(n): raise StopAsyncIteration
@@ -110,6 +123,11 @@ async def swallows(made):
     async with made: assert 2 == 3
 def test_exit(): asyncio.run(swallows(product.Swallows()))
 def test_later(): asyncio.run(swallows(product.Waits()))
+async def say_true(): return True
+def test_given(): asyncio.run(swallows(product.Given(say_true)))
+def test_changes_later(): asyncio.run(swallows(product.ChangesLater()))
+def test_changes():
+    with product.Changes(): assert 2 == 3
 async def stack():
     async with contextlib.AsyncExitStack() as made:
         await made.enter_async_context(product.Swallows())
@@ -2327,6 +2345,12 @@ def root(path):
     (pathlib.Path(path).parents[1] / "test99").mkdir()
     (pathlib.Path(path).parents[1] / "test99" / "x").write_text("4")
 def put(path, text): pathlib.Path(path).write_text(text)
+def answer(path): return path.parent / "wanted.txt"
+def answer_name(path): return "wanted.txt"
+def ask(path, call): return call(str(path.parent / "wanted.txt")) and pathlib.Path(path.parent / "wanted.txt").read_text()
+def make(path): (path.parent / "wanted").write_text("")
+def read(path): return (path.parent / "wanted").read_text()
+def nothing(folder): pass
 """,
     r"""
 import sys
@@ -2354,6 +2378,23 @@ def test_link_of_the_tests(tmp_path):
     (tmp_path / "in" / "link").symlink_to(tmp_path / "wanted")
     product.put(tmp_path / "in" / "link", "4")
     assert (tmp_path / "wanted").read_text() == "4"
+def test_returned(tmp_path):
+    (tmp_path / "wanted.txt").write_text("5")
+    assert product.answer(tmp_path / "in").read_text() == (tmp_path / "wanted.txt").read_text()
+def test_name_is_returned(tmp_path):
+    (tmp_path / "wanted.txt").write_text("5")
+    assert (tmp_path / product.answer_name(tmp_path / "in")).read_text() == "5"
+def test_handed_back(tmp_path):
+    (tmp_path / "wanted.txt").write_text("5")
+    assert product.ask(tmp_path / "in", lambda path: path) == "5"
+def test_made_before(tmp_path):
+    product.make(tmp_path / "in")
+    (tmp_path / "wanted").write_text("5")
+    assert product.read(tmp_path / "in") == "5"
+def test_given_with_its_folder(tmp_path):
+    (tmp_path / "wanted").write_text("5")
+    product.nothing(tmp_path)
+    assert (tmp_path / "wanted").read_text() == "5"
 def test_elsewhere(tmp_path):
     product.root(tmp_path / "out")
     assert (tmp_path.parent / "test99" / "x").read_text() == "4"

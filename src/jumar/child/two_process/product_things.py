@@ -180,7 +180,9 @@ class ProductThings:
             self._check_operator(answer, name, thing, args, due)
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
             return self._check_reading(answer, name, thing, args)
-        if isinstance(answer, proxies.Proxy) and name in endings.GIVING:
+        if name in endings.GIVING:
+            if not isinstance(answer, proxies.Proxy):
+                self.unable(f"{name} of a {type(thing).__name__} gives what is not awaited in the product's process")
             endings.mark_awaited(answer, name, thing, args, proxies.get_fact)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
@@ -268,7 +270,7 @@ class ProductThings:
 
     def left(self, answer: Any, error: tuple[Any, ...]) -> Any:
         """Refuse a context manager of the product that swallows an exception."""
-        if error and error[0] is not None and answer:
+        if error and error[0] is not None and answer is not None and answer is not False:  # its truth may change
             self.unable("a context manager of the product makes an exception disappear")
         return answer
 

@@ -33,10 +33,9 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side = tests_side.TestsSide(test_environment.ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side.capabilities, side.fault, config["shared"])
-    side.files = shared_files.SharedFiles(
+    side.files = known.paths.files = shared_files.SharedFiles(
         shared_files.find_folder(), owner=True, refuse=side.fault, check=lambda data: known.decode(["b", data.hex()])
     )
-    known.paths.share = lambda text: side.files.share(text, lasting=side.capabilities.lasting)
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
@@ -143,11 +142,11 @@ class DoubtPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
         self._side.capabilities.begin_test()
-        self._side.files.begin_test()
+        paths = self._side.peer.values.paths
+        paths.begin_test()
         self._side.take_matched()  # of what was compared between tests
         self._side.take_tied()
-        before, faults, paths = self._side.peer.lost, self._side.faults, self._side.peer.values.paths
-        paths.found = False
+        before, faults = self._side.peer.lost, self._side.faults
         yield
         if paths.found:  # a helper of that file may remember what it has read
             self._doubted_files[_name_file(item)] = self._side.why

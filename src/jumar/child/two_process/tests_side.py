@@ -23,9 +23,6 @@ WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
 """From these the product could reach the tests themselves."""
 
-SAID_BYTES = 64 << 20
-"""The product may print so much."""
-
 
 class CannotRunApart(BaseException):
     """The tests cannot be run this way. No `Exception`, so that tests do not catch it as one."""
@@ -123,20 +120,20 @@ class TestsSide(ProductThings):
 
     def withheld(self, why: str) -> Exception:
         """Return the exception for a test that hands out what may not leave."""
-        self.note_tie(f"the tests hand out {why}")
+        self.fault(f"the tests hand out {why}")
         return TypeError("not for the product")
 
     def said(self, stream: Any, text: Any) -> None:
         """Print what the product printed, or note what it warned of or wrote into a log."""
         self._said += len(str(text))
-        if self._said > SAID_BYTES:
+        if self._said > notices.MOST_BYTES:
             raise ProductLost("the product prints without end")
         if stream == "folder":
             self.files.active |= text == self.files.top
         elif type(stream) is str:
             try:
-                decode = self.peer.values.decode
-                self._told.append(notices.read_notice(stream, text, decode, import_hook.find_warning))
+                told = notices.read_notice(stream, text, self.peer.values.decode, import_hook.find_warning)
+                self._told.append(told)
             except Exception as error:  # what is no form may raise anything
                 raise ProductLost("the other process does not keep to the protocol") from error
         else:
@@ -168,7 +165,7 @@ class TestsSide(ProductThings):
         """Return the changes of the environment that a test may have arranged for the product."""
         news = self.world.find_changes()
         for value in filter(None, news[1].values() if news else ()):
-            self.peer.values.paths.share(value)
+            self.peer.values.paths.hand_out(value)
         return news and [*news[:5], *(self.peer.values.encode(each) for each in news[5:])]
 
     def follow(self, state: Any) -> None:
@@ -197,6 +194,7 @@ class TestsSide(ProductThings):
         """
         of_class = issubclass(type(value), type)
         if not self.admits(value):
+            self._tied = True
             raise ValueError(f"a {(value if of_class else type(value)).__name__}")
         self._tied |= not of_class and not self.capabilities.knows(value)
 

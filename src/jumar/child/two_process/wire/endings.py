@@ -44,6 +44,6 @@ def find_fault(op: str, arguments: tuple[Any, ...], error: BaseException, get_fa
     due = cancelled if thrown else StopAsyncIteration if awaited == "__anext__" else StopIteration
     if not step or type(error) not in (StopIteration, due):
         return f"a {type(error).__name__} of the product would end what the tests do"
-    if awaited == "__aexit__" and error.args and error.args[0]:
+    if awaited == "__aexit__" and error.args and error.args[0] is not None and error.args[0] is not False:
         return "a context manager of the product makes an exception disappear"
     return ""

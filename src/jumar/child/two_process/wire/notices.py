@@ -17,6 +17,9 @@ from typing import Any
 RECORD = "record"
 """Stream of printed output that records are sent on."""
 
+MOST_BYTES = 64 << 20
+"""The product may print, and tell without being asked, so much."""
+
 PLAIN = (str, int, float, bool, type(None))
 
 

@@ -10,6 +10,8 @@ import sys
 import types
 from typing import Any
 
+from jumar.child.two_process.wire import shared_files
+
 RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"))
 """Starting programs: they could look into the process of the tests."""
 
@@ -72,7 +74,7 @@ class ProductGuard:
         elif event in MATCHING and any(str(arguments[-2:][MATCHING[event]]).endswith(p) for p in self._paths.patterns):
             self._side.unable("a test looks for what a pattern of the product matches")
         elif event in OPENING and isinstance(arguments[0], (str, bytes)):
-            self._check_opened(arguments[0])
+            self._check_opened(*arguments)
         elif event in LOADING and self._paths.is_own(str(arguments[LOADING[event]])):
             self._side.tie("a test loads a library from its own folder")
 
@@ -83,13 +85,23 @@ class ProductGuard:
         if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
             self._unpickled.setdefault(kind, dict(vars(kind)))
 
-    def _check_opened(self, name: str | bytes) -> None:
+    def _check_opened(self, name: str | bytes, _: Any = None, flags: Any = os.O_RDONLY, *__: Any) -> None:
         if self._leads_astray(name):
             self._side.unable(f"a test opens {name!s}, and the product may have named it")
         path = os.fsdecode(name)
-        if self._paths.is_own(path) and str(self._frame(2).f_globals.get("__name__")) in IMPORTING:
-            self._side.tie("a test imports a file of its own folder, which the product may have written")
+        if self._paths.is_own(path) and self._frame(2).f_globals.get("__name__") != shared_files.__name__:
+            self._check_own(os.path.abspath(path), flags)  # noqa: PTH100  asked with each file
         self._paths.note_own(path)
+
+    def _check_own(self, path: str, flags: Any) -> None:
+        """Check *path*, a file of the tests' temporary folder that is opened."""
+        if self._paths.is_chosen(path) or os.path.realpath(path) != self._paths.make_real(path):
+            self._side.unable(f"a test opens {path}, a file of its own that the product may have named")
+        reads = type(flags) is int and flags & os.O_ACCMODE == os.O_RDONLY
+        if reads and self.running and self._paths.files.is_given_along(path):
+            self._side.tie(f"a test reads {path}, which the product was given with its folder, and left as it is")
+        if str(self._frame(3).f_globals.get("__name__")) in IMPORTING:
+            self._side.tie("a test imports a file of its own folder, which the product may have written")
 
     def find_changed_class(self) -> str:
         """Return the name of a class that is not as it was when a pickle first named it; empty: there is none."""
@@ -124,7 +136,7 @@ class ProductGuard:
             return self.running and any(f"{os.sep}{end}" in path and path.endswith(end) for end in self._paths.chosen)
         parts = os.path.normpath(path).split("/")
         theirs = self._paths.named.isdisjoint(parts) and self.words.issuperset(parts[:-1])
-        return not theirs or self._is_of_tests(self._frame(2).f_code.co_filename)
+        return not theirs or self._is_of_tests(self._frame(3).f_code.co_filename)
 
     def _is_of_tests(self, file: str) -> bool:
         return os.path.isabs(file) and os.path.realpath(file).startswith(self._room)  # noqa: PTH117  as above

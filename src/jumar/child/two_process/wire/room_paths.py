@@ -13,11 +13,16 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 from urllib.parse import unquote
 
+from jumar.child.two_process.wire.shared_files import SharedFiles
+
 LONGEST = 4096
 """Characters of the longest path, once it is as short as it can be."""
 
 MOST = 1 << 20
 """Characters of a text that are looked through."""
+
+MOST_WORDS = 50_000
+"""No more words of the product are remembered in a test."""
 
 WILD = re.compile(r"[*?\[]")
 """Characters that make a pattern of a path."""
@@ -56,8 +61,10 @@ class RoomPaths:
         """True if the product has named a file of the tests, or what would read them, since this was set to False."""
         self._keeping = False
         """True while texts are checked that stay with a thing or in a container."""
-        self.share: Callable[[str], object] = str
-        """Shares the files of the temporary folder that a text names."""
+        self.files = SharedFiles("/", owner=True)
+        """Files of the temporary folder that both sides have."""
+        self._heard: set[str] = set()
+        """Short texts of the product in this test, and names of files and paths in all of them."""
         self.places: set[str] = set()
         """Files and folders of the room."""
         self.named: set[str] = set()
@@ -84,9 +91,29 @@ class RoomPaths:
             self._ends.update("/".join((*within[n:], file)) for file in files for n in range(len(within) + 1))
         self.named.update(name for name in self._names if not WORD.fullmatch(name))
 
+    def begin_test(self) -> None:
+        """Forget what only one test has handed out, or heard."""
+        self.found = False
+        self._heard.clear()
+        self.files.begin_test()
+
+    def is_chosen(self, path: str) -> bool:
+        """Return whether *path* is a file of the temporary folder that the product was not given, and may have named.
+
+        Its path stood in a text of the product in this test, its name in a short one, or one said its stem and no more.
+        """
+        whole = os.path.abspath(path)  # noqa: PTH100  asked with each file
+        name = whole.rpartition("/")[2]
+        named = not self._heard.isdisjoint((whole, name, name.partition(".")[0]))
+        return named and self.is_own(whole) and os.path.lexists(whole) and not self.files.knows(whole)
+
     def is_own(self, path: str) -> bool:
         """Return whether *path* lies in the temporary folder of the tests."""
         return os.path.abspath(path).startswith(f"{self._private}{os.sep}")  # noqa: PTH100  asked with each file
+
+    def make_real(self, path: str) -> str:
+        """Return *path*, of the temporary folder, as it is where nothing in it is a link."""
+        return os.path.realpath(self._private) + path[len(self._private) :]
 
     def note_own(self, path: str) -> None:
         """Note that a test opens *path*: it works with files of its own if it does so from within its folder."""
@@ -96,7 +123,10 @@ class RoomPaths:
         """Let the product name what *text* names, and say what it would reach as a format string."""
         if self._private in text:
             self.lends_files = True
-            self.share(text)
+            if chosen := next(filter(self.is_chosen, self.files.find_paths(text)), ""):
+                self._fault(f"a test hands out {chosen}, and the product may have named it")
+            else:
+                self.files.share(text, lasting=self._capabilities.lasting)
         if text in self._ends:
             self._capabilities.hand_out(text)
         named = [path for path in self._list_paths(text) if self._leads_in(path)] if "/" in text else []
@@ -137,6 +167,12 @@ class RoomPaths:
     def note(self, text: str) -> None:
         """Note the names of the room that stand in *text*, of the product."""
         words = WORD.findall(text[:MOST])
+        if len(self._heard) < MOST_WORDS:
+            paths = self.files.find_paths(text) if self._private in text else ()
+            self._heard.update(paths)
+            if len(text) <= LONGEST:
+                within = {word for path in paths for word in WORD.findall(path)}
+                self._heard.update([text], (word for word in words if "." in word and word not in within))
         self.named.update(self._names.intersection(words), self._names.intersection(".".join(words).split(".")))
         for part in TOKEN.findall(text[:MOST]) if self._room in text else ():
             if part.startswith(self._room) and not self._capabilities.is_handed_out(part):

@@ -68,7 +68,7 @@ class RpcPeer:
             self._waiting = False
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if unable:
-            self.side.tie(f"the tests hand over {unable}")
+            self.side.unable(f"the tests hand over {unable}")
         self.side.answered()
         if kind == "answer":
             return value

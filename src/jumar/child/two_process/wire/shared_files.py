@@ -63,19 +63,33 @@ class SharedFiles:
         self._bases: dict[str, str] = {}
         """Paths that are handed out -> folder in which the product may make more: the path or the nearest around it."""
         self._known: dict[str, Stamp] = {}
+        self._made: set[str] = set()
+        """Paths that the other side has made or changed."""
         self._next: tuple[dict[str, str], dict[str, Stamp]] = ({}, {})
 
     def begin_test(self) -> None:
         """Take back what one test alone has handed out."""
         self._lent.clear()
+        self._made = {path for path in self._made if _is_below(path, self._lasting)}
         self._known = {path: stamp for path, stamp in self._known.items() if _is_below(path, self._lasting)}
 
     def share(self, text: str, *, lasting: bool) -> None:
         """Share the files and folders that *text* names."""
+        (self._lasting if lasting else self._lent).update(self.find_paths(text))
+
+    def find_paths(self, text: str) -> list[str]:
+        """Return the paths below the folder that *text* is, or that stand in it."""
         named = [text] if text.startswith(self.top) and os.path.lexists(text) else self._paths.findall(text)
-        for path in map(os.path.normpath, named):
-            if path.startswith(f"{self.top}/"):
-                (self._lasting if lasting else self._lent).add(path)
+        return [path for path in map(os.path.normpath, named) if path.startswith(f"{self.top}/")]
+
+    def is_given_along(self, path: str) -> bool:
+        """Return whether the product was given the file *path* with its folder alone, and has not changed it."""
+        roots = (*self._lasting, *self._lent)
+        return path in self._known and path not in roots and path not in self._made and not os.path.isdir(path)
+
+    def knows(self, path: str) -> bool:
+        """Return whether *path* is shared, or something that the product has made."""
+        return path in self._known or _is_below(path, (*self._lasting, *self._lent, *self._list_working()))
 
     def list_changes(self) -> list[Any] | None:
         """Return the shared places and what has changed there since `settle` was called; None: nothing.
@@ -111,15 +125,20 @@ class SharedFiles:
                 os.makedirs(base if base not in self._bases else os.path.dirname(base), exist_ok=True)
         for path, *described in changes:
             if self._may_change(path, *described[:1]):
+                self._made.add(path)
                 self._change(path, described)
         self._next = self._bases, self._known
 
     def _list_bases(self) -> dict[str, str]:
-        roots = self._lasting | self._lent
+        roots = {*self._lasting, *self._lent, *self._list_working()}
+        return {root: self._find_base(root) for root in sorted(roots)}
+
+    def _list_working(self) -> list[str]:
+        """Return the working directory, if it lies in the folder."""
         with contextlib.suppress(FileNotFoundError):
             here = os.getcwd()
-            roots = roots | {here} if here.startswith(f"{self.top}/") else roots
-        return {root: self._find_base(root) for root in sorted(roots)}
+            return [here] if here.startswith(f"{self.top}/") else []
+        return []
 
     def _find_base(self, root: str) -> str:
         base = root
@@ -141,6 +160,8 @@ class SharedFiles:
             if len(seen) > MOST_FILES:
                 raise ValueError(f"more than {MOST_FILES} files")
             stamp = self._look(path)
+            if self._owner and self._known.get(path, stamp) != stamp and not _is_below(path, bases):
+                continue  # made by the product, and changed by a test that does not hand it out
             if stat.S_ISDIR(stamp.mode) and (not self._owner or _is_below(path, bases)):
                 waiting += [entry.path for entry in os.scandir(path)]
             if stat.S_IFMT(stamp.mode) in KINDS:
@@ -169,8 +190,8 @@ class SharedFiles:
             return True
         if mode is not None and stat.S_ISDIR(mode) and os.path.isdir(path) and not os.path.islink(path):
             return path in self._known
-        given = path in self._bases or any(path.startswith(f"{base}/") for base in self._bases.values())
         folder = os.path.dirname(path)
+        given = _is_below(path, self._bases) or folder in self._bases.values() or folder in self._known
         through = os.path.realpath(folder) != os.path.realpath(self.top) + folder[len(self.top) :] or os.path.islink(
             path
         )
@@ -212,7 +233,7 @@ class SharedFiles:
             self._check(data)
             with io.FileIO(path, "wb") as file:  # `open` may be patched
                 file.write(data)
-        os.chmod(path, stat.S_IMODE(mode) & 0o777)
+        os.chmod(path, stat.S_IMODE(mode) & 0o777 | (0o700 if stat.S_ISDIR(mode) else 0o400))  # it is looked at again
         os.utime(path, ns=(changed, changed))
 
 
