@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, MappingView
 from typing import Any
 
 from jumar.child.two_process import proxies
@@ -200,7 +200,7 @@ class Capabilities:
         """Return whether the product can do something with *thing*, which is no value: call, step or raise it."""
         kind = type(thing)
         known = self.is_own_class(kind) or self._may_call(thing) or is_plain_iterator(kind)
-        return known or isinstance(thing, (types.GeneratorType, types.CoroutineType, BaseException))
+        return known or isinstance(thing, (types.GeneratorType, types.CoroutineType, BaseException, MappingView))
 
     def is_own(self, function: Any) -> bool:
         """Return whether *function*, or what it wraps, stands in the tests' files."""

@@ -188,7 +188,13 @@ def _list_parents(path: str) -> list[str]:
 
 
 def find_warning(kind: type[Warning], module: str, name: str) -> Any:
-    """Return the class *name* in *module*, if that is one of the product's and extends *kind*; else *kind*."""
+    """Return the class *name* in *module*, if that is one of the product's and extends *kind*; else *kind*.
+
+    One that is another exception as well, as `StopIteration`, would end what the tests do where warnings are errors.
+    """
     there = sys.modules.get(module)
     found: Any = getattr(there, name, None) if type(there) is ModuleFacade and "." not in name else None
-    return found if type(found) is proxies.ProxyClass and type.__subclasscheck__(kind, found) else kind
+    if type(found) is not proxies.ProxyClass or not type.__subclasscheck__(kind, found):
+        return kind
+    known = [b for b in found.__mro__ if type(b) is not proxies.ProxyClass and issubclass(b, BaseException)]
+    return found if all(issubclass(base, Warning) or base in (Exception, BaseException) for base in known) else kind

@@ -22,6 +22,9 @@ NEUTRAL = frozenset(f"__{name}__" for name in ("call", "hash", "repr", "str", "d
 ASKING = COMBINING | {"__call__"}
 """Methods for which a query is there."""
 
+EXIT = 3
+"""Arguments of a function that ends a context: type, exception and traceback."""
+
 COMPARED = "_jumar_compared"
 """Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
 
@@ -180,10 +183,7 @@ class ProductThings:
             self._check_operator(answer, name, thing, args, due)
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
             return self._check_reading(answer, name, thing, args)
-        if name in endings.GIVING:
-            if not isinstance(answer, proxies.Proxy):
-                self.unable(f"{name} of a {type(thing).__name__} gives what is not awaited in the product's process")
-            endings.mark_awaited(answer, name, thing, args, proxies.get_fact)
+        self._check_end(answer, name, thing, args)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.unable(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
@@ -211,6 +211,15 @@ class ProductThings:
         if not same:
             self.unable(f"{name} of a {type(thing).__name__} comes to something else than its content does")
         return answer
+
+    def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
+        """Check what a method of *thing* gave that may end a context or a loop of the tests."""
+        if name == "__call__" and len(args) == EXIT and isinstance(args[1], BaseException):  # by an `ExitStack`
+            self.left(answer, args)
+        if name in endings.GIVING:
+            if not isinstance(answer, proxies.Proxy):
+                self.unable(f"{name} of a {type(thing).__name__} gives what is not awaited in the product's process")
+            endings.mark_awaited(answer, name, thing, args, proxies.get_fact)
 
     def raised(self, op: str, arguments: tuple[Any, ...], error: BaseException) -> BaseException:
         """Return *error*, of the product; refuse one that would end what the tests do instead of failing it."""

@@ -79,7 +79,8 @@ class SharedFiles:
 
     def find_paths(self, text: str) -> list[str]:
         """Return the paths below the folder that *text* is, or that stand in it."""
-        named = [text] if text.startswith(self.top) and os.path.lexists(text) else self._paths.findall(text)
+        whole = text.startswith(f"{self.top}/") and "\0" not in text and os.path.isdir(os.path.dirname(text))
+        named = [text] if whole else self._paths.findall(text)
         return [path for path in map(os.path.normpath, named) if path.startswith(f"{self.top}/")]
 
     def is_given_along(self, path: str) -> bool:
