@@ -85,6 +85,9 @@ CHANGES = frozenset(("add", "clear", "discard", "pop", "remove", "update", "diff
 EXCUSING = AssertionError.__mro__[:-1]
 """Classes that a failed assertion belongs to."""
 
+TABLE = 100
+"""Tables with more items are not looked into."""
+
 HOLDING = (tuple, list, set, frozenset, dict)
 """Types of what may contain classes for an `except`."""
 
@@ -223,8 +226,10 @@ def excuses(found: Any) -> bool:
     """
     if isinstance(found, type):
         return found in EXCUSING
-    parts: Any = found.values() if type(found) is dict else found
-    return type(found) in HOLDING and (
-        any(any(map(operator.is_, parts, itertools.repeat(kind))) for kind in EXCUSING)
-        or (type(found) is tuple and any(type(part) is tuple and excuses(part) for part in found))
-    )
+    base: Any = next((kind for kind in HOLDING if isinstance(found, kind)), None)
+    if base is None:
+        return False
+    parts = list(dict.values(found) if base is dict else base.__iter__(found))  # those of an heir as they crossed
+    if any(any(map(operator.is_, parts, itertools.repeat(kind))) for kind in EXCUSING):
+        return True
+    return len(parts) <= TABLE and any(excuses(part) for part in parts if isinstance(part, (tuple, dict)))

@@ -40,10 +40,13 @@ def find_fault(op: str, arguments: tuple[Any, ...], error: BaseException, get_fa
     step = op == "method" and arguments[2] in STEPS
     step = step or (op in ("call", "method") and get_fact(arguments[0], STEP))
     awaited = get_fact(arguments[0], AWAITED) if step else None
-    thrown = step and any(isinstance(given, cancelled) for given in arguments[3 if op == "method" else 1])
+    thrown = step and any(isinstance(one, cancelled) for one in arguments[3 if op == "method" else 1])
     due = cancelled if thrown else StopAsyncIteration if awaited == "__anext__" else StopIteration
     if not step or type(error) not in (StopIteration, due):
         return f"a {type(error).__name__} of the product would end what the tests do"
+    given = arguments[3 if op == "method" else 1]
+    if type(error) is StopIteration and any(isinstance(one, Exception) for one in given):
+        return "a generator of the product makes an exception disappear that was thrown into it"
     if awaited == "__aexit__" and error.args and error.args[0] is not None and error.args[0] is not False:
         return "a context manager of the product makes an exception disappear"
     return ""

@@ -9,6 +9,7 @@ import gc
 import importlib
 import sys
 import types
+from collections import Counter, OrderedDict, defaultdict
 from typing import Any
 
 MODULES = {
@@ -23,8 +24,13 @@ VIEWS: dict[type, str] = {
     type({}.values()): "values",
     type({}.items()): "items",
     types.MappingProxyType: "mappingproxy",
+    type(OrderedDict().keys()): "keys",
+    type(OrderedDict().values()): "values",
+    type(OrderedDict().items()): "items",
 }
 """Views of a dict, which is shared: a view shows what is in it now."""
+
+DICTS = (dict, OrderedDict, defaultdict, Counter)
 
 
 CONSTANTS = {
@@ -61,7 +67,7 @@ def find_argument(value: Any) -> tuple[str, Any] | None:
     kind = type(value)
     if kind in VIEWS:
         shown = [held for held in gc.get_referents(value) if isinstance(held, dict)]
-        return (VIEWS[kind], shown[0]) if len(shown) == 1 and type(shown[0]) is dict else None
+        return (VIEWS[kind], shown[0]) if len(shown) == 1 and type(shown[0]) in DICTS else None
     name = kind.__name__
     if name not in MODULES or kind is not getattr(sys.modules.get(MODULES[name]), name, None):
         return None
@@ -78,5 +84,7 @@ def make_value(name: str, argument: Any) -> Any:
     if name == "mappingproxy":
         return types.MappingProxyType(argument)
     if name in VIEWS.values():
-        return getattr(dict, name)(argument)
+        if type(argument) not in DICTS:
+            raise TypeError("a view of what is no dict")
+        return getattr(argument, name)()
     return getattr(importlib.import_module(MODULES[name]), name)(argument)
