@@ -2347,7 +2347,9 @@ def root(path):
 def put(path, text): pathlib.Path(path).write_text(text)
 def answer(path): return path.parent / "wanted.txt"
 def answer_name(path): return "wanted.txt"
-def ask(path, call): return call(str(path.parent / "wanted.txt")) and pathlib.Path(path.parent / "wanted.txt").read_text()
+def ask(path, call):
+    wanted = path.parent / "wanted.txt"
+    return call(str(wanted)) and wanted.read_text()
 def make(path): (path.parent / "wanted").write_text("")
 def read(path): return (path.parent / "wanted").read_text()
 def nothing(folder): pass
