@@ -29,7 +29,7 @@ class Bag(list):
     __eq__ = lambda s, o: isinstance(o, list) and set(s) == set(o)
     __hash__ = None
 """
-"""What is equal to everything, or to everything of its kind."""
+"""Objects that are equal to everything, or to everything of their kind."""
 
 STRICTER = {
     "an identity with True": "assert ({Dict} == wanted()) is True",

@@ -327,7 +327,7 @@ def test_what_is_awaited_runs_apart_as_it_runs_together(tmp_path: Path) -> None:
     report = reported(tmp_path, files)
 
     assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
-    assert len(report.results) == 11
+    assert len(report.results) == 12
     assert not report.tied
     assert green(report, files)
 

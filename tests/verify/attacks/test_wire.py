@@ -69,7 +69,7 @@ async def step() -> None:
 
 
 def price(*_: Any) -> str:
-    """What a mock below one that is handed out does when it is called."""
+    """Do what a mock below one that is handed out does when it is called."""
     CALLED.append("price")
     return "expected"
 
@@ -240,7 +240,7 @@ def test_a_mock_below_another_one_is_called_as_it_is() -> None:
 
 
 class Held:
-    """What a mock may wrap: a class of the tests."""
+    """Class of the tests that a mock wraps."""
 
     wanted = "expected"
 

@@ -47,8 +47,8 @@ class Capabilities:
         self._files: dict[str, bool] = {}
         self.lasting = True
         """True while what is handed out outlives a test: files are loaded, or a fixture of several tests is set up."""
-        self._waiting: dict[int, Any] = {}
-        """Futures for which coroutines of the tests wait that the product steps, by identity of these."""
+        self._waiting: dict[Any, Any] = {}
+        """Coroutine of the tests that the product steps -> the future that it waits for."""
         self.requests = 0
         """Requests that were performed: the wire was one-way if there was none."""
 
@@ -114,14 +114,14 @@ class Capabilities:
 
     def _step(self, coroutine: Any) -> None:
         """Run *coroutine* to its next step. While it waits for a future of the tests' loop, there is none."""
-        number = id(coroutine)
-        if number in self._waiting and not self._waiting[number].done():
+        waited = self._waiting.pop(coroutine, None)
+        if waited is not None and not waited.done():
+            self._waiting[coroutine] = waited
             return
-        self._waiting.pop(number, None)
         given = coroutine.send(None)
         if given is not None:
             given._asyncio_future_blocking = False  # noqa: SLF001  as a task does
-            self._waiting[number] = given
+            self._waiting[coroutine] = given
 
     def _find_step(self, thing: Any) -> Callable[[], Any]:
         code = getattr(thing, CODES[type(thing)]) if type(thing) in CODES else None

@@ -153,7 +153,7 @@ class Codec:
         """Apply the changes of the other side."""
         for number, items in changes:
             entry = self.shared[number]
-            with self._keep_decoded(), self._keep_decoded():
+            with self._keep_decoded():
                 self._remember(number, entry, entry.fill([self.decode(item, 1) for item in items]))
 
     def _remember(self, number: int, entry: SharedContainer, held: list[Any]) -> None:

@@ -122,8 +122,9 @@ class AwaitedSteps:
         """Cancel the awaitable, and raise what it makes of that, or *error*."""
         error = next((given for given in (error, *more) if isinstance(given, BaseException)), error)
         self._cancel(error.args)
-        if self._task is not None and self._task.done():
-            raise StopIteration(self._task.result())
+        task = self._begin()
+        if task.done() and not task.cancelled():
+            raise StopIteration(task.result())
         raise error
 
     def close(self) -> None:
