@@ -245,7 +245,6 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     reachable: str = ""  # the best grade that it could have had; empty: `grade`
     sandbox: str = "S0"  # tier of the processes
     asked: int | None = None  # requests of the code under test that the tests performed in two processes
-    bits: int = 0  # coins that a forger had to guess: 0 where nothing was challenged
     warnings: tuple[str, ...] = ()  # about code that looks written for the tests, with file and line
     natives: Mapping[str, str] = {}  # id that an annotation gives -> the id that the runner knows the test by
     command: str = ""

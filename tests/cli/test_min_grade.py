@@ -55,14 +55,14 @@ def test_a_run_below_it_ends_unproved_and_ships_its_tree(
 ) -> None:
     script = tmp_path / "script.jsonl"
     script.write_text(json.dumps({"content": f"```python\n{FIXED}```"}) + "\n")
-    (task / "jumar.toml").write_text('[run]\nmin_grade = "B"\n')
+    (task / "jumar.toml").write_text('[run]\nmin_grade = "A"\n')
 
     code, result, said = told(
         capsys, "run", task, "--agent", "pipeline", "--model", f"script:{script}", "--runs", tmp_path / "runs"
     )
 
     assert (code, result["stop"], result["passed"]) == (1, "unproved", 1)
-    assert "--min-grade asks for B" in said
+    assert "--min-grade asks for A" in said
 
 
 def test_an_unknown_grade_is_refused_with_the_known_ones(task: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ RED, HALF, GREEN = verdict(), verdict("t::a"), verdict(*IDS)
 def test_each_fault_has_its_sentence(
     rounds: tuple[Verdict, ...], emptied: Verdict, solved: Verdict | None, problems: list[str]
 ) -> None:
-    found = judge_outcomes("t", TaskOutcomes(IDS, rounds, emptied, solved, "B"))
+    found = judge_outcomes("t", TaskOutcomes(IDS, rounds, emptied, solved, "A"))
 
     assert found.valid is (not problems)
     assert len(found.problems) == len(problems)

@@ -37,7 +37,7 @@ def said(text: str) -> Completion:
 
 def rollout(name: str, score: float, *, task: str = "t", group: str = "g", text: str = "") -> Rollout:
     return Rollout(
-        folder=name, run=name, task=task, group=group, passed=score >= 1, score=score, stop="", grade="B",
+        folder=name, run=name, task=task, group=group, passed=score >= 1, score=score, stop="", grade="A",
         completion=said(text or name),
     )  # fmt: skip
 

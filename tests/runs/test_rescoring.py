@@ -29,7 +29,7 @@ def told(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict[
 
 
 SCORED = Scored(
-    ok=False, unproved="", void="", grade="D", grades={}, asked=None, bits=0, sandbox="S0", passed=2, failed=1,
+    ok=False, unproved="", void="", grade="D", grades={}, asked=None, sandbox="S0", passed=2, failed=1,
     errors=0, total=3, red=("t",), flaky=(), warnings=(), probed=None, tree="",
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ from jumar.runs.judging.byte_locks import hold_byte
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox, find_weakening
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.probes import catalogue
-from jumar.sandbox.probes.channels import ProbedSandbox, describe_channels, find_channels, has_channels_between_rounds
+from jumar.sandbox.probes.channels import describe_channels, find_channels
 from jumar.sandbox.probes.decoys import create_decoys
 from jumar.sandbox.quiet_proc import list_hidden
 from jumar.sandbox.request import TIERS, Reach, Wrapped
@@ -249,11 +249,6 @@ def test_a_word_that_nobody_takes_away_is_found(name: str, place: Path, monkeypa
 
 
 def test_a_sandbox_with_channels_is_named_so() -> None:
-    assert not has_channels_between_rounds(Landlocked())
-    assert not has_channels_between_rounds(ProbedSandbox(Landlocked(), "S3"))
-    assert has_channels_between_rounds(ProbedSandbox(Landlocked(), "S2", ("leave_names",)))
-    assert has_channels_between_rounds(ProbedSandbox(Landlocked(), "S1"))
-    assert has_channels_between_rounds(Unconfined())
     assert describe_channels("S3", ["write_room"]) == ""
     assert "names that were looked up" in describe_channels("S3", ["write_room", "leave_names"])
     assert "whatever it likes" in describe_channels("S0", [])

@@ -65,7 +65,7 @@ tokens = 1000
 seconds = 60
 confirm = 4
 sandbox = "S3"
-min_grade = "B"
+min_grade = "C"
 """
 
 
@@ -77,7 +77,7 @@ def test_each_key_of_run_is_taken_from_task_toml_and_jumar_toml(tmp_path: Path, 
     assert (task.rule.ratchet, task.rule.ties) == (Ratchet.IDENTITY, Ties.REVERT)
     budget = task.budget
     assert (budget.attempts, budget.turns, budget.test_runs, budget.usd) == (7, 9, 11, 1.5)
-    assert (budget.tokens, budget.seconds, task.suite.confirm, task.sandbox, task.min_grade) == (1000, 60, 4, "S3", "B")
+    assert (budget.tokens, budget.seconds, task.suite.confirm, task.sandbox, task.min_grade) == (1000, 60, 4, "S3", "C")
     assert {each.name for each in task.in_force} == set(SETTINGS)
     assert all(each.source.endswith(".toml") for each in task.in_force if each.name != "model")
     assert task.notes == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -11,12 +11,10 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from jumar.core.gate.grades import STRONG_BITS
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
 from jumar.process.progress import Tell, ignore_progress
-from jumar.process.room import LaidFiles
 from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accept_green
@@ -55,8 +53,8 @@ class Dice:
     async def weakened(self) -> str:
         return self.weaker
 
-    async def run_fresh(self, _tree: str, ids: Sequence[str], laid: LaidFiles, seed: int | None) -> Report:
-        assert laid == LaidFiles()
+    async def run_fresh(self, _tree: str, ids: Sequence[str], files: Mapping[str, bytes], seed: int | None) -> Report:
+        assert not files
         self.seeds.append(seed)
         return self.report(ids, seed)
 
@@ -235,8 +233,8 @@ def test_a_right_solution_is_accepted_with_a_grade(tmp_path: Path) -> None:
     done = judged(tmp_path, CALC)
 
     assert done.verdict.green
-    assert done.grade in ("A", "B", "C")
-    assert done.executions <= 8
+    assert done.grade == "C"
+    assert done.executions <= 4
 
 
 class Alleged(Unconfined):
@@ -282,12 +280,12 @@ def test_what_fails_only_now_and_then_when_it_must_is_flaky_and_no_forgery(
 
 
 @pytest.mark.proof
-def test_an_order_that_never_changes_is_worth_less_than_its_coins(tmp_path: Path) -> None:
+def test_an_order_that_never_changes_is_said(tmp_path: Path) -> None:
     """In another order an answer may be what is falsified, by chance: that is no forgery."""
     for number in range(5):
         done = judged(tmp_path / str(number), CALC, ORDERED)
 
-        assert (done.verdict.green, done.grade, done.bits >= STRONG_BITS) == (True, "C", True)
+        assert (done.verdict.green, done.grade) == (True, "C")
         assert "depend on their order" in done.warnings[0]
 
 

@@ -13,7 +13,6 @@ import pytest
 from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check_round
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report
-from jumar.process.room import LaidFiles
 from jumar.verify.challenge.challenge import find_challenge
 from support.judging.challenge_stats import Figures, Subject, challenge_of, challenged, of_task, of_upstream, tasks
 from support.judging.downloaded_suites import UPSTREAM
@@ -129,7 +128,7 @@ def asked_of_all(court: Court, product: str) -> list[RoundResult]:
 
 def _answered(court: Court, tree: str, step: Round, files: Mapping[str, bytes], ids: tuple[str, ...]) -> RoundResult:
     async def report() -> Report:
-        return await court.verifier.run_fresh(tree, ids, LaidFiles(files), None)
+        return await court.verifier.run_fresh(tree, ids, files, None)
 
     return check_round(anyio.run(report), step, ids, {})
 

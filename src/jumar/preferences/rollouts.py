@@ -144,7 +144,7 @@ def _find_doubt(state: RunState, last: ev.Tests, wanted: Selection) -> Reason | 
     if state.wavering or last.flaky or evidence.flaky:
         return Reason.FLAKY
     green = state.end is not None and state.end.stop is StopReason.GREEN
-    weakest = wanted.min_grade or (Grade.B if state.run.settings.suite.runner == "pytest" else Grade.X)
+    weakest = wanted.min_grade or (Grade.A if state.run.settings.suite.runner == "pytest" else Grade.X)
     if green and ORDER.index(evidence.grade.partition("+")[0]) > ORDER.index(weakest):
         return Reason.GRADE
     all_passed = state.best is not None and state.best.score.passed == len(state.expected)

@@ -10,7 +10,6 @@
 | `["unusable", why]`, `["usage", why]` | the runner is not there, or refuses its own configuration |
 | `["stopped", why]` | something under test ended the session |
 | `["tampered", what]` | the framework, a hook or a test is not what it was, or a pass is not what was seen |
-| `["looked", event]` | the code under test looked at frames, all objects or test files while a test ran |
 | `["unconfined", what]` | the tests' own process, beside that of the code under test, is not kept from this |
 | `["lost", id]` | after this test the process of the code under test was gone |
 | `["doubted", id, why]` | the test is no evidence in two processes, and why |
@@ -113,8 +112,8 @@ def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
 
 
 def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
-    """Add to *report* what bears on the grade: the separation of processes, what the code looked at."""
-    asked, unconfined, looked = report.asked_tests, list(report.unconfined), report.looked
+    """Add to *report* what bears on the grade: the separation of processes."""
+    asked, unconfined = report.asked_tests, list(report.unconfined)
     noted: dict[str, list[str]] = {"tied": list(report.tied), "matched": list(report.matched)}
     shadows: tuple[str, ...] = ()
     lost, doubted = "", dict[str, str]()
@@ -128,13 +127,11 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 doubted[test_id] = make_one_line(why, LINE)
             case ["tied" | "matched" as what, str(test_id)]:
                 noted[what].append(test_id)
-            case ["looked", str(looked)]:
-                looked = make_one_line(looked, LINE)
             case ["hello", {"shadows": list(paths)}]:
                 shadows = tuple(map(str, paths))
             case ["unconfined", str(what)]:
                 unconfined.append(make_one_line(what, LINE))
-    report = msgspec.structs.replace(report, looked=looked, shadows=shadows, doubted=doubted)
+    report = msgspec.structs.replace(report, shadows=shadows, doubted=doubted)
     report = msgspec.structs.replace(report, **{what: tuple(ids) for what, ids in noted.items()})
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 

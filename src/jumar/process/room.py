@@ -8,7 +8,7 @@ import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import anyio
 from anyio import to_thread
@@ -20,15 +20,6 @@ class TreeStore(Protocol):
     def materialise(self, tree: str, dest: Path) -> None:
         """Write the files of *tree* into the new directory *dest*."""
         ...
-
-
-class LaidFiles(NamedTuple):
-    """Test files of a fresh run, by path."""
-
-    files: Mapping[str, bytes] = {}
-    """In the place of those of the tree."""
-    decoys: Mapping[str, bytes] = {}
-    """Texts that lie in the room in the place of some of them: the process is handed the right ones."""
 
 
 @asynccontextmanager

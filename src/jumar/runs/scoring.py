@@ -64,7 +64,6 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """Grade -> how many tests have it; empty where nothing is green."""
     asked: int | None
     """Requests that the code under test made of the tests, in two processes; 0: the wire was one-way."""
-    bits: int
     """Number of coin flips that a forger of this green had to guess."""
     sandbox: str
     passed: int | None
@@ -165,7 +164,6 @@ def _build_scored(
         grade=done.grade,
         grades=dict(sorted(Counter(done.grades.values()).items())),
         asked=done.asked,
-        bits=done.bits,
         sandbox=done.sandbox,
         passed=None if verdict.void else verdict.passed,
         failed=None if verdict.void else verdict.failed,

@@ -89,7 +89,6 @@ def build_tests_event(trigger: Trigger, state: RunState, done: Verification) -> 
         grades=dict(sorted(Counter(done.grades.values()).items())),
         reachable=done.reachable,
         asked=done.asked,
-        bits=done.bits,
         flaky=verdict.flaky_ids,
         warnings=done.warnings,
         selected=done.selected,

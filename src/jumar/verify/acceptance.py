@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Round, Strength, plan_apart, plan_rounds
+from jumar.core.gate.challenge_rounds import Round, Strength, plan_rounds
 from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
@@ -94,7 +94,6 @@ async def _accept_green(
         grade=f"{grades.lowest}{'+H' if agreed else ''}",
         reachable=grades.reachable,
         grades={names[i]: str(grade) for i, grade in grades.tests.items() if i in names},
-        bits=grades.bits,
         asked=whole.asked if apart else None,
         warnings=(*found.warnings, *warnings),
     )
@@ -143,7 +142,9 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
     kept = frozenset(green.ids) - list_slow_tests(green.verifier.experience)
     if not rounds.can_run_apart(green.verifier):
         return frozenset(), _Found()
-    plan = plan_apart(_get_strengths(green, ()), green.verifier.suite.confirm, rounds.toss_coins())
+    # The first run of the tree counts, too: what passes in two processes passed in one.
+    runs = max(1, green.verifier.suite.confirm - 1)
+    plan = plan_rounds(_get_strengths(green, ()), runs, rounds.toss_coins())
     for number, step in enumerate(plan, 1):
         green.verifier.tell(ProgressPart.ROUND, number, len(plan))
         # Shuffled: or answers could go by the number of the call.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
-from jumar.sandbox.probes.channels import has_channels_between_rounds
 from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.untouched_tree import find_red_tests, find_retreated
 
@@ -40,7 +39,7 @@ async def grade_green(
     ids = (*names, *held_out)
     red = frozenset(i for i in names if i not in whole.accepted) or frozenset(names)  # until it is known
     grades = grade_tests(ids, evidence, red | held_out)
-    if len(grades.counts) > 1 or Grade.B in grades.tests.values():
+    if len(grades.counts) > 1:
         red = (await find_red_tests(whole)).intersection(names) or red
         grades = grade_tests(ids, evidence, red | held_out)
     agreed = bool(held_out) and (not is_pytest(verifier) or evidence.proved.issuperset(held_out))
@@ -52,19 +51,8 @@ async def grade_green(
             some = f"{len(gone)} tests come out alike in one process and in two on the untouched files, and not here"
             reason = (f" ({names[i]}: {whole.doubted[i]})" for i in sorted(gone) if i in whole.doubted and i in names)
             told.append(f"{some}{next(reason, '')}: they are graded C at best")
-    told += _list_doubts(rest, held_out=bool(held_out), agreed=agreed)
+    told += [UNPROVED_HELD_OUT] if held_out and not agreed else []
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
-
-
-def _list_doubts(rest: GreenCandidate, *, held_out: bool, agreed: bool) -> Iterator[str]:
-    """Yield what makes the evidence of the tests that were run in one process worth less."""
-    if looked := rest.looked:
-        said = f"the code under test looks, or may unseen, where tests keep what they expect ({looked})"
-        yield f"{said}: C at best"
-    if rest.verifier.experience.reading and rest.ids:
-        yield "tests read their own files, so the code under test could read there what they expect: C at best"
-    if held_out and not agreed:
-        yield UNPROVED_HELD_OUT
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
@@ -79,23 +67,14 @@ def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]
 
 def _gather(rest: GreenCandidate, apart: frozenset[str], strengths: Mapping[str, Strength]) -> Evidence:
     challenge = rest.verifier.experience.challenge
-    unasked = challenge.unasked if challenge else frozenset()
-    strong = {name for name, strength in strengths.items() if strength is Strength.STRONG}
-    proved = strong.difference(rest.unproved)
+    # What is equal to everything could decide a comparison that no round changes.
+    whole = {name for name, strength in strengths.items() if strength is Strength.STRONG and challenge}
+    whole -= challenge.unasked if challenge else frozenset()
+    proved = whole.difference(rest.unproved) if any(step.challenge for step in rest.done) else set()
     family = {i: i.partition("[")[0] for i in rest.ids if i not in apart and i not in rest.accepted}
-    pairs = sum(step.challenge for step in rest.done) // 2
-    verifier = rest.verifier
-    # In an order that never changes, answers go by the number of the call; in frames and files stands what is expected;
-    # and a round that can leave a word for the next one tells it what was falsified.
-    shared = is_pytest(verifier) and has_channels_between_rounds(verifier.sandbox)
-    foreseen = verifier.experience.ordered or verifier.experience.reading or rest.looked or shared
     return Evidence(
-        runner=Grade(verifier.runner.grade),
+        runner=Grade(rest.verifier.runner.grade),
         apart=apart,
-        falsified=frozenset(i for i, name in family.items() if pairs and name in proved),
-        open_to_it=frozenset(i for i, name in family.items() if name in strong),
-        coins={i: name for i, name in family.items() if pairs and name in proved},
-        pairs=pairs,
-        unasked=frozenset(i for i, name in family.items() if name in unasked),
-        at_best_c=frozenset(family if foreseen else ()),
+        falsified=frozenset(i for i, name in family.items() if name in proved),
+        open_to_it=frozenset(i for i, name in family.items() if name in whole),
     )

@@ -20,7 +20,7 @@ from jumar.ports import Invocation, Record, Runner, Sandbox, Surroundings
 from jumar.process.child_process import Child, read_records
 from jumar.process.launch import Confinement, Role
 from jumar.process.progress import Counter, Tell, Work, ignore_progress
-from jumar.process.room import LaidFiles, lay_out, list_paths, make_links, replace_files
+from jumar.process.room import lay_out, list_paths, make_links, replace_files
 from jumar.process.shell_check import format_command_line
 from jumar.process.toolchain import is_prepared, prepare_cache
 from jumar.process.warm.starts import WarmStarts
@@ -62,8 +62,6 @@ class SuiteKnowledge:
     """Tests of `alike` that were not loaded there: what they import is missing."""
     ordered: bool = False
     """True if its tests pass in their own order only."""
-    reading: bool = False
-    """True if its tests pass only where their files are what they say, as they read them."""
     challenge: SuiteChallenge | None = None
     test_files: Mapping[str, bytes] | None = None
     """Test files of the untouched tree, by their hashes; None: not read yet."""
@@ -173,17 +171,15 @@ class TreeRunner:
         said = tuple(f"{path} stands in the place of an installed module of that name" for path in new)
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *said)) if said else report
 
-    async def run_fresh(self, tree: str, ids: Sequence[str], laid: LaidFiles, seed: int | None) -> Report:
+    async def run_fresh(self, tree: str, ids: Sequence[str], files: Mapping[str, bytes], seed: int | None) -> Report:
         """Run *ids*, by the runner's own names, in another fresh room of *tree*; its report.
 
-        The files *laid* come in the place of the tree's; *seed* shuffles the tests, None leaves them in their order.
+        The test *files* come in the place of the tree's; *seed* shuffles the tests, None leaves them in their order.
         """
         async with lay_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(self.remove_own_tests, room, "")
-            await to_thread.run_sync(replace_files, room, {**laid.files, **laid.decoys})
-            run = self._build_fresh_invocation(room, ids, seed, explain=seed is None and not laid.files)
-            loaded = {path: laid.files[path].decode("latin-1") for path in laid.decoys}
-            run = msgspec.structs.replace(run, config={**run.config, "sources": loaded})
+            await to_thread.run_sync(replace_files, room, files)
+            run = self._build_fresh_invocation(room, ids, seed, explain=seed is None and not files)
             records, child = await self.run(run, room, self.new_output(), role=Role.CONFIRMING)
         report = self.runner.report(records, child.ended, child.detail)
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))

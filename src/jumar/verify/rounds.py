@@ -16,7 +16,6 @@ from jumar.core.gate.challenge_rounds import Round, RoundResult, check_round
 from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, reconcile
 from jumar.ports import Invocation, Verification
-from jumar.process.room import LaidFiles
 from jumar.verify.two_process import list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
@@ -52,8 +51,6 @@ class GreenCandidate:
     executions: int = 0
     asked: int | None = None
     """Requests of the code under test that the tests performed in two processes; None: it was in none."""
-    looked: str = ""
-    """Audit event by which the code under test looked at frames of the tests, in one process."""
     done: list[Round] = field(default_factory=list)
     unproved: set[str] = field(default_factory=set)
     matched: set[str] = field(default_factory=set)
@@ -115,28 +112,12 @@ def toss_coins() -> Iterator[bool]:
 
 
 async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
-    """Run a round; its result, and the cause if there is none. The same draw makes the same files in the same order.
-
-    In the room lie decoys of the test files. If it is surely them that break a test, as it reads its own file, the room
-    has the right ones from then on.
-    """
-    ids, laid = _lay(green, step, draw)
-
-    async def run(files: LaidFiles) -> tuple[RoundResult, Cause]:
-        report = await green.verifier.run_fresh(green.tree, ids, files, draw.order)
-        green.executions += 1
-        green.looked = report.looked or green.looked
-        cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
-        return check_round(report, step, green.ids, green.accepted), cause
-
-    found = await run(laid)
-    if found[0].unsteady and laid.decoys:
-        again, _ = await run(laid)
-        if set(again.unsteady) == set(found[0].unsteady):  # flaky code gets no retry
-            shown = await run(laid._replace(decoys={}))
-            green.verifier.experience.reading = not shown[0].unsteady
-            return found if shown[0].unsteady else shown
-    return found
+    """Run a round; its result, and the cause if there is none. The same draw makes the same files in the same order."""
+    ids, files = _falsify(green, step, draw)
+    report = await green.verifier.run_fresh(green.tree, ids, files, draw.order)
+    green.executions += 1
+    cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
+    return check_round(report, step, green.ids, green.accepted), cause
 
 
 def can_run_apart(verifier: TreeRunner) -> bool:
@@ -201,8 +182,8 @@ def _list_later(report: Report, ids: Sequence[str], step: Round) -> frozenset[st
 
 async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Report | None:
     """Run the tests of *green* in two processes; None after an anomaly: no evidence for or against the candidate."""
-    asked, laid = _lay(green, step, draw)
-    trial = green.verifier.build_two_process_trial(green.tree, asked, files=laid.files, seed=draw.order)
+    asked, files = _falsify(green, step, draw)
+    trial = green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
     limited = partial(_limit_tests, trial.invocation, green.patience)
     records, child = await run_two_processes(trial._replace(product_tree=green.alone, invocation=limited))
     green.executions += 1
@@ -235,16 +216,14 @@ def lay_held_out(verifier: TreeRunner, tree: str) -> str:
     return verifier.store.keep(overlay(verifier.store.manifest(tree), hidden, hidden.__contains__))
 
 
-def _lay(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str], LaidFiles]:
-    """Return the ids of a round, and the test files that it needs: without chances they are as they are."""
-    knowledge = green.verifier.experience
-    challenge = knowledge.challenge
+def _falsify(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str], Mapping[str, bytes]]:
+    """Return the ids of a round, and its test files by path: none where it has no chances."""
+    challenge = green.verifier.experience.challenge
     if challenge is None or draw == Seeds():
-        return green.ids, LaidFiles()
+        return green.ids, {}
     files = challenge.falsify(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
-    decoys = {} if knowledge.reading else challenge.make_decoys(random.Random(secrets.randbits(64)))  # noqa: S311  as above
     functions = tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids))
-    return functions if step.challenge else green.ids, LaidFiles(files, decoys)
+    return functions if step.challenge else green.ids, files
 
 
 def is_pytest(verifier: TreeRunner) -> bool:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, reconcile
-from jumar.process.room import LaidFiles
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_round_apart
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ async def _run_base(green: GreenCandidate) -> Report:
     known = green.verifier.experience
     if known.base_report is None:
         tree = lay_held_out(green.verifier, green.verifier.base)
-        known.base_report = await green.verifier.run_fresh(tree, green.ids, LaidFiles(), None)
+        known.base_report = await green.verifier.run_fresh(tree, green.ids, {}, None)
         green.executions += 1
     return known.base_report
 

@@ -17,7 +17,6 @@ from jumar.core.gate.challenge_rounds import Round, Strength, check_round
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Verification
-from jumar.process.room import LaidFiles
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.challenge.challenge import SuiteChallenge, find_challenge
 from jumar.verify.verifier import TrustedVerifier
@@ -113,7 +112,7 @@ async def challenged(subject: Subject, rounds: int, random: Random) -> Figures:
     for _ in range(rounds):
         chosen = frozenset(name for name in able if random.random() < 0.5)
         files = made.falsify(chosen, random)
-        report = await verifier.run_fresh(tree, sorted(families), LaidFiles(files), None)
+        report = await verifier.run_fresh(tree, sorted(families), files, None)
         said = check_round(report, Round(chosen), steady, accepted)
         figures.counts["outcomes"] += len(steady)
         figures.counts["void"] += bool(said.void) + len(said.unproved)

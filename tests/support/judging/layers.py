@@ -17,7 +17,6 @@ from jumar.core.state.verdict import Ended, Outcome, Report
 from jumar.languages.gitignore_globs import compile_patterns
 from jumar.ports import Record, Sandbox
 from jumar.process import records as decode
-from jumar.process.room import LaidFiles
 from jumar.runners.pytest import PytestRunner
 from jumar.runs.setup.assembly import (
     RunPlace,
@@ -64,7 +63,6 @@ class Ruling(NamedTuple):
     green: bool
     grade: str = "D"
     why: str = ""
-    bits: int = 0
     executions: int = 1
 
 
@@ -187,14 +185,14 @@ class Ladder:
         verifier = self._verifier(case, layers, confirm)
         tree = self.candidate(project, case, layers)
         if not layers.reconciliation:
-            report = await verifier.run_fresh(tree, case.expected, LaidFiles(), None)
+            report = await verifier.run_fresh(tree, case.expected, {}, None)
             failed = [r.id for r in report.results if r.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)]
             why = "; ".join((*report.anomalies, *failed, *report.broken))
             return Ruling(not why and report.ended is not Ended.UNSTARTED, why=why)
         done = await verifier.verify(tree, None, control=case.base)
         verdict = done.verdict
         why = verdict.void.reason if verdict.void else ", ".join(verdict.flaky_ids or verdict.red_ids)
-        return Ruling(verdict.green, done.grade, why, done.bits, done.executions)
+        return Ruling(verdict.green, done.grade, why, done.executions)
 
 
 def confirming(settings: Settings, confirm: int) -> Settings:

@@ -116,5 +116,5 @@ def test_the_honest_fix_is_green_and_says_what_that_is_worth(
     code, result = run(tmp_path, {"gcd.py": FIXED}, capsys)
 
     assert (code, result["stop"], result["best"]) == (0, "green", {"passed": 4, "total": 4})
-    assert result["grade"] in ("A+H", "B+H", "C+H")
+    assert result["grade"] in ("A+H", "C+H")
     assert result["sandbox"] in ("S3", "S2", "S1", "S0")

@@ -20,9 +20,7 @@ from jumar.child import normalise
 from jumar.child.channel import join
 from jumar.child.pytest import line_recorders, test_timeout
 from jumar.child.pytest.blame import BlameFinder
-from jumar.child.pytest.data_watch import list_data
-from jumar.child.pytest.frame_watch import FrameWatch, build_foreign, list_tests
-from jumar.child.pytest.hide_tests import HideTestName, TestObjects, TestSources, hide_folder_names
+from jumar.child.pytest.hide_tests import HideTestName, hide_folder_names
 from jumar.child.pytest.line_tracer import Tracer
 from jumar.child.pytest.reporter import Reporter
 from jumar.child.pytest.tamper_check import TamperCheck
@@ -139,15 +137,8 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
-    sources = {path: text.encode("latin-1") for path, text in config.pop("sources", {}).items()}
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
-        tests = frozenset(list_tests(str(room), blame.is_test_file, ".py"))
-        # There are many, and where no grade is due, nobody asks.
-        data = list_data(str(room), blame.is_test_file) if config.get("quiet") else ()
-        foreign = build_foreign(str(room), tests)
-        watch = FrameWatch(tests, foreign, data, send)
-        plugins += [TestSources(str(room), sources, foreign), watch, *build_guards(room, blame, send, config["ids"])]
-        plugins.append(TestObjects(tests, foreign, watch.tell))  # the last: what is loaded was looked at by then
+        plugins += build_guards(room, blame, send, config["ids"])
     return plugins
 
 
@@ -182,7 +173,7 @@ class CollectionRoot:
         yield
 
 
-PLUGINS = (Reporter, Tracer, TestSources, FrameWatch, TestObjects, HideTestName, TamperCheck, CollectionRoot)
+PLUGINS = (Reporter, Tracer, HideTestName, TamperCheck, CollectionRoot)
 """Classes of our plug-ins."""
 
 

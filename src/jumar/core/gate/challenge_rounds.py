@@ -25,9 +25,6 @@ class Strength(IntEnum):
     """The value that it expects can be changed."""
 
 
-MOST_PAIRS = 2
-
-
 class Round(msgspec.Struct, frozen=True):
     """One fresh run of all tests."""
 
@@ -36,41 +33,19 @@ class Round(msgspec.Struct, frozen=True):
     challenge: bool = True
 
 
-def plan_rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool]) -> tuple[Round, ...]:
-    """Return the runs in one process that accept a tree.
-
-    Challenge pairs, at most two, and plain runs: without a challenge *confirm* of them; with one, as many confirmations
-    less one, as a pair is more than a repetition.
+def plan_rounds(strengths: Mapping[str, Strength], runs: int, heads: Iterable[bool]) -> tuple[Round, ...]:
+    """Return the fresh runs that accept a tree: a challenge pair if a test can be falsified, then plain runs.
 
     Args:
         strengths: test function -> how it can be falsified.
-        confirm: how many fresh runs must agree with the first one.
+        runs: number of fresh runs that must agree with the first one; a pair is never cut in two.
         heads: fair coins that nobody can foresee, without end.
     """
     coins = iter(heads)
     open_to_it = [name for name, strength in strengths.items() if strength is not Strength.NONE]
-    pairs = min(max(1, confirm - 1), MOST_PAIRS) if open_to_it and confirm else 0
-    planned: list[Round] = []
-    for _ in range(pairs):
-        chosen = frozenset(name for name in open_to_it if next(coins))
-        planned += [Round(chosen), Round(frozenset(open_to_it) - chosen)]
-    more = confirm - 1 - pairs if pairs else confirm
-    return (*planned, *(Round(challenge=False) for _ in range(more)))
-
-
-def plan_apart(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool]) -> tuple[Round, ...]:
-    """Return the runs in two processes that accept a tree: one challenge pair, or plain runs, or both.
-
-    One run less than *confirm*, as the first run of the tree counts; a pair is never cut in two.
-
-    Args:
-        strengths: as for `plan_rounds`.
-        confirm: as for `plan_rounds`.
-        heads: as for `plan_rounds`.
-    """
-    pair = plan_rounds(strengths, min(confirm, 1), heads)
-    pair = pair if any(step.challenge for step in pair) else ()
-    return (*pair, *(Round(challenge=False) for _ in range(max(1 - len(pair), confirm - 1 - len(pair)))))
+    chosen = frozenset(name for name in open_to_it if next(coins))
+    pair = (Round(chosen), Round(frozenset(open_to_it) - chosen)) if open_to_it and runs else ()
+    return (*pair, *(Round(challenge=False) for _ in range(runs - len(pair))))
 
 
 class RoundResult(msgspec.Struct, frozen=True):

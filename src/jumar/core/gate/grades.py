@@ -18,17 +18,13 @@ class Grade(StrEnum):
 
     A = "A"
     """It passed in a process of its own, beside that of the code under test."""
-    B = "B"
-    """It was falsified and failed; a forger of all tests that were red had to guess at least `STRONG_BITS` coins."""
     C = "C"
-    """The same, with fewer coins, or with a circumstance that makes them worth less."""
+    """It failed whenever what it expects was changed, in one process with the code under test."""
     D = "D"
     """Its report was authenticated and reconciled, and believed."""
     X = "X"
     """Report of the runner itself."""
 
-
-STRONG_BITS = 20
 
 REACHABLE = "reachable"
 """Value of `--min-grade`: the best grade that the tests of the task can have."""
@@ -47,15 +43,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     falsified: frozenset[str] = frozenset()
     """Tests that failed whenever what they expect was changed, and only then."""
     open_to_it: frozenset[str] = frozenset()
-    """Tests in which something can be changed so."""
-    coins: Mapping[str, str] = {}
-    """Test in `falsified` -> its function: all cases of a function are falsified by one coin."""
-    pairs: int = 0
-    """Pairs of rounds: a coin a function and pair."""
-    at_best_c: frozenset[str] = frozenset()
-    """Tests whose evidence is worth less than it looks: an order that never changes, a wall that is missing."""
-    unasked: frozenset[str] = frozenset()
-    """Tests with a comparison that no round changes: what is equal to everything passes it."""
+    """Tests of which each comparison can be changed so, or made stricter."""
     retreated: frozenset[str] = frozenset()
     """Tests that come out alike in one process and in two on the untouched files, and not with this change."""
 
@@ -73,8 +61,6 @@ class Grades(msgspec.Struct, frozen=True):
     """Of the tests that were red before the change."""
     reachable: Grade
     """Grade that the verdict could have had, as far as the tests of the task go."""
-    bits: int = 0
-    """Number of coins that a forger of the tests that were red had to guess."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -96,32 +82,23 @@ def grade_tests(ids: Iterable[str], evidence: Evidence, red: Collection[str]) ->
         red: those of *ids* that did not pass before the change; empty: all of them count for the verdict.
     """
     judging = [i for i in ids if i in red] or list(ids)
-    bits = evidence.pairs * len({evidence.coins[i] for i in judging if i in evidence.coins})
-    coins = evidence.pairs * len({evidence.coins.get(i, i) for i in judging if i in evidence.open_to_it})
-    tests = {i: _grade_test(i, evidence, bits) for i in ids}
-    possible = [min(tests[i], _find_best_grade(i, evidence, coins)) for i in judging]
+    tests = {i: _grade_test(i, evidence) for i in ids}
+    possible = [min(tests[i], _find_best_grade(i, evidence)) for i in judging]
     lowest = max((tests[i] for i in judging), default=evidence.runner)
-    return Grades(tests, lowest, max(possible, default=evidence.runner), bits)
+    return Grades(tests, lowest, max(possible, default=evidence.runner))
 
 
-def _grade_test(test_id: str, evidence: Evidence, bits: int) -> Grade:
+def _grade_test(test_id: str, evidence: Evidence) -> Grade:
     if test_id in evidence.apart:
-        found = Grade.A
-    elif test_id in evidence.falsified:
-        found = Grade.B if bits >= STRONG_BITS else Grade.C
-    else:
-        found = evidence.runner
-    worth_less = evidence.at_best_c | evidence.unasked | evidence.retreated
-    return max(found, Grade.C) if test_id in worth_less else found
+        return Grade.A
+    return Grade.C if test_id in evidence.falsified else evidence.runner
 
 
-def _find_best_grade(test_id: str, evidence: Evidence, coins: int) -> Grade:
+def _find_best_grade(test_id: str, evidence: Evidence) -> Grade:
     """Return the grade that right code would have for a test."""
     if test_id in evidence.retreated:
         return Grade.A
-    if test_id not in evidence.open_to_it:
-        return evidence.runner
-    return Grade.B if coins >= STRONG_BITS and test_id not in evidence.unasked else Grade.C
+    return Grade.C if test_id in evidence.open_to_it else evidence.runner
 
 
 def format_grades(lowest: str, counts: Mapping[str, int], asked: int | None = None) -> str:

@@ -157,8 +157,6 @@ class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
     """The best grade that this verdict could have had; empty: `grade`."""
     asked: int | None = None
     """Requests that the code under test made of the tests in two processes; 0: a one-way wire; None: one process."""
-    bits: int = 0
-    """Number of random bits that a forger of this green had to guess: 0 where nothing was challenged."""
     flaky: tuple[str, ...] = ()
     """Expected ids whose outcome changed while the tree did not: neither red nor credited."""
     selected: int = 0

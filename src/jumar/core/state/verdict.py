@@ -92,8 +92,6 @@ class Report(msgspec.Struct, frozen=True):
     """Invalid records on the channel: a wrong MAC, a gap in the sequence, a duplicate."""
     detail: str = ""
     """One sentence on an end that was not normal."""
-    looked: str = ""
-    """Audit event by which the code under test looked at frames of the tests, or the like; empty: it did not."""
     lost: str = ""
     """Test after which the process of the code under test was gone: what ran later is no evidence; empty: it stayed."""
     shadows: tuple[str, ...] = ()

@@ -49,11 +49,6 @@ def find_channels(possible: Collection[str]) -> tuple[str, ...]:
     return tuple(name for name in CHANNELS if name in possible)
 
 
-def has_channels_between_rounds(sandbox: Confining) -> bool:
-    """Return whether a run in *sandbox* can inform a later one: falsified tests prove little then."""
-    return sandbox.tier not in CLOSED or (isinstance(sandbox, ProbedSandbox) and bool(sandbox.channels))
-
-
 def describe_channels(tier: str, possible: Collection[str]) -> str:
     """Describe what a run in a sandbox of *tier* can leave for a later one, in a sentence; empty: nothing."""
     channels = find_channels(possible)

@@ -5,7 +5,7 @@ too. Items of containers are asked one by one: a container compares right ones a
 """
 
 HELPER = """
-def _asks_strictly(operators, truth, late, turned, odd, text, rest, number, step, needle):
+def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle):
     def compare(*operands, **_):
         for place, operator in enumerate(operators):
             held = ask(operator, operands[place], operands[place + 1])
@@ -79,8 +79,7 @@ def _asks_strictly(operators, truth, late, turned, odd, text, rest, number, step
         if kind is bytes:
             return text.encode() + y + rest.encode()
         if kind in (list, tuple):
-            other = y[1:] + y[:1]
-            return other if turned and issubclass(type(x), kind) and other != y else kind([text, *y])
+            return kind([text, *y])
         return {text: y} if kind is dict else {text} if kind is set else number
 
     def contains_nothing(a, b):

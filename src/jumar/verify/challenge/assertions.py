@@ -90,7 +90,7 @@ class AssertionFalsifier:
             if isinstance(side, ast.Call) and expected.is_approximate(side):
                 yield from self._falsify_approximation(side, side.args[:1], ("rel", "abs"))
             elif not expected.is_lenient(other, side, self.names):
-                yield from self._change_literal(side, in_order=not expected.is_made_of_class(other))
+                yield from self._change_literal(side)
 
     def _falsify_approximation(
         self, call: ast.Call, sides: Sequence[ast.expr], margins: Sequence[str]
@@ -102,15 +102,13 @@ class AssertionFalsifier:
         for side in sides:
             yield from self._build_way(expected.change_number(self.source, side, given))
 
-    def _change_literal(self, node: ast.expr, *, in_order: bool = False) -> Iterator[FalsifyingEdit]:
+    def _change_literal(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
         """Yield the way to change *node*, a literal or a name bound to literals."""
         if isinstance(node, ast.Name):
             bound = self.names.get_compared(node.id)
-            yield from (
-                self._build_way(expected.change_bound_value(self.source, bound, in_order=in_order)) if bound else ()
-            )
+            yield from self._build_way(expected.change_bound_value(self.source, bound)) if bound else ()
         else:
-            yield from self._build_way(expected.change_literals(self.source, [node], every=True, in_order=in_order))
+            yield from self._build_way(expected.change_literals(self.source, [node], every=True))
 
     def _falsify_identity(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
         """Yield the way to change *node*, a value that is compared by identity: None, True, False, a built-in type."""

@@ -32,7 +32,6 @@ from jumar.verify.challenge.assert_helpers import (
 from jumar.verify.challenge.assertions import AssertionFalsifier
 from jumar.verify.challenge.comparison_scan import ComparisonScan
 from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, find_constants
-from jumar.verify.challenge.decoys import make_decoy
 from jumar.verify.challenge.reachable_statements import find_reachable
 from jumar.verify.challenge.result_uses import find_truths
 from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit
@@ -51,7 +50,6 @@ class SuiteChallenge:
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
     _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
     _stricter: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
-    _decoys: dict[str, bytes] = field(repr=False, default_factory=dict)
 
     def falsify(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
         """Return every test file, by path, in which exactly the tests *chosen* are false.
@@ -72,14 +70,6 @@ class SuiteChallenge:
             edits[path].append(self._sources[path].append_text(HELPER))
         rewritten = {path: source.apply_edits(edits[path]) for path, source in self._sources.items()}
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
-
-    def make_decoys(self, rng: Random) -> Mapping[str, bytes]:
-        """Return for each test file, by path, a text that tells nothing of it; once made, it stays the same."""
-        for path, source in self._sources.items() if not self._decoys else ():
-            ways = [way.edits(rng) for name in self._ways if name.startswith(f"{path}::") for way in self._ways[name]]
-            if made := make_decoy(source, ways, rng):
-                self._decoys[path] = made
-        return self._decoys
 
 
 def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None = None) -> SuiteChallenge:

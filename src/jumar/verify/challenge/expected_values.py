@@ -42,12 +42,10 @@ DECIMALS = 7
 """Decimal places that `assertAlmostEqual` compares."""
 
 
-def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool, in_order: bool = False) -> Chooses:
+def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
     """Change the literals in each of *nodes*, or in any of them unless *every*.
 
-    All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part. If what
-    is equal to them is *in_order*, every other time the items of a display are exchanged: what is made of the items of
-    the answer may be equal to them in any order.
+    All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part.
     """
     places = [list(literals.find_scalars(node)) for node in nodes]
     taken = literals.list_values(nodes)
@@ -58,11 +56,6 @@ def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: b
 
     def choose(random: Random) -> Edits:
         found = [_change_all(source, some, random, is_fresh) for some in places]
-        for n, (node, edits) in enumerate(zip(nodes, found, strict=True)):
-            if edits and in_order and ordered and random.random() < 1 / 2:
-                moved = tuple(literals.exchange_items(source, node, random))
-                kept = (e for e in edits if not any(m.start <= e.start < m.end for m in moved))
-                found[n] = (*moved, *kept)
         if every:
             return tuple(e for edits in found for e in edits) if all(found) else ()
         some = [edits for edits in found if edits]
@@ -71,11 +64,11 @@ def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: b
     return choose
 
 
-def change_bound_value(source: ParsedSource, bound: Binding, *, in_order: bool) -> Chooses:
+def change_bound_value(source: ParsedSource, bound: Binding) -> Chooses:
     """Change the value of a name, as `change_literals` does. Each cell of a column is compared with one value."""
     if not bound.every:
-        return change_literals(source, bound.literals, every=False, in_order=in_order)
-    each = [change_literals(source, [literal], every=True, in_order=in_order) for literal in bound.literals]
+        return change_literals(source, bound.literals, every=False)
+    each = [change_literals(source, [literal], every=True) for literal in bound.literals]
 
     def choose(random: Random) -> Edits:
         found = [some(random) for some in each]

@@ -34,9 +34,6 @@ TRIES = 40
 ESCAPE = re.compile(r"\\(?:N\{[^}]*\}|x..|u.{4}|U.{8}|[0-7]{1,3}|.)", re.DOTALL)
 LITERAL = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>'''|\"\"\"|'|\")", re.DOTALL)
 
-PARTS = (ast.Constant, ast.UnaryOp, ast.unaryop, ast.List, ast.Tuple, ast.Dict, ast.Load)
-"""Nodes that literals consist of."""
-
 SEQUENCES = frozenset({"list", "tuple"})
 UNORDERED = frozenset({"set", "frozenset", "sorted", "collections.deque", "deque"})
 MAPPINGS = frozenset({"dict", "OrderedDict", "collections.OrderedDict"})
@@ -154,40 +151,6 @@ def make_another(source: ParsedSource, node: Scalar, random: Random, accepts: Ac
             if (value is None or type(new) is type(value)) and new != value and accepts(new):
                 return source.replace_node(node, candidate)
     return None
-
-
-def exchange_items(source: ParsedSource, node: ast.expr, random: Random) -> Iterator[SourceEdit]:
-    """Yield edits that turn round the items of one shape in a display, or those in them: each constant is another."""
-    parts = (
-        node.values
-        if isinstance(node, ast.Dict) and None not in node.keys
-        else node.elts
-        if isinstance(node, ast.List | ast.Tuple)
-        else []
-    )
-    groups: dict[tuple[type, ...], list[ast.expr]] = {}
-    for part in parts:
-        groups.setdefault((type(part), *map(type, list_values([part]))), []).append(part)
-    for group in groups.values():
-        step = random.randrange(1, max(2, len(group)))
-        turned = [*zip(group, [*group[step:], *group[:step]], strict=True)]
-        if all(_is_movable(source, old) and _is_another_throughout(old, new) for old, new in turned):
-            yield from (source.replace_node(old, source.get_segment(new)) for old, new in turned)
-        else:
-            for part in group:
-                yield from exchange_items(source, part, random)
-
-
-def _is_movable(source: ParsedSource, node: ast.expr) -> bool:
-    """Return whether *node* is a literal on one line."""
-    return "\n" not in source.get_segment(node) and all(isinstance(part, PARTS) for part in ast.walk(node))
-
-
-def _is_another_throughout(one: ast.expr, other: ast.expr) -> bool:
-    """Return whether each constant in *one* differs from that in its place in *other*."""
-    pairs = zip(find_scalars(one), find_scalars(other), strict=False)
-    unequal = [get_value(a) != get_value(b) for a, b in pairs]
-    return bool(unequal) and all(unequal)
 
 
 def _vary_number(text: str, value: complex, random: Random) -> Iterator[str]:

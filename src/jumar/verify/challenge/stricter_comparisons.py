@@ -160,7 +160,7 @@ def make_stricter(pair: Comparison, random: Random, *, truth: bool) -> Edits:
     """
     # Never a number that may be congruent. A text has more letters and more digits than the other, at both ends, as
     # some may heed only a part of it.
-    coins = [int(random.random() < chance) for chance in (1 / 2, 1 / 2, 1 / 5)]
+    coins = [int(random.random() < chance) for chance in (1 / 2, 1 / 5)]
     number = f"{random.randint(10, 99)}e{random.randint(100, 200)}j"
     values = [_draw_mixed(random) + _draw_letters(random, 6), _draw_mixed(random), random.randint(3, 99)]
     needle = pair.operands[0].value if isinstance(pair.operands[0], ast.Constant) else None
