@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from random import Random
 
 import pytest
@@ -25,9 +24,6 @@ class Above(set):
     __ge__ = lambda s, o: True
 class Full:
     __contains__ = lambda s, o: True
-class Bag(list):
-    __eq__ = lambda s, o: isinstance(o, list) and set(s) == set(o)
-    __hash__ = None
 """
 """Objects that are equal to everything, or to everything of their kind."""
 
@@ -66,7 +62,6 @@ LYING = {
     "Shown": "Shown('a')",
     "Full": "Full()",
     "Above": "Above()",
-    "Bag": "Bag('ba')",
 }
 
 
@@ -74,7 +69,7 @@ def _write(body: str, values: dict[str, str]) -> str:
     for name, value in values.items():
         body = body.replace(f"{{{name}}}", f"same({value})")
     helpers = "def is_same(a, b): return a == b\ndef wanted(): return dict(a=97)\n"
-    return tidy(f"from product import Above, Bag, Count, Dict, Full, Shown\n{helpers}def test_a():\n    {body}\n")
+    return tidy(f"from product import Above, Count, Dict, Full, Shown\n{helpers}def test_a():\n    {body}\n")
 
 
 @pytest.mark.slow
@@ -88,7 +83,7 @@ def test_a_comparison_is_stricter_wherever_it_stands(kind: str) -> None:
         assert outcomes(of(honest).falsify((), Random(seed))[PATH], LIARS)["test_a"]
 
     assert of(lying).unasked == frozenset()
-    assert found >= (5 if "Bag" in STRICTER[kind] else 18), "which question is asked is drawn"
+    assert found >= 18, "which question is asked is drawn"
 
 
 UNASKED = {
