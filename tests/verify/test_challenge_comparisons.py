@@ -163,6 +163,14 @@ def test_what_a_file_calls_while_it_is_loaded_is_left_as_it_is() -> None:
     assert made.unasked == {f"{PATH}::test_a"}
 
 
+def test_a_name_that_is_made_of_itself_is_read_once() -> None:
+    helper = "def walk(a):\n    a = set(a - {1})\n    a = list(a)\n    return 3\n"
+    made = of(tidy(f"{helper}def test_a():\n    assert walk({{1}}) == same(3)\n    assert same(3) == 3\n"))
+
+    assert outcomes(made.falsify((), Random(1))[PATH]) == {"test_a": True}
+    assert made.unasked == frozenset()
+
+
 def test_a_file_may_end_with_a_comparison() -> None:
     made = of(tidy("def test_a(): assert same(3) == same(3)").rstrip())
 

@@ -153,7 +153,10 @@ class _File:
             if not function.name.startswith("test"):
                 names = NameBindings(function, {}, used.fixtures, witnesses)
                 scan = self._scan(names, _get_instance(function, around), (), late=function.name not in early)
-                self.index.add(scan, whole=scan.run(), method=around is not None)
+                whole = False
+                with suppress(RecursionError):  # nested too deeply to be looked at
+                    whole = scan.run()
+                self.index.add(scan, whole=whole, method=around is not None)
 
     def find_ways(self, lenient: Lenient) -> dict[str, _Found]:
         """Return for each test the ways to falsify it, to make it stricter, and whether that is all it compares."""

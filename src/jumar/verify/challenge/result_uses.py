@@ -95,7 +95,12 @@ class ResultUses:
             and isinstance(parent.targets[0], ast.Name)
             and not isinstance(node, ast.Name)
         ):
-            return any(self.is_what_is_left(read) for read in self._reads.get(parent.targets[0].id, ()))
+            name = parent.targets[0].id
+            reads = self._reads.get(name, [])
+            self._reads[name] = []  # a name that is made of itself is read once
+            left = any(self.is_what_is_left(read) for read in reads)
+            self._reads[name] = reads
+            return left
         if isinstance(parent, ast.Compare):
             empty = (_is_empty(side) for side in (parent.left, *parent.comparators))
             return any(isinstance(op, ORDERS) for op in parent.ops) or any(empty)
