@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.gate.grades import Grade
+from jumar.core.gate.grades import Grade, is_proved
 from jumar.core.run.strategy import Message
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import Phase, RunState
@@ -107,8 +107,6 @@ ENDS = {
 }
 """Ends that say nothing about the quality of what an agent wrote."""
 
-ORDER = tuple(grade.value for grade in Grade)
-
 
 def read_rollout(folder: Path, wanted: Selection) -> Rollout | Reason:
     """Return the rollout in the run directory *folder*, or the reason why it is in no example."""
@@ -145,7 +143,7 @@ def _find_doubt(state: RunState, last: ev.Tests, wanted: Selection) -> Reason | 
         return Reason.FLAKY
     green = state.end is not None and state.end.stop is StopReason.GREEN
     weakest = wanted.min_grade or (Grade.A if state.run.settings.suite.runner == "pytest" else Grade.X)
-    if green and ORDER.index(evidence.grade.partition("+")[0]) > ORDER.index(weakest):
+    if green and not is_proved(evidence.grade, "", weakest):
         return Reason.GRADE
     all_passed = state.best is not None and state.best.score.passed == len(state.expected)
     return Reason.VOID if all_passed and not green else None  # it was not accepted, so nobody knows

@@ -64,7 +64,6 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """Grade -> how many tests have it; empty where nothing is green."""
     asked: int | None
     """Requests that the code under test made of the tests, in two processes; 0: the wire was one-way."""
-    """Number of coin flips that a forger of this green had to guess."""
     sandbox: str
     passed: int | None
     """Passed tests; None where there is no usable evidence, which is not the same as 0. So are the next two."""
