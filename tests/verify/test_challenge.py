@@ -109,7 +109,7 @@ def asked(court: Court, product: str) -> list[RoundResult]:
     tree = court.tree({"test_double.py": TESTS, "double.py": dedent(product)})
     ids = tuple(f"test_double.py::test_{n}" for n in range(COUNT))
     made, coins = challenge_of(court.folder / "source1", Suite()), SystemRandom()
-    assert set(made.strengths.values()) == {Strength.STRONG}
+    assert set(made.strengths.values()) == {Strength.WHOLE}
     chosen = frozenset(name for name in ids if coins.random() < 0.5)
     steps = (Round(challenge=False), Round(chosen), Round(frozenset(ids) - chosen))
     return [_answered(court, tree, step, made.falsify(step.falsified, coins), ids) for step in steps]

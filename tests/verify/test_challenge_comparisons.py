@@ -69,7 +69,7 @@ def _write(body: str, values: dict[str, str]) -> str:
     for name, value in values.items():
         body = body.replace(f"{{{name}}}", f"same({value})")
     helpers = "def is_same(a, b): return a == b\ndef wanted(): return dict(a=97)\n"
-    return tidy(f"from product import Above, Count, Dict, Full, Shown\n{helpers}def test_a():\n    {body}\n")
+    return tidy(f"from product import Above, Count, Dict, Full, Shown\n{helpers}def test_a():\n    assert same(3) == 3\n    {body}\n")
 
 
 @pytest.mark.slow
@@ -82,11 +82,11 @@ def test_a_comparison_is_stricter_wherever_it_stands(kind: str) -> None:
         found += not outcomes(of(lying).falsify((), Random(seed))[PATH], LIARS)["test_a"]
         assert outcomes(of(honest).falsify((), Random(seed))[PATH], LIARS)["test_a"]
 
-    assert of(lying).unasked == frozenset()
+    assert set(of(lying).strengths.values()) == {Strength.WHOLE}
     assert found >= 18, "which question is asked is drawn"
 
 
-UNASKED = {
+PARTIAL = {
     "a function of operator": "assert operator.eq(same([0, 1]), [*range(2)])",
     "an imported function of operator": "assert eq(same([0, 1]), [*range(2)])",
     "a call that a mock had": "m = mock.Mock(); m(same([0, 1])); m.assert_called_once_with([*range(2)])",
@@ -124,7 +124,7 @@ WHOLE = {
 """A test that leaves out nothing."""
 
 
-def _is_unasked(body: str) -> bool:
+def _is_partial(body: str) -> bool:
     head = "import operator\nimport sys\nimport product\nfrom operator import eq\nfrom unittest import mock\n"
     head += (
         "import math\nfrom numpy import testing\n@pytest.fixture\ndef agreed(): return lambda like: like == sum([1])\n"
@@ -132,26 +132,25 @@ def _is_unasked(body: str) -> bool:
     head += "def is_same(a, b): return a == b\ndef like(a, b): return a == b\ndef check(a): assert like(a, sum([1]))\n"
     head += "def is_one(a):\n    match a:\n        case 1: return True\n"
     made = of(tidy(f"{head}def test_a():\n    assert same(3) == 3\n    {body}\n"))
-    assert made.strengths == {f"{PATH}::test_a": Strength.STRONG}
-    return bool(made.unasked)
+    return made.strengths[f"{PATH}::test_a"] is Strength.PARTIAL
 
 
-@pytest.mark.parametrize("kind", UNASKED)
+@pytest.mark.parametrize("kind", PARTIAL)
 def test_a_comparison_that_no_round_changes_is_known(kind: str) -> None:
-    assert _is_unasked(UNASKED[kind])
+    assert _is_partial(PARTIAL[kind])
 
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_what_nothing_of_the_code_under_test_decides_is_left_as_it_is(kind: str) -> None:
-    assert not _is_unasked(WHOLE[kind])
+    assert not _is_partial(WHOLE[kind])
 
 
 def test_a_helper_of_another_file_is_not_made_stricter() -> None:
     helper = "def is_same(a, b): return a == b\n"
     test = "def test_a():\n    assert same(3) == 3\n    assert is_same(same([0, 1]), [*range(2)])\n"
 
-    assert of(tidy("from conftest import is_same\n" + test), helper).unasked == {f"{PATH}::test_a"}
-    assert of(tidy("from product import is_same\n" + test), "").unasked == frozenset()
+    assert of(tidy("from conftest import is_same\n" + test), helper).strengths == {f"{PATH}::test_a": Strength.PARTIAL}
+    assert of(tidy("from product import is_same\n" + test), "").strengths == {f"{PATH}::test_a": Strength.WHOLE}
 
 
 def test_what_a_file_calls_while_it_is_loaded_is_left_as_it_is() -> None:
@@ -160,7 +159,7 @@ def test_what_a_file_calls_while_it_is_loaded_is_left_as_it_is() -> None:
     source = made.falsify((), Random(1))[PATH]
 
     assert outcomes(source) == {"test_a": True}
-    assert made.unasked == {f"{PATH}::test_a"}
+    assert made.strengths == {f"{PATH}::test_a": Strength.PARTIAL}
 
 
 def test_a_name_that_is_made_of_itself_is_read_once() -> None:
@@ -168,7 +167,7 @@ def test_a_name_that_is_made_of_itself_is_read_once() -> None:
     made = of(tidy(f"{helper}def test_a():\n    assert walk({{1}}) == same(3)\n    assert same(3) == 3\n"))
 
     assert outcomes(made.falsify((), Random(1))[PATH]) == {"test_a": True}
-    assert made.unasked == frozenset()
+    assert made.strengths == {f"{PATH}::test_a": Strength.WHOLE}
 
 
 def test_a_file_may_end_with_a_comparison() -> None:

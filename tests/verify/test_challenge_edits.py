@@ -313,8 +313,8 @@ class TestMeta(metaclass=type):
 @pytest.mark.parametrize(
     ("code", "strength"),
     [
-        (STRONG, Strength.STRONG),
-        (AFFIXES, Strength.STRONG),
+        (STRONG, Strength.WHOLE),
+        (AFFIXES, Strength.WHOLE),
         (OWN, Strength.NONE),
         (STRICT, Strength.NONE),
         (NONE, Strength.NONE),
@@ -362,7 +362,7 @@ class TestOld(unittest.TestCase):
 
 def test_a_comparison_without_a_literal_is_stricter_beside_one_that_has_one() -> None:
     whole = tidy(BESIDE)
-    assert set(strengths(whole).values()) == {Strength.STRONG}
+    assert set(strengths(whole).values()) == {Strength.WHOLE}
 
     passed, chosen, source = answers(whole, 0)
 
@@ -548,7 +548,7 @@ def test_what_is_asked_beside_is_another_thing_each_time() -> None:
 def test_a_text_that_things_say_which_affirm_everything_is_not_changed() -> None:
     code = "def test_a(): assert same('abc').startswith('a')\n"
 
-    assert strengths(tidy(code))["test_a"] is Strength.STRONG
+    assert strengths(tidy(code))["test_a"] is Strength.WHOLE
     assert strengths(tidy("from unittest import mock\n" + code))["test_a"] is Strength.NONE
 
 
@@ -647,7 +647,7 @@ def test_another_time_it_is_falsified_in_another_way() -> None:
 def test_what_other_files_mention_is_left_alone() -> None:
     code = tidy("def test_a(): assert same(1) == 1\ndef test_b(): assert same(1) == 1\nWORD = 1\n")
 
-    assert strengths(code, "from test_it import test_a") == {"test_a": Strength.NONE, "test_b": Strength.STRONG}
+    assert strengths(code, "from test_it import test_a") == {"test_a": Strength.NONE, "test_b": Strength.WHOLE}
     assert set(strengths(code, "from test_it import *").values()) == {Strength.NONE}
     assert strengths(code, "HOOK = 'test_it.py::test_b'")["test_b"] is Strength.NONE
 
@@ -655,7 +655,7 @@ def test_what_other_files_mention_is_left_alone() -> None:
 def test_a_value_that_a_fixture_takes_is_no_expectation() -> None:
     code = tidy("@pytest.mark.parametrize('a, b', [(1, 1)])\ndef test_a(a, b, made): assert same(a) == b\n")
 
-    assert strengths(code)["test_a"] is Strength.STRONG
+    assert strengths(code)["test_a"] is Strength.WHOLE
     assert strengths(code, "import pytest\n@pytest.fixture\ndef made(b): return b\n")["test_a"] is Strength.NONE
 
 
@@ -669,7 +669,7 @@ def test_a_function_of_another_module_is_an_assertion_where_it_was_imported() ->
     helper = "def agrees(given, expected):\n    assert given == expected\n"
     code = "def test_a(): agrees(same(1), 1)\n"
 
-    assert strengths(tidy("from conftest import agrees\n" + code), helper)["test_a"] is Strength.STRONG
+    assert strengths(tidy("from conftest import agrees\n" + code), helper)["test_a"] is Strength.WHOLE
     assert strengths(tidy("from product import same as agrees\n" + code), helper)["test_a"] is Strength.NONE
 
 
@@ -684,7 +684,7 @@ def test_who_has_a_say_in_what_fails_is_not_challenged() -> None:
     code = tidy("def test_a(): assert same(1) == 1\n")
     hook = "def pytest_runtest_makereport(item, call):\n    outcome = yield\n    outcome.get_result().{} = 'passed'\n"
 
-    assert strengths(code, hook.format("note")) == {"test_a": Strength.STRONG}
+    assert strengths(code, hook.format("note")) == {"test_a": Strength.WHOLE}
     assert strengths(code, hook.format("outcome")) == {"test_a": Strength.NONE}
 
 

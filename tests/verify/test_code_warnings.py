@@ -243,7 +243,7 @@ def test_tests_that_cannot_fail_are_told_from_those_that_can() -> None:
 
 
 def test_tests_that_cannot_be_falsified_are_named_or_counted() -> None:
-    strengths = {"t.py::A::test_a": Strength.NONE, "t.py::test_b": Strength.STRONG, "t.py::test_c": Strength.NONE}
+    strengths = {"t.py::A::test_a": Strength.NONE, "t.py::test_b": Strength.WHOLE, "t.py::test_c": Strength.NONE}
     many = {f"t.py::test_{n}": Strength.NONE for n in range(9)}
 
     warnings = warn_of_unfalsifiable(strengths, [Site("t.py::A::test_a", 7, 9)])

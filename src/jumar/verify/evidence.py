@@ -66,10 +66,8 @@ def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]
 
 
 def _gather(rest: GreenCandidate, apart: frozenset[str], strengths: Mapping[str, Strength]) -> Evidence:
-    challenge = rest.verifier.experience.challenge
-    # What is equal to everything could decide a comparison that no round changes.
-    whole = {name for name, strength in strengths.items() if strength is Strength.STRONG and challenge}
-    whole -= challenge.unasked if challenge else frozenset()
+    # What is equal to everything could decide a comparison that no round changes: partial is not enough.
+    whole = {name for name, strength in strengths.items() if strength is Strength.WHOLE}
     proved = whole.difference(rest.unproved) if any(step.challenge for step in rest.done) else set()
     family = {i: i.partition("[")[0] for i in rest.ids if i not in apart and i not in rest.accepted}
     return Evidence(

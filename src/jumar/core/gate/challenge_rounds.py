@@ -21,8 +21,10 @@ class Strength(IntEnum):
 
     NONE = 0
     """It cannot: no statement of it can be turned so that it certainly fails."""
-    STRONG = 1
-    """The value that it expects can be changed."""
+    PARTIAL = 1
+    """A value that it expects can be changed. It also has a comparison that no change reaches."""
+    WHOLE = 2
+    """A value that it expects can be changed, and each comparison can be or is made stricter."""
 
 
 class Round(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import expected_values as expected
 from jumar.verify.challenge.constants import EQUAL, RAISES, NameBindings, find_compared_arguments
 from jumar.verify.challenge.reachable_statements import STANDARD, ReachableStatement
@@ -190,4 +189,4 @@ class AssertionFalsifier:
 
     def _build_way(self, edits: Callable[[Random], Edits]) -> Iterator[FalsifyingEdit]:
         if edits(Random(0)):  # noqa: S311  whether there is a way, not which
-            yield FalsifyingEdit(Strength.STRONG, edits)
+            yield FalsifyingEdit(edits)

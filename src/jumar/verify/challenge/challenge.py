@@ -44,8 +44,6 @@ class SuiteChallenge:
 
     strengths: Mapping[str, Strength]
     """Test function, `path::Class::name` without parameters -> how it can be falsified."""
-    unasked: frozenset[str] = frozenset()
-    """Test functions with a comparison, or a function with one, that no literal and no question changes."""
     _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
     _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
@@ -94,16 +92,14 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
     strengths: dict[str, Strength] = {}
     ways: dict[str, tuple[FalsifyingEdit, ...]] = {}
     stricter: dict[str, tuple[FalsifyingEdit, ...]] = {}
-    unasked: set[str] = set()
     for path in read:
         found = files[path].find_ways(lenient[path])
         for name, (known, more, whole) in found.items():
             test = f"{path}::{name}"
             ways[test], stricter[test] = tuple(known), tuple(more)
-            unasked |= set() if whole else {test}
-            strengths[test] = Strength.STRONG if known else Strength.NONE
+            strengths[test] = (Strength.WHOLE if whole else Strength.PARTIAL) if known else Strength.NONE
         stricter[path] = tuple(files[path].index.stricter) if found else ()
-    return SuiteChallenge(strengths, frozenset(unasked), dict(sources), read, ways, stricter)
+    return SuiteChallenge(strengths, dict(sources), read, ways, stricter)
 
 
 def _read(files: Mapping[str, bytes]) -> dict[str, ParsedSource]:

@@ -13,7 +13,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 
-from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import expected_values as expected
 from jumar.verify.challenge import literals
 from jumar.verify.challenge import stricter_comparisons as stricter
@@ -132,7 +131,7 @@ class ComparisonScan:
         if pair is None or not self.candid or self._has_lenient_side(pair):
             return False
         make = partial(stricter.make_stricter, pair, truth=truth)
-        self.edits.append(FalsifyingEdit(Strength.NONE, make))
+        self.edits.append(FalsifyingEdit(make))
         return True
 
     def _has_lenient_side(self, pair: stricter.Comparison) -> bool:
@@ -148,6 +147,8 @@ class ComparisonScan:
         if isinstance(node, ast.Name):
             bound = self.names.get_compared(node.id)
             return bound is not None and all(map(self._is_single, bound.literals))
+        if isinstance(node, ast.Call) and expected.is_approximate(node):
+            return all(map(self._is_single, node.args[:1]))
         return literals.is_scalar(node) or (
             isinstance(node, ast.Call)
             and all(map(literals.is_scalar, node.args))
@@ -163,6 +164,8 @@ class ComparisonScan:
                 return all(key is not None and self._is_whole(key) for key in keys) and all(map(self._is_whole, values))
             case ast.Name(id=name) if bound := self.names.get_compared(name):
                 return all(map(self._is_whole, bound.literals))
+            case ast.Call(args=args) if expected.is_approximate(node):
+                return all(map(self._is_whole, args[:1]))
             case ast.Call(args=args, keywords=words):
                 return any(True for _ in literals.find_scalars(node)) and all(
                     map(self._is_whole, (*args, *(w.value for w in words)))

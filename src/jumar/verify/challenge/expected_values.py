@@ -90,17 +90,16 @@ def is_approximate(node: ast.expr) -> bool:
 
 
 def change_number(source: ParsedSource, node: ast.expr, margins: Mapping[str, ast.expr]) -> Chooses:
-    """Change a number in *node* to one that is not near it for any of *margins*: `rel`, `abs`, `places`, `delta`."""
+    """Change the numbers in *node* to others, not near them for any of *margins*: `rel`, `abs`, `places`, `delta`."""
     numbers = [s for s in literals.find_scalars(node) if type(literals.get_value(s)) in (int, float)]
     known = {word: literals.get_value(given) for word, given in margins.items() if literals.is_scalar(given)}
     allowed = {word: value for word, value in known.items() if isinstance(value, int | float)}
 
     def choose(random: Random) -> Edits:
-        for number in random.sample(numbers, len(numbers)) if len(allowed) == len(margins) else ():
-            apart = partial(_is_apart, literals.get_value(number), allowed)
-            if edit := literals.make_another(source, number, random, apart):
-                return (edit,)
-        return ()
+        if len(allowed) < len(margins):
+            return ()
+        tests = ((number, partial(_is_apart, literals.get_value(number), allowed)) for number in numbers)
+        return tuple(e for number, test in tests if (e := literals.make_another(source, number, random, test)))
 
     return choose
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from jumar.core.gate.challenge_rounds import Strength
-
 
 class SourceEdit(NamedTuple):
     """Replacement of the bytes from *start* to *end* (of the UTF-8 form) by *text*."""
@@ -29,9 +27,8 @@ Edits = tuple[SourceEdit, ...]
 
 @dataclass(frozen=True, slots=True)
 class FalsifyingEdit:
-    """One way to make a test false, or with the strength NONE one to make it stricter."""
+    """One way to make a test false, or stricter."""
 
-    strength: Strength
     edits: Callable[[Random], Edits]
     """Builds the edits from random numbers; whether there are any does not depend on them."""
 
