@@ -69,7 +69,8 @@ def _write(body: str, values: dict[str, str]) -> str:
     for name, value in values.items():
         body = body.replace(f"{{{name}}}", f"same({value})")
     helpers = "def is_same(a, b): return a == b\ndef wanted(): return dict(a=97)\n"
-    return tidy(f"from product import Above, Count, Dict, Full, Shown\n{helpers}def test_a():\n    assert same(3) == 3\n    {body}\n")
+    test = f"def test_a():\n    assert same(3) == 3\n    {body}\n"
+    return tidy(f"from product import Above, Count, Dict, Full, Shown\n{helpers}{test}")
 
 
 @pytest.mark.slow
