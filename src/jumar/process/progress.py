@@ -18,7 +18,6 @@ class Work(StrEnum):
     STEADYING = "running the untouched tests"
     JUDGING = "running the tests"
     MUTATING = "trying mutants"
-    APPLYING = "writing the files back"
 
 
 class ProgressPart(StrEnum):
