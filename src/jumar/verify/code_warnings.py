@@ -34,6 +34,12 @@ MOST = 20
 NAMED = 3
 """Tests that cannot be falsified and are named."""
 
+LACKING = {
+    Strength.NONE: "cannot be falsified",
+    Strength.PARTIAL: "has a comparison that can be neither falsified nor made stricter",
+}
+"""Faults of tests of which a challenge proves nothing."""
+
 LONGEST = 300
 """Characters of a warning."""
 
@@ -85,18 +91,18 @@ async def find_warnings(suspects: CodeToInspect) -> tuple[str, ...]:
 
 
 def warn_of_unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Site]) -> tuple[str, ...]:
-    """Warn of tests that cannot be falsified (functions, ids without parameters).
+    """Warn of tests that cannot be falsified, or not wholly (functions, ids without parameters).
 
     The first few are named, the rest are counted: old suites have hundreds.
     """
     lines = {site.id: site.start for site in sites}
-    none = [name for name, strength in strengths.items() if strength is Strength.NONE]
+    weak = [name for name, strength in strengths.items() if strength in LACKING]
     named = [
-        f"{name.partition('::')[0]}:{lines.get(name, 1)}: {name.partition('::')[2]} cannot be falsified: "
+        f"{name.partition('::')[0]}:{lines.get(name, 1)}: {name.partition('::')[2]} {LACKING[strengths[name]]}: "
         "that it passes is proved by the channel alone"
-        for name in none[:NAMED]
+        for name in weak[:NAMED]
     ]
-    more = len(none) - NAMED
+    more = len(weak) - NAMED
     return (*named, *([f"and {more} more of {len(strengths)} tests cannot be falsified"] if more > 0 else []))
 
 
