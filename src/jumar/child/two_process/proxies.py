@@ -65,7 +65,7 @@ class ProxyClass(type):
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **_: Any) -> None:
         type.__init__(cls, name, bases, body)
 
-    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+    def __call__(cls, /, *args: Any, **keywords: Any) -> Any:
         """Make an instance over there."""
         made: Any = find_peer(cls).ask("call", cls, args, keywords)
         own: Any = cls
@@ -223,7 +223,7 @@ class ProxyMember:
 def get_special_method(owner: int, name: str) -> Any:
     """Return the special method *name* of the class *owner*, as the class over there has it."""
 
-    def method(self: Any, *args: Any, **keywords: Any) -> Any:
+    def method(self: Any, /, *args: Any, **keywords: Any) -> Any:
         side = find_peer(type(self)).side
         if name in COMPARING:
             return side.compared(name, owner, self, args)
