@@ -6,7 +6,8 @@ import collections
 import itertools
 import math
 import operator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NoReturn
 
 from jumar.child.two_process import codec, proxies, shared_containers
 from jumar.child.two_process.wire import signatures
@@ -69,9 +70,6 @@ TEXTS = (str, bytes)
 FIXED = (int, float, complex, frozenset, str, bytes, set)
 """Types of them whose methods are those of the content, whatever their subclasses define."""
 
-FOUND: dict[type, tuple[str, ...]] = {list: ("count", "index"), tuple: ("count", "index")}
-"""Methods of other types for which that holds as well."""
-
 SEQUENCES = (list, tuple, collections.deque, bytearray)
 """Types among them whose subclasses may have operators of their own among themselves, as vectors have."""
 
@@ -81,6 +79,9 @@ UNORDERED = (set, frozenset, dict)
 CHANGES = frozenset(("add", "clear", "discard", "pop", "remove", "update", "difference_update", "intersection_update",
                      "symmetric_difference_update"))  # fmt: skip
 """Methods of sets that change them."""
+
+FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Exceptions of the methods of built-in types."""
 
 EXCUSING = AssertionError.__mro__[:-1]
 """Classes that a failed assertion belongs to."""
@@ -210,13 +211,39 @@ def find_method(thing: Any, name: str) -> Any:
     return getattr(CONTENTS[base](thing), name) if known else None
 
 
-def find_search(thing: Any, name: str, found: Any) -> Any:
-    """Return the method *name* of the content of *thing*, if it is `count` or `index` of a list or tuple; else *found*.
+def check_method(thing: Any, name: str, found: Any, unable: Callable[[str], NoReturn]) -> Any:
+    """Return *found*, the attribute *name* of *thing*; a method that its built-in type has, too, has to do the same.
 
-    A field of a named tuple may have such a name, too.
+    What `copy`, `items` or `sort` of a subclass gives or changes is compared with what that of the content does: one
+    that says another thing says no more of the content. A field of a named tuple may have such a name, too.
     """
     base = find_base(thing)
-    return getattr(CONTENTS[base](thing), name) if name in FOUND.get(base, ()) and callable(found) else found
+    if base is None or name[:2] == "__" or not (callable(getattr(base, name, None)) and callable(found)):
+        return found
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        content, failure = CONTENTS[base](thing), None
+        try:
+            due = getattr(content, name)(*args, **keywords)
+        except FAILURES as error:
+            failure, due = type(error), NOTHING
+        try:
+            answer = found(*args, **keywords)
+        except FAILURES as error:
+            if failure is None or not isinstance(error, failure):
+                unable(f"{name} of a {type(thing).__name__} fails, and that of its content does not")
+            raise
+        if isinstance(due, Iterable) and not isinstance(due, (*CONTENTS, proxies.Proxy)):  # a view or an iterator
+            due = list(due)
+            answer = answer if isinstance(answer, Collection) else walk(thing, answer, due)
+            same = answer is not None and list(answer) == due
+        else:
+            same = failure is None and agrees(answer, due)
+        if not same or CONTENTS[base](thing) != content:
+            unable(f"{name} of a {type(thing).__name__} does something else than that of its content")
+        return answer
+
+    return call
 
 
 def excuses(found: Any) -> bool:

@@ -22,9 +22,6 @@ NEUTRAL = frozenset(f"__{name}__" for name in ("call", "hash", "repr", "str", "d
 ASKING = COMBINING | {"__call__"}
 """Methods for which a query is there."""
 
-EXIT = 3
-"""Arguments of a function that ends a context: type, exception and traceback."""
-
 COMPARED = "_jumar_compared"
 """Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
 
@@ -44,6 +41,14 @@ class ProductThings:
         self._shared_queries: dict[int, str] = {}
         """The same of queries that a fixture of several tests has made: each of them may use them."""
         self._matched = False
+        self._ending: type | None = None
+        """Class of an exception of `endings` that was decoded, until it is known whether it was raised."""
+
+    def check_endings(self, kind: str) -> None:
+        """Refuse an exception that ends what the tests do, and came as a value with a message of that *kind*."""
+        ending, self._ending = self._ending, None
+        if ending and kind == "answer":
+            self.unable(f"a {ending.__name__} of the product comes as a value, and may be raised later")
 
     def find_unasked(self) -> str:
         """Return the class of a query that a test has made and the product was never asked about, and forget all.
@@ -60,8 +65,8 @@ class ProductThings:
             self._queries.pop(number, None)
             self._shared_queries.pop(number, None)
 
-    def attribute(self, thing: Any, name: str) -> Any:
-        """Return the attribute *name* of a thing of the product."""
+    def attribute(self, thing: Any, name: str, owner: int | None = None) -> Any:
+        """Return the attribute *name* of a thing of the product, as the class *owner* has it or as it has it itself."""
         marked = any(proxies.get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
         if (marked and name == "__wrapped__") or not self.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
@@ -70,14 +75,17 @@ class ProductThings:
         self.decides(thing, name)
         if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
             self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
-        found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
+        if owner is not None:  # of a class of the tests that extends one of the product
+            found = self.peer.ask("member", thing, owner, name)
+        else:
+            found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
         self.check_excuse(found, name)
         if name in endings.STEPS and isinstance(found, proxies.Proxy):
             object.__setattr__(found, endings.STEP, True)
         if type(found) is proxies.ProxyClass:
             capital = name.lstrip("_")[:1].isupper()
             type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
-        return found if isinstance(thing, type) else contents.find_search(thing, name, found)
+        return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.unable)
 
     def check_excuse(self, found: Any, name: str) -> None:
         """Record a fault if *found*, which the product has as *name*, is an exception that assertions are, too."""
@@ -214,8 +222,8 @@ class ProductThings:
 
     def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
         """Check what a method of *thing* gave that may end a context or a loop of the tests."""
-        if name == "__call__" and len(args) == EXIT and isinstance(args[1], BaseException):  # by an `ExitStack`
-            self.left(answer, args)
+        if name == "__call__" and endings.is_leaving(sys._getframe(3)):  # noqa: SLF001  there is no other way to see who asks
+            self.left(answer, sys.exc_info())
         if name in endings.GIVING:
             if not isinstance(answer, proxies.Proxy):
                 self.unable(f"{name} of a {type(thing).__name__} gives what is not awaited in the product's process")

@@ -214,10 +214,8 @@ class ProxyMember:
     def __get__(self, thing: Any, kind: Any = None) -> Any:
         if thing is None:
             return find_peer(kind).side.attribute(kind, self._name)
-        if type.__getattribute__(type(thing), "_jumar_extends"):
-            find_peer(type(thing)).side.decides(thing, self._name)
-            return find_peer(type(thing)).ask("member", thing, self._owner, self._name)
-        return find_peer(type(thing)).side.attribute(thing, self._name)
+        extends = type.__getattribute__(type(thing), "_jumar_extends")
+        return find_peer(type(thing)).side.attribute(thing, self._name, self._owner if extends else None)
 
 
 def get_special_method(owner: int, name: str) -> Any:

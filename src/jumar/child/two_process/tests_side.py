@@ -17,7 +17,7 @@ from jumar.child.two_process import codec, import_hook, proxies, shared_containe
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.product_things import ProductThings
 from jumar.child.two_process.test_environment import ProductEnvironment
-from jumar.child.two_process.wire import frames, notices, shared_files
+from jumar.child.two_process.wire import endings, frames, notices, shared_files
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -64,8 +64,7 @@ class TestsSide(ProductThings):
         self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
         self.names = self.capabilities.offers
         self.running = False  # True if the files of the tests are loaded
-        self.note_text: Callable[[str], object] = str
-        """Is told what the product prints."""
+        self.note_text: Callable[[str], object] = str  # is told what the product prints
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
         self.files = shared_files.SharedFiles("/", owner=True)
@@ -140,13 +139,14 @@ class TestsSide(ProductThings):
             self.note_text(str(text))
             (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
 
-    def answered(self) -> None:
+    def answered(self, kind: str) -> None:
         """Warn of what the product warned of: with its answer, as a filter can make an exception of a warning.
 
         No answer may excuse an assertion that has just failed, as that of a function on an `ExitStack` does, and none
         may come in the place of one that failed on the way.
         """
         self.check_classes()
+        self.check_endings(kind)
         while self._told:
             self._told.pop(0)()
         error = sys.exc_info()[1]
@@ -273,6 +273,7 @@ class TestsSide(ProductThings):
         """
         if issubclass(kind, self.fatal):
             raise ValueError(f"the exception {kind.__name__}")  # noqa: TRY004  it is what was sent that is wrong
+        self._ending = kind if issubclass(kind, endings.list_ends()) else self._ending
 
     def admitted(self, error: Any) -> BaseException:
         """Return the exception that the product raised; an assertion of the tests that failed on the way, as it was.
@@ -290,6 +291,7 @@ class TestsSide(ProductThings):
     def perform(self, op: str, values: list[Any], forms: Any) -> Any:
         """Perform a request of the product, if the tests handed out what it names. Note an assertion that fails."""
         try:
+            self.check_endings("answer")
             return self.capabilities.perform(op, forms, values)
         except BaseException as error:
             parts = getattr(error, "exceptions", None)  # of a group

@@ -17,8 +17,29 @@ STEPS = frozenset(("__next__", "send", "throw"))
 
 ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 
+LEAVING = ("__exit__", "__aexit__")
+"""Methods that end a context."""
+
 GIVING = frozenset(("__aexit__", "__anext__", "__await__"))
 """Methods that give an awaitable."""
+
+
+def list_ends() -> tuple[type[BaseException], ...]:
+    """Return the exceptions that end an iteration, a coroutine or, the last one, a task."""
+    # Not imported: a zygote that has `logging` before its clocks are read would tell when it began.
+    return (*ENDS, getattr(sys.modules.get("asyncio"), "CancelledError", GeneratorExit))
+
+
+def is_leaving(frame: Any) -> bool:
+    """Return whether *frame*, or one below it, ends a context because of an exception: what it comes to may excuse it.
+
+    By an `ExitStack`, a context manager of the tests, or one that `contextlib` makes of a generator.
+    """
+    if sys.exc_info()[1] is None:
+        return False
+    while frame is not None and frame.f_code.co_name not in LEAVING:
+        frame = frame.f_back
+    return frame is not None
 
 
 def mark_awaited(answer: Any, name: str, thing: Any, given: tuple[Any, ...], get_fact: Callable[..., Any]) -> None:
@@ -33,9 +54,8 @@ def find_fault(op: str, arguments: tuple[Any, ...], error: BaseException, get_fa
 
     By a `StopIteration` a function ends the loop of `map(decode, given)`, by a cancellation the task that asserts.
     """
-    # Not imported: a zygote that has `logging` before its clocks are read would tell when it began.
-    cancelled = getattr(sys.modules.get("asyncio"), "CancelledError", ENDS)
-    if not isinstance(error, (ENDS, cancelled)):
+    *_, cancelled = list_ends()
+    if not isinstance(error, list_ends()):
         return ""
     step = op == "method" and arguments[2] in STEPS
     step = step or (op in ("call", "method") and get_fact(arguments[0], STEP))

@@ -69,7 +69,7 @@ class RpcPeer:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if unable:
             self.side.unable(f"the tests hand over {unable}")
-        self.side.answered()
+        self.side.answered(kind)
         if kind == "answer":
             return value
         if type(value) is str:
