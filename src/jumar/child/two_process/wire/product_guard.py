@@ -98,8 +98,8 @@ class ProductGuard:
         if self._paths.is_chosen(path) or os.path.realpath(path) != self._paths.make_real(path):
             self._side.unable(f"a test opens {path}, a file of its own that the product may have named")
         reads = type(flags) is int and flags & os.O_ACCMODE == os.O_RDONLY
-        if reads and self.running and self._paths.files.is_given_along(path):
-            self._side.tie(f"a test reads {path}, which the product was given with its folder, and left as it is")
+        if reads and self.running and os.path.isfile(path) and not self._paths.files.is_of_product(path):
+            self._side.tie(f"a test reads {path}, a file of its own, which may be what it expects")
         if str(self._frame(3).f_globals.get("__name__")) in IMPORTING:
             self._side.tie("a test imports a file of its own folder, which the product may have written")
 

@@ -63,14 +63,14 @@ class SharedFiles:
         self._bases: dict[str, str] = {}
         """Paths that are handed out -> folder in which the product may make more: the path or the nearest around it."""
         self._known: dict[str, Stamp] = {}
-        self._made: set[str] = set()
-        """Paths that the other side has made or changed."""
+        self._made: dict[str, Stamp] = {}
+        """Paths that the other side has made, or was given by themselves and changed; how it left them."""
         self._next: tuple[dict[str, str], dict[str, Stamp]] = ({}, {})
 
     def begin_test(self) -> None:
         """Take back what one test alone has handed out."""
         self._lent.clear()
-        self._made = {path for path in self._made if _is_below(path, self._lasting)}
+        self._made = {path: stamp for path, stamp in self._made.items() if _is_below(path, self._lasting)}
         self._known = {path: stamp for path, stamp in self._known.items() if _is_below(path, self._lasting)}
 
     def share(self, text: str, *, lasting: bool) -> None:
@@ -83,10 +83,14 @@ class SharedFiles:
         named = [text] if whole else self._paths.findall(text)
         return [path for path in map(os.path.normpath, named) if path.startswith(f"{self.top}/")]
 
-    def is_given_along(self, path: str) -> bool:
-        """Return whether the product was given the file *path* with its folder alone, and has not changed it."""
-        roots = (*self._lasting, *self._lent)
-        return path in self._known and path not in roots and path not in self._made and not os.path.isdir(path)
+    def is_of_product(self, path: str) -> bool:
+        """Return whether the file *path* is as the product left it, which made it or was given it by itself.
+
+        Another one is of the tests, and may be what they expect, even if its folder was given away.
+        """
+        left = self._made.get(path)
+        now = _look(path) if left else None
+        return left is not None and now is not None and left[:4] == now[:4] and now.digest in (b"", left.digest)
 
     def knows(self, path: str) -> bool:
         """Return whether *path* is shared, or something that the product has made."""
@@ -126,8 +130,10 @@ class SharedFiles:
                 os.makedirs(base if base not in self._bases else os.path.dirname(base), exist_ok=True)
         for path, *described in changes:
             if self._may_change(path, *described[:1]):
-                self._made.add(path)
+                known = path in self._made or path in self._lasting | self._lent or not os.path.lexists(path)
                 self._change(path, described)
+                if known and described:
+                    self._made[path] = self._known[path]
         self._next = self._bases, self._known
 
     def _list_bases(self) -> dict[str, str]:
