@@ -58,6 +58,8 @@ class SuiteKnowledge:
     """Report of the untouched tree in two."""
     alike: frozenset[str] | None = None
     """Tests that come out the same in one process and in two on the untouched tree; None: not tried yet."""
+    hollow: frozenset[str] = frozenset()
+    """Tests that pass in two processes on the untouched tree, every time, and are red there in one."""
     unseen: frozenset[str] = frozenset()
     """Tests of `alike` that were not loaded there: what they import is missing."""
     ordered: bool = False

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from jumar.verify.execution import SuiteKnowledge
     from jumar.verify.rounds import GreenCandidate
 
+DECIDING = re.compile(r"(\w+)\.__\w+__ would decide a comparison$")
+"""Reason that two processes are no evidence for a test: a class of the code under test has that method."""
+
+LUCKY = 2
+"""Further runs of the untouched tree in which a test has to pass that says nothing in two processes."""
+
 ASSERTED = re.compile("[Aa]ssert|Failed:")
 """Stands in what a test says that failed by an assertion of its own, or by one of pytest's."""
 
@@ -34,9 +40,10 @@ async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
 async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
     """Return the tests that come out alike in one process and in two on the untouched tree, and fail in two here.
 
-    Where that tree did not get as far as a comparison (a stub raised, what the tests import is not there), it says
-    little of a test. Those are no such that compare objects of the code under test with their own, or that need it in
-    their own process by what they do themselves: no change could pass them in two.
+    Where that tree did not get as far as a comparison (a stub raised, what the tests import is not there), or had an
+    answer that would decide it, it says little of a test. Those are no such that compare objects of the code under test
+    with their own, or that need it in their own process by what they do themselves: no change could pass them in two.
+    Nor are those that compare objects of a class that the untouched tree has.
     """
     verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
     known = verifier.experience
@@ -48,16 +55,33 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
         known.unseen = frozenset() if two is None else frozenset(green.ids).difference(loaded)
         known.alike = known.unseen if two is None else known.unseen | _compare(one, two)
         known.apart = bool(known.alike or apart)
-    retreated = missing & known.alike
-    unknown = retreated & (known.unseen | _list_unasserted(known.base_apart))
-    asked = tuple(i for i in green.ids if i in retreated and not (i in unknown and i in green.matched | green.tied))
+    decided = _list_decided(known.base_apart)
+    retreated = missing & known.alike.union(i for i, why in decided.items() if green.doubted.get(i) != why)
+    unknown = retreated & (known.unseen | _list_unasserted(known.base_apart) | decided.keys())
+    excused = unknown & (green.matched | green.tied) | {i for i in retreated if _is_of_known_class(green, i)}
+    asked = tuple(i for i in green.ids if i in retreated - excused)
     if not asked:
         return frozenset()
     # A round that falsified one of them may have compared something else, and a busy machine may have cut it short.
     plain = replace(green, ids=asked)
     again = await run_round_apart(plain, Round(challenge=False), Seeds())
     green.executions = plain.executions
-    return retreated - (unknown & (green.matched | green.tied)) - again.kept
+    return retreated - excused - again.kept
+
+
+def _list_decided(two: Report | None) -> dict[str, str]:
+    """Return the tests that an answer of the untouched tree's own choice would have decided, each with why."""
+    own = {*two.matched, *two.tied} if two else set[str]()
+    return {i: why for i, why in two.doubted.items() if i not in own} if two else {}
+
+
+def _is_of_known_class(green: GreenCandidate, test_id: str) -> bool:
+    """Return whether a class decides the comparison of a test that the untouched tree has, too: it is no way out."""
+    found, verifier = DECIDING.match(green.doubted.get(test_id, "")), green.verifier
+    define = re.compile(rb"^[ \t]*class %s\b" % found[1].encode(), re.MULTILINE) if found else None
+    files = verifier.store.manifest(verifier.base).items() if define else ()
+    sources = (verifier.store.get(n.sha256) for path, n in files if path.endswith(".py") and verifier.sources(path))
+    return any(define.search(source) for source in sources) if define else False
 
 
 async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
@@ -71,12 +95,25 @@ async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozense
     doubtful = {i for i in apart if strengths.get(i.partition("[")[0], Strength.NONE) is Strength.NONE}
     red = doubtful & await find_red_tests(green) if doubtful.difference(green.accepted) else frozenset()
     two = await _run_base_apart(green) if red else None
-    return frozenset() if two is None else frozenset(red & reconcile(tuple(red), two, green.accepted).green_ids)
+    hollow = frozenset(red) & reconcile(tuple(red), two, green.accepted).green_ids if two else frozenset[str]()
+    known = green.verifier.experience
+    for _ in range(LUCKY if hollow - known.hollow else 0):  # a property that finds no example may pass there by chance
+        part = replace(_lay_base(green), ids=tuple(i for i in green.ids if i in hollow))
+        again = await run_fresh_apart(part, Round(challenge=False), Seeds())
+        green.executions += 1
+        hollow &= reconcile(part.ids, again, green.accepted).green_ids if again else hollow
+    known.hollow |= hollow
+    return hollow
 
 
 def list_slow_tests(known: SuiteKnowledge) -> frozenset[str]:
-    """Return the tests that took too long in two processes on the untouched tree, as far as it ran there yet."""
-    results = known.base_apart.results if known.base_apart else ()
+    """Return the tests that took too long in two processes on the untouched tree, and did not in one."""
+    hung = _list_timeouts(known.base_report)
+    return _list_timeouts(known.base_apart) - hung
+
+
+def _list_timeouts(report: Report | None) -> frozenset[str]:
+    results = report.results if report else ()
     return frozenset(result.id for result in results if result.outcome is Outcome.TIMEOUT)
 
 
@@ -94,14 +131,18 @@ async def _run_base_apart(green: GreenCandidate) -> Report | None:
     """Run them there in two processes; once, unless that came to nothing."""
     known = green.verifier.experience
     if known.base_apart is None:
-        untouched = replace(green, tree=lay_held_out(green.verifier, green.verifier.base), alone=green.verifier.base)
-        known.base_apart = await run_fresh_apart(untouched, Round(challenge=False), Seeds())
+        known.base_apart = await run_fresh_apart(_lay_base(green), Round(challenge=False), Seeds())
         green.executions += 1
     return known.base_apart
 
 
+def _lay_base(green: GreenCandidate) -> GreenCandidate:
+    """Return *green* with the untouched tree in the place of the candidate's."""
+    return replace(green, tree=lay_held_out(green.verifier, green.verifier.base), alone=green.verifier.base)
+
+
 def _compare(one: Report, two: Report) -> frozenset[str]:
-    """Return the tests that came out the same: passed, or failed in the same words.
+    """Return the tests that came out the same: passed, or failed by an assertion in the same words or by one exception.
 
     What fails before it comes to a file that the code under test should have written tells nothing of two processes:
     there that code does not have the temporary folder of the tests.
@@ -117,10 +158,16 @@ def _compare(one: Report, two: Report) -> frozenset[str]:
 
 def _list_unasserted(two: Report | None) -> frozenset[str]:
     """Return the tests that ended without an assertion: a stub raised, so what they compare was not seen there."""
-    results = two.results if two else ()
-    return frozenset(r.id for r in results if r.outcome is Outcome.FAILED and not ASSERTED.search(_describe(r)[1]))
+    failed = {r.id for r in (two.results if two else ()) if r.outcome is Outcome.FAILED and not _describe(r)[1]}
+    return _list_timeouts(two).union(failed)
 
 
-def _describe(result: TestResult) -> tuple[Outcome, str]:
+def _describe(result: TestResult) -> tuple[Outcome, str, str]:
+    """Return the outcome of a test, the words of an assertion that failed, or else the class of another exception."""
+    if result.outcome is not Outcome.FAILED:
+        return result.outcome, "", ""
     lines = result.excerpt.strip().splitlines()
-    return result.outcome, lines[-1].strip() if lines else ""
+    said = [line[1:].strip() for line in lines if re.match(r"E\s", line)] or lines[-1:]
+    if said and ASSERTED.search(said[0]):
+        return result.outcome, "\n".join(said), ""
+    return result.outcome, "", said[0].partition(":")[0] if said else ""

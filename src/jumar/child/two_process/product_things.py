@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import opcode
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -136,11 +137,7 @@ class ProductThings:
         return import_hook.get_unpickler(), (self._ask_aside("dump", thing, protocol),)
 
     def find_copier(self, thing: Any) -> Any:
-        """Return the method by which the class of a thing of the product copies it.
-
-        Raises:
-            AttributeError: if it has none.
-        """
+        """Return the method by which the class of a thing of the product copies it, if it has one (AttributeError)."""
         self.decides(thing, "__copy__")
         return self.peer.ask("get", thing, "__copy__")
 
@@ -221,9 +218,12 @@ class ProductThings:
         return answer
 
     def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
-        """Check what a method of *thing* gave that may end a context or a loop of the tests."""
-        if name == "__call__" and endings.is_leaving(sys._getframe(3)):  # noqa: SLF001  there is no other way to see who asks
+        """Check what a method of *thing* gave that may end a context or a loop, or tell what an object has heard."""
+        called, told = name == "__call__", any(proxies.get_fact(part, contents.HEARD) for part in args)
+        if called and endings.is_leaving(sys._getframe(3)):  # noqa: SLF001  there is no other way to see who asks
             self.left(answer, sys.exc_info())
+        if called and told and isinstance(answer, proxies.Proxy):
+            object.__setattr__(answer, contents.HEARD, True)
         if name in endings.GIVING:
             if not isinstance(answer, proxies.Proxy):
                 self.unable(f"{name} of a {type(thing).__name__} gives what is not awaited in the product's process")
@@ -254,9 +254,10 @@ class ProductThings:
             if self._mark(answer):
                 return answer
         both = isinstance(thing, proxies.Proxy) and any(isinstance(other, proxies.Proxy) for other in others)
-        # A set that is just being decoded compares what the product put into it: no test does that.
-        asking = str(sys._getframe(2).f_globals.get("__name__"))  # noqa: SLF001  there is no other way to see who asks
-        both &= not asking.startswith("jumar.")
+        # Not where they are sorted, or a set is just being decoded that the product put them into.
+        frame = sys._getframe(2)  # noqa: SLF001  there is no other way to see who asks
+        both &= not str(frame.f_globals.get("__name__")).startswith("jumar.")
+        both &= opcode.opname[frame.f_code.co_code[frame.f_lasti]] in ("COMPARE_OP", "CONTAINS_OP")
         self._matched |= both and any(proxies.get_fact(part, "_jumar_made") for part in (thing, *others))
         return self.unable(f"{kind.__name__}.{name} would decide a comparison")
 

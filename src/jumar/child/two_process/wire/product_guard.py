@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 from jumar.child.two_process.wire import shared_files
@@ -65,8 +66,7 @@ class ProductGuard:
         if not self.armed:
             return
         if event in CODE:
-            if self._runs_text(self._frame(1), event):
-                self._side.tie("a test runs text as code")
+            self._check_code(self._frame(1), event)
         elif event in RUNNING:
             self._side.tie("a test starts a program")
         elif event == "pickle.find_class":
@@ -77,6 +77,13 @@ class ProductGuard:
             self._check_opened(*arguments)
         elif event in LOADING and self._paths.is_own(str(arguments[LOADING[event]])):
             self._side.tie("a test loads a library from its own folder")
+
+    def _check_code(self, frame: Any, event: str) -> None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in READERS:
+            if event == "exec":
+                self._side.unable("a test has the text of an annotation run as code")
+        elif self._runs_text(frame, event):
+            self._side.tie("a test runs text as code")
 
     def _check_unpickled(self, module: str, name: str) -> None:
         if not self._side.can_unpickle(module, name) and ("." in name or not self._is_own(module, name)):
@@ -98,7 +105,7 @@ class ProductGuard:
         if self._paths.is_chosen(path) or os.path.realpath(path) != self._paths.make_real(path):
             self._side.unable(f"a test opens {path}, a file of its own that the product may have named")
         reads = type(flags) is int and flags & os.O_ACCMODE == os.O_RDONLY
-        if reads and self.running and os.path.isfile(path) and not self._paths.files.is_of_product(path):
+        if reads and self.running and Path(path).is_file() and not self._paths.files.is_of_product(path):
             self._side.tie(f"a test reads {path}, a file of its own, which may be what it expects")
         if str(self._frame(3).f_globals.get("__name__")) in IMPORTING:
             self._side.tie("a test imports a file of its own folder, which the product may have written")
@@ -116,8 +123,6 @@ class ProductGuard:
     def _runs_text(self, frame: Any, event: str) -> bool:
         """Return whether what is compiled or run in *frame* may be a text of the product."""
         module = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if module in READERS:
-            return event == "exec"
         return module not in MAKERS and (
             self.running or (event != "exec" and self._is_of_tests(frame.f_code.co_filename))
         )
