@@ -52,6 +52,10 @@ STRICTER = {
     "a plain object that contains everything": "assert all(x in {Full} for x in 'a')",
     "an order of sets": "assert {1} <= {Above}",
     "all of them": "assert all({Count} == v for v in wanted().values())",
+    "one of two": "assert {Dict} in (wanted(), 3)",
+    "items of a dict": "assert {'a': {Dict}}.items() <= {'a': wanted()}.items()",
+    "a deque": "import collections as c; assert c.deque([{Dict}]) == c.deque([wanted()])",
+    "a field": "import types as t; assert t.SimpleNamespace(a={Dict}) == t.SimpleNamespace(a=wanted())",
 }
 """A test of which `{Dict}` is what the code under test gave."""
 

@@ -41,7 +41,7 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
         if operator in ("==", "!="):
             return is_equal_to_another(operator == "==", a, b)
         if operator[-2:] == "in":
-            return contains_nothing(a, b)
+            return contains_nothing(a, b) or (type(a) not in plain and affirms(lambda: a == number))
         return is_in_every_order(operator, a, b)
 
     def is_equal_to_another(plainly, left, right):
@@ -64,6 +64,12 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
         for kind in (list, tuple):
             if issubclass(type(a), kind) and issubclass(type(b), kind):
                 return zip(kind.__iter__(a), kind.__iter__(b))
+        if type(a) is type(b) and type(a).__name__ == "deque":
+            return zip(a, b)
+        if type(a) is type(b) is views:
+            a, b = dict(a), dict(b)
+        elif type(a) is type(b) and hasattr(a, "__dict__") and not issubclass(type(a), (type, dict)):
+            a, b = a.__dict__, b.__dict__
         if issubclass(type(a), dict) and issubclass(type(b), dict):
             return [(dict.get(a, key), dict.get(b, key)) for key in dict.keys(b) if dict.__contains__(a, key)]
         return ()
@@ -94,6 +100,8 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
 
     def is_in_every_order(operator, a, b):
         sets, less = (set, frozenset), operator[0] == "<"
+        if type(a) is type(b) is views:
+            return is_equal_to_another(True, a, b)
         if operator in "<>" and affirms(lambda: come_to(operator, b, a)):
             return True
         if issubclass(type(a), sets) and issubclass(type(b), sets):
@@ -119,6 +127,7 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
         ">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "is": lambda a, b: a is b,
         "is not": lambda a, b: a is not b,
     }
+    views = type({}.items())
     plain = (bool, int, float, complex, str, bytes, type(None))
     containers = (list, tuple, dict, set, frozenset, str)
     return compare

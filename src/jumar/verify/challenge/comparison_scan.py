@@ -164,6 +164,8 @@ class ComparisonScan:
                 return all(key is not None and self._is_whole(key) for key in keys) and all(map(self._is_whole, values))
             case ast.Name(id=name) if bound := self.names.get_compared(name):
                 return all(map(self._is_whole, bound.literals))
+            case ast.Call(func=ast.Name(id="set"), args=[], keywords=[]):
+                return True
             case ast.Call(args=args) if expected.is_approximate(node):
                 return all(map(self._is_whole, args[:1]))
             case ast.Call(args=args, keywords=words):

@@ -55,7 +55,8 @@ def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: b
         return (ordered and isinstance(value, bool)) or all(value != other for other in taken)
 
     def choose(random: Random) -> Edits:
-        found = [_change_all(source, some, random, is_fresh) for some in places]
+        changed = (_change_all(source, some, random, is_fresh) for some in places)
+        found = [edits or literals.fill_empty(source, node, random) for node, edits in zip(nodes, changed, strict=True)]
         if every:
             return tuple(e for edits in found for e in edits) if all(found) else ()
         some = [edits for edits in found if edits]

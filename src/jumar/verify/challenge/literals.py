@@ -126,6 +126,23 @@ def _find_visible(node: ast.expr) -> Iterator[Scalar]:
         yield node
 
 
+def fill_empty(source: ParsedSource, node: ast.expr, random: Random) -> tuple[SourceEdit, ...]:
+    """Return the edit that puts an item into an empty display, or a call of a class that makes an empty container."""
+    item = random.choice([repr(random.choice(LETTERS)), str(random.randint(1, 9))])
+    match node:
+        case ast.List(elts=[]):
+            text = f"[{item}]"
+        case ast.Tuple(elts=[]):
+            text = f"({item},)"
+        case ast.Dict(keys=[]):
+            text = f"{{{item}: {random.randint(1, 9)}}}"
+        case ast.Call(func=ast.Name(id="set"), args=[], keywords=[]):
+            text = f"{{{item}}}"
+        case _:
+            return ()
+    return (source.replace_node(node, text),)
+
+
 def make_another(source: ParsedSource, node: Scalar, random: Random, accepts: Accepts) -> SourceEdit | None:
     """Return *node* as another constant that is *accept*ed; None: there is none."""
     if isinstance(node, ast.UnaryOp):
