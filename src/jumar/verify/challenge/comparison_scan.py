@@ -164,15 +164,17 @@ class ComparisonScan:
                 return all(key is not None and self._is_whole(key) for key in keys) and all(map(self._is_whole, values))
             case ast.Name(id=name) if bound := self.names.get_compared(name):
                 return all(map(self._is_whole, bound.literals))
-            case ast.Call(func=ast.Name(id="set"), args=[], keywords=[]):
-                return True
-            case ast.Call(args=args) if expected.is_approximate(node):
-                return all(map(self._is_whole, args[:1]))
-            case ast.Call(args=args, keywords=words):
-                return any(True for _ in literals.find_scalars(node)) and all(
-                    map(self._is_whole, (*args, *(w.value for w in words)))
-                )
+            case ast.Call():
+                return self._is_made_whole(node)
         return literals.is_scalar(node)
+
+    def _is_made_whole(self, call: ast.Call) -> bool:
+        """Return whether *call* makes something of literals alone, one of which at least is falsified."""
+        if expected.is_approximate(call):
+            return all(map(self._is_whole, call.args[:1]))
+        parts = (*call.args, *(word.value for word in call.keywords))
+        empty = isinstance(call.func, ast.Name) and call.func.id == "set" and not parts
+        return empty or (any(True for _ in literals.find_scalars(call)) and all(map(self._is_whole, parts)))
 
     def _is_known(self, node: ast.BinOp) -> bool:
         """Return whether no operand of *node* says itself what is left: sets of Python's own, numbers, times."""
