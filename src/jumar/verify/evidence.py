@@ -48,9 +48,10 @@ async def grade_green(
         gone = await find_retreated(whole, apart)
         grades = grade_tests(ids, msgspec.structs.replace(evidence, retreated=gone), red | held_out | gone)
         if gone:
-            some = f"{len(gone)} tests come out alike in one process and in two on the untouched files, and not here"
+            some = "1 test comes" if len(gone) == 1 else f"{len(gone)} tests come"
+            some += " out alike in one process and in two on the untouched files, and not here"
             reason = (f" ({names[i]}: {whole.doubted[i]})" for i in sorted(gone) if i in whole.doubted and i in names)
-            told.append(f"{some}{next(reason, '')}: they are graded C at best")
+            told.append(f"{some}{next(reason, '')}: C at best")
     told += [UNPROVED_HELD_OUT] if held_out and not agreed else []
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
 

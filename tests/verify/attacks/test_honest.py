@@ -26,7 +26,7 @@ from support.processes.sandboxes import ENVIRON, s3
 SAMPLE = 3
 
 SUSPECTED: Mapping[str, tuple[str, ...]] = defaultdict(
-    tuple, {"commit0-cachetools": ("1 tests come out alike in one process and in two on the untouched files",)}
+    tuple, {"commit0-cachetools": ("1 test comes out alike in one process and in two on the untouched files",)}
 )
 """Warnings that say more of an honest solution than is so: what was red in both ways need not come out alike later."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -15,6 +16,9 @@ from jumar.verify.challenge.source_edits import Edits, FalsifyingEdit, ParsedSou
 
 MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_awaited_with", "assert_awaited_once_with"})
 TWO = 2
+
+PLAIN = re.compile(r"[\w ,:;'!-]*[A-Za-z]{3}[\w ,:;'!-]*")
+"""Patterns that match nothing but themselves."""
 """Operands of most assertions."""
 
 
@@ -186,6 +190,11 @@ class AssertionFalsifier:
         classes = [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
         if all(map(self._is_known, classes)):  # the code's own exceptions may be one and the same class
             yield from self._build_way(expected.change_classes(self.source, classes, pool))
+        patterns = [word.value for word in call.keywords if word.arg in ("match", "expected_regex")]
+        patterns += call.args[1:TWO] if last.endswith("Regex") else []
+        for pattern in patterns:
+            if isinstance(pattern, ast.Constant) and isinstance(pattern.value, str) and PLAIN.fullmatch(pattern.value):
+                yield from self._build_way(expected.change_word(self.source, pattern, pattern.value))
 
     def _build_way(self, edits: Callable[[Random], Edits]) -> Iterator[FalsifyingEdit]:
         if edits(Random(0)):  # noqa: S311  whether there is a way, not which

@@ -60,6 +60,11 @@ def find_scalars(node: ast.expr) -> Iterator[Scalar]:
         for side in (node.left, node.right):
             # What is small may vanish in a sum of floats.
             yield from (s for s in find_scalars(side) if not isinstance(get_value(s), float | complex))
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for side, times in ((node.left, node.right), (node.right, node.left)):
+            often = isinstance(times, ast.Constant) and type(times.value) is int and times.value > 0
+            text = isinstance(side, ast.Constant) and isinstance(side.value, str | bytes)
+            yield from find_scalars(side) if often and (text or isinstance(side, ast.List | ast.Tuple)) else ()
     elif isinstance(node, ast.Call):
         yield from _find_kept(node)
 
