@@ -237,7 +237,8 @@ def _ablation(rows: Sequence[Row]) -> str:
     ]
     for name in NAMES:
         missed = [row.project.id.partition("_")[0] for row in rows if name in row.misses]
-        lines.append(f"- **{SAID[name]}**: {', '.join(missed) or 'nothing in this corpus'}")
+        nothing = "nothing: what they are for is the grade" if name == "apart" else "nothing in this corpus"
+        lines.append(f"- **{SAID[name]}**: {', '.join(missed) or nothing}")
     return "\n".join(lines) + "\n"
 
 
