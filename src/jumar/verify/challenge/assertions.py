@@ -190,8 +190,9 @@ class AssertionFalsifier:
         classes = [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
         if all(map(self._is_known, classes)):  # the code's own exceptions may be one and the same class
             yield from self._build_way(expected.change_classes(self.source, classes, pool))
-        patterns = [word.value for word in call.keywords if word.arg in ("match", "expected_regex")]
-        patterns += call.args[1:TWO] if last.endswith("Regex") else []
+        words = {word.arg: word.value for word in call.keywords}
+        regex = last.endswith("Regex")  # else what is called gets the keywords, if it is named
+        patterns = call.args[1:TWO] if regex else [words["match"]] if "match" in words and len(call.args) == 1 else []
         for pattern in patterns:
             if isinstance(pattern, ast.Constant) and isinstance(pattern.value, str) and PLAIN.fullmatch(pattern.value):
                 yield from self._build_way(expected.change_word(self.source, pattern, pattern.value))
