@@ -6,7 +6,7 @@ import collections
 import itertools
 import math
 import operator
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
 from jumar.child.two_process import codec, proxies, shared_containers
@@ -192,6 +192,22 @@ def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due:
     return isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
 
 
+def pass_on(given: Any, answer: Any) -> None:
+    """Mark all things in *answer*, which the product made of what it was *given*, if one of that has heard a value."""
+    if any(proxies.get_fact(part, HEARD) for part in _list_parts(given)):
+        for part in _list_parts(answer):
+            if isinstance(part, proxies.Proxy):
+                object.__setattr__(part, HEARD, True)
+
+
+def _list_parts(value: Any, depth: int = 3) -> Iterator[Any]:
+    yield value
+    base = next((kind for kind in HOLDING if isinstance(value, kind)), None) if depth else None
+    if base is not None:
+        for part in list(dict.values(value) if issubclass(base, dict) else base.__iter__(value)):
+            yield from _list_parts(part, depth - 1)
+
+
 def may_tell(thing: Any, name: str) -> bool:
     """Return whether *thing*, which has heard a value of the tests, may be asked for its special method *name*.
 
@@ -222,6 +238,7 @@ def check_method(thing: Any, name: str, found: Any, unable: Callable[[str], NoRe
         return found
 
     def call(*args: Any, **keywords: Any) -> Any:
+        args = tuple(list(arg) if isinstance(arg, Iterator) else arg for arg in args)  # both go through it
         content, failure = CONTENTS[base](thing), None
         try:
             due = getattr(content, name)(*args, **keywords)

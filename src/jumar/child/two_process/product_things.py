@@ -52,10 +52,7 @@ class ProductThings:
             self.unable(f"a {ending.__name__} of the product comes as a value, and may be raised later")
 
     def find_unasked(self) -> str:
-        """Return the class of a query that a test has made and the product was never asked about, and forget all.
-
-        There is a use for it without that: to be there, to be another object than `False`, to have a text.
-        """
+        """Return the class of a query that a test made and never handed back: being there is a use, too. Forget all."""
         unasked = next(iter((*self._queries.values(), *self._shared_queries.values())), "")
         self._queries.clear()
         return unasked
@@ -189,10 +186,18 @@ class ProductThings:
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
             return self._check_reading(answer, name, thing, args)
         self._check_end(answer, name, thing, args)
+        if name == "__call__":
+            contents.pass_on((args, keywords), answer)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.unable(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
+
+    def create(self, kind: Any, args: Any, keywords: Any) -> Any:
+        """Make an instance of *kind*, a class of the product."""
+        made = self.peer.ask("call", kind, args, keywords)
+        contents.pass_on((args, keywords), made)
+        return made
 
     def _check_operator(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...], due: Any) -> None:
         """Refuse what an operator came to, if it is not *due*; note it if it has heard a value of the tests."""
@@ -219,11 +224,8 @@ class ProductThings:
 
     def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
         """Check what a method of *thing* gave that may end a context or a loop, or tell what an object has heard."""
-        called, told = name == "__call__", any(proxies.get_fact(part, contents.HEARD) for part in args)
-        if called and endings.is_leaving(sys._getframe(3)):  # noqa: SLF001  there is no other way to see who asks
+        if name == "__call__" and endings.is_leaving(sys._getframe(3)):  # noqa: SLF001  there is no other way to see who asks
             self.left(answer, sys.exc_info())
-        if called and told and isinstance(answer, proxies.Proxy):
-            object.__setattr__(answer, contents.HEARD, True)
         if name in endings.GIVING:
             if not isinstance(answer, proxies.Proxy):
                 self.unable(f"{name} of a {type(thing).__name__} gives what is not awaited in the product's process")
@@ -262,10 +264,7 @@ class ProductThings:
         return self.unable(f"{kind.__name__}.{name} would decide a comparison")
 
     def take_matched(self) -> bool:
-        """Return whether two objects, one of them made by the test, were compared since this was asked the last time.
-
-        No code under test can be judged by such a test in two processes.
-        """
+        """Return whether two objects, one of them made by the test, were compared since the last time."""
         matched, self._matched = self._matched, False
         return matched
 

@@ -67,7 +67,7 @@ class ProxyClass(type):
 
     def __call__(cls, /, *args: Any, **keywords: Any) -> Any:
         """Make an instance over there."""
-        made: Any = find_peer(cls).ask("call", cls, args, keywords)
+        made: Any = find_peer(cls).side.create(cls, args, keywords)
         own: Any = cls
         if type(made) is own and type.__getattribute__(cls, NAMED):
             object.__setattr__(made, "_jumar_made", True)

@@ -52,6 +52,10 @@ class TestsThings:
         if get_fields(thing).pop(name, self) is self:
             object.__delattr__(thing, name)
 
+    def create(self, kind: Any, args: Any, keywords: Any) -> Any:
+        """Make an instance of *kind*, a class of the tests."""
+        return self.peer.ask("call", kind, args, keywords)
+
     def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:  # noqa: ARG002  as it is for the product's things
         """Call the method *name* of *thing*, which the tests' files define."""
         if name == "__call__":

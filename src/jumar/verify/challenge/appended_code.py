@@ -37,24 +37,31 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
         except Exception:
             return False
 
+    def is_sure(question):
+        try:
+            return question() is True
+        except Exception:
+            return False
+
     def is_affirmed_also(operator, a, b):
         if operator in ("==", "!="):
             return is_equal_to_another(operator == "==", a, b)
         if operator[-2:] == "in":
-            return contains_nothing(a, b) or (type(a) not in plain and affirms(lambda: a == number))
+            return contains_nothing(a, b) or (type(a) not in plain and is_sure(lambda: a == number))
         return is_in_every_order(operator, a, b)
 
     def is_equal_to_another(plainly, left, right):
-        todo, met = [(left, right)], {}
+        todo, met, asked = [(left, right)], {}, affirms
         while todo:
             a, b = todo.pop()
             for x, y in ((a, b), (b, a)):
                 if type(x) in plain or type(x) in containers:
                     continue
-                if affirms((lambda: x == another(y, x)) if plainly else (lambda: not x != another(y, x))):
+                if asked((lambda: x == another(y, x)) if plainly else (lambda: not x != another(y, x))):
                     return True
-                if affirms((lambda: another(y, x) == x) if plainly else (lambda: not another(y, x) != x)):
+                if asked((lambda: another(y, x) == x) if plainly else (lambda: not another(y, x) != x)):
                     return True
+            asked = is_sure
             if (id(a), id(b)) not in met:
                 met[id(a), id(b)] = a, b
                 todo += [(x, y) for x, y in list_met(a, b) if x is not y]
@@ -68,8 +75,8 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
             return zip(a, b)
         if type(a) is type(b) is views:
             a, b = dict(a), dict(b)
-        elif type(a) is type(b) and hasattr(a, "__dict__") and not issubclass(type(a), (type, dict)):
-            a, b = a.__dict__, b.__dict__
+        elif type(a) is type(b) and (type(a).__name__ == "SimpleNamespace" or hasattr(type(a), "__dataclass_fields__")):
+            a, b = getattr(a, "__dict__", {}), getattr(b, "__dict__", {})
         if issubclass(type(a), dict) and issubclass(type(b), dict):
             return [(dict.get(a, key), dict.get(b, key)) for key in dict.keys(b) if dict.__contains__(a, key)]
         return ()

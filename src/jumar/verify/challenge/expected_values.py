@@ -38,6 +38,9 @@ FAR = 1e-3
 """Relative distance beyond which a value is no approximation."""
 MOST = 100
 """So many literals are changed at most."""
+CALLED = ("call_args", "call_args_list", "mock_calls", "method_calls")
+"""Attributes of mocks: a call is equal to some of its parts, and takes a text for a name."""
+
 DECIMALS = 7
 """Decimal places that `assertAlmostEqual` compares."""
 
@@ -116,7 +119,7 @@ def _is_apart(old: object, allowed: Mapping[str, float], new: object) -> bool:
 
 def is_lenient(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
     """Return whether *other* may have an equality of its own, so that more than one literal *side* equals it."""
-    if is_approximate(other):
+    if is_approximate(other) or any(isinstance(n, ast.Attribute) and n.attr in CALLED for n in ast.walk(other)):
         return True
     if not literals.is_scalar(side) and not isinstance(side, ast.Name):
         return False

@@ -57,9 +57,10 @@ def find_scalars(node: ast.expr) -> Iterator[Scalar]:
         values = list(chain.from_iterable(find_scalars(v) for k, v in zip(node.keys, node.values, strict=True) if k))
         yield from values or chain.from_iterable(find_scalars(key) for key in node.keys if key)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        for side in (node.left, node.right):
-            # What is small may vanish in a sum of floats.
-            yield from (s for s in find_scalars(side) if not isinstance(get_value(s), float | complex))
+        # What is small may vanish in a sum of floats, and two numbers that change may come to the same sum.
+        parts = [s for side in (node.left, node.right) for s in find_scalars(side)]
+        parts = [s for s in parts if not isinstance(get_value(s), float | complex)]
+        yield from parts[:1] if any(isinstance(get_value(s), int) for s in parts) else parts
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         for side, times in ((node.left, node.right), (node.right, node.left)):
             often = isinstance(times, ast.Constant) and type(times.value) is int and times.value > 0
@@ -99,7 +100,7 @@ def _find_kept(call: ast.Call) -> Iterator[Scalar]:
         yield from chain.from_iterable(find_scalars(word.value) for word in call.keywords if word.arg)
     elif name in SPANS:
         numbers = (*args, *(word.value for word in call.keywords))
-        yield from (n for n in numbers if is_scalar(n) and isinstance(get_value(n), int))
+        yield from [n for n in numbers if is_scalar(n) and isinstance(get_value(n), int)][:1]
     elif len(args) > 1 and name in DATES:
         # Another year, and never the 29th of a February that it has not.
         days = [a.value for a in args[1:3] if isinstance(a, ast.Constant)]

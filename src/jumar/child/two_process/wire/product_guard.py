@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import types
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from jumar.child.two_process.wire import shared_files
@@ -73,8 +73,8 @@ class ProductGuard:
             self._check_unpickled(str(arguments[0]), str(arguments[1]))
         elif event in MATCHING and any(str(arguments[-2:][MATCHING[event]]).endswith(p) for p in self._paths.patterns):
             self._side.unable("a test looks for what a pattern of the product matches")
-        elif event in OPENING and isinstance(arguments[0], (str, bytes)):
-            self._check_opened(*arguments)
+        elif event in OPENING and isinstance(arguments[0], (str, bytes, PurePath)):
+            self._check_opened(os.fspath(arguments[0]), *arguments[1:])
         elif event in LOADING and self._paths.is_own(str(arguments[LOADING[event]])):
             self._side.tie("a test loads a library from its own folder")
 
