@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jumar.verify.execution import SuiteKnowledge
     from jumar.verify.rounds import GreenCandidate
 
-DECIDING = re.compile(r"(\w+)\.__\w+__ would decide a comparison$")
+DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
 """Reason that two processes are no evidence for a test: a class of the code under test has that method."""
 
 LUCKY = 2
@@ -76,12 +76,15 @@ def _list_decided(two: Report | None) -> dict[str, str]:
 
 
 def _is_of_known_class(green: GreenCandidate, test_id: str) -> bool:
-    """Return whether a class decides the comparison of a test that the untouched tree has, too: it is no way out."""
+    """Return whether a class decides the comparison of a test that does so in the untouched tree: it is no way out."""
     found, verifier = DECIDING.match(green.doubted.get(test_id, "")), green.verifier
     define = re.compile(rb"^[ \t]*class %s\b" % found[1].encode(), re.MULTILINE) if found else None
     files = verifier.store.manifest(verifier.base).items() if define else ()
     sources = (verifier.store.get(n.sha256) for path, n in files if path.endswith(".py") and verifier.sources(path))
-    return any(define.search(source) for source in sources) if define else False
+    method = (
+        re.compile(rb"def %s\b|dataclass|total_ordering|NamedTuple|\battrs?\b" % found[2].encode()) if found else None
+    )
+    return any(define.search(source) and method.search(source) for source in sources) if define and method else False
 
 
 async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
@@ -169,5 +172,5 @@ def _describe(result: TestResult) -> tuple[Outcome, str, str]:
     lines = result.excerpt.strip().splitlines()
     said = [line[1:].strip() for line in lines if re.match(r"E\s", line)] or lines[-1:]
     if said and ASSERTED.search(said[0]):
-        return result.outcome, "\n".join(said), ""
+        return result.outcome, re.sub("0x[0-9a-f]+", "0x", "\n".join(said)), ""
     return result.outcome, "", said[0].partition(":")[0] if said else ""

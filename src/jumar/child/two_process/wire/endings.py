@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import opcode
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -35,11 +36,19 @@ def is_leaving(frame: Any) -> bool:
 
     By an `ExitStack`, a context manager of the tests, or one that `contextlib` makes of a generator.
     """
-    if sys.exc_info()[1] is None:
+    if sys.exc_info()[1] is None or _is_thrown_away(frame):
         return False
     while frame is not None and frame.f_code.co_name not in LEAVING:
         frame = frame.f_back
     return frame is not None
+
+
+def _is_thrown_away(frame: Any) -> bool:
+    """Return whether *frame*, which is just calling something, does nothing with what that comes to."""
+    code, place = frame.f_code.co_code, frame.f_lasti + 2
+    while place < len(code) and opcode.opname[code[place]] == "CACHE":
+        place += 2
+    return place < len(code) and bool(opcode.opname[code[place]] == "POP_TOP")
 
 
 def mark_awaited(answer: Any, name: str, thing: Any, given: tuple[Any, ...], get_fact: Callable[..., Any]) -> None:
