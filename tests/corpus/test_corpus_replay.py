@@ -206,12 +206,13 @@ def strict_runs(data: Path, tasks: Sequence[red_green.Entry], into: Path) -> lis
         script.write_text(red_green.script_for(task, data / "solutions" / task["id"]), "utf-8")
         chosen = ["--agent", "driver", "--gate", "strict", "--model", f"script:{script}", "--runs", str(into / "runs")]
         assert jumar(["run", str(folder), *chosen, "-q"]) == 0, task["id"]
-    return sorted(path for path in (into / "runs").iterdir() if path.is_dir())
+    return sorted(path.parent for path in (into / "runs").glob("*/events.jsonl"))
 
 
 def exported(runs: Sequence[Path], into: Path) -> bytes:
     """The corpus of *runs*, the same twice: as they lie, and moved and in another order."""
     moved = [Path(shutil.copytree(run, into / "moved" / run.name)) for run in reversed(runs)]
+    shutil.copytree(runs[0].parent / ".objects", into / "moved" / ".objects")  # which the runs share
     first, second = into / "first.jsonl", into / "second.jsonl"
     assert jumar(["corpus", str(runs[0].parent), "-o", str(first), "-q"]) == 0
     assert jumar(["corpus", *map(str, moved), "-o", str(second), "-q"]) == 0

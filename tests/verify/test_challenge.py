@@ -167,7 +167,7 @@ def test_a_sample_of_the_real_tasks_answers_every_challenge(data: Path, tmp_path
     done = anyio.run(challenged, of_task(data, chosen, tmp_path / "task"), 1, Random(1))
 
     assert done.wrong == []
-    assert done.counts["STRONG"] > 0
+    assert done.counts[Strength.WHOLE.name] > 0
 
 
 @pytest.mark.proof
@@ -200,5 +200,6 @@ def _said(done: list[Figures], what: str) -> str:
     counts = sum((figures.counts for figures in done), start=type(done[0].counts)())
     return (
         f"{len(done)} {what}, {counts['outcomes']} outcomes of tests of which a random half was falsified: "
-        f"{counts['wrong']} wrong; of the test functions {counts['STRONG']} can be falsified, {counts['NONE']} not"
+        f"{counts['wrong']} wrong; of the test functions {counts[Strength.WHOLE.name]} can be falsified wholly, "
+        f"{counts[Strength.PARTIAL.name]} partly, {counts[Strength.NONE.name]} not"
     )

@@ -23,7 +23,6 @@ from jumar.process.room import TreeStore, lay_out
 from jumar.process.sandbox_check import find_bubblewrap
 from jumar.process.shell_check import build_shell_invocation
 from jumar.sandbox import bwrap
-from jumar.sandbox.probes.channels import ProbedSandbox
 from jumar.sandbox.program_files import PATH, find_interpreter_files
 from jumar.sandbox.request import Reach
 from jumar.workspace.files.safe_paths import explain_disk_faults
@@ -150,8 +149,6 @@ async def build_confined_commands(
         BadInput: if none does; nothing is ever run unconfined.
     """
     box = sandbox or await find_bubblewrap(folder / "rooms", environ)
-    if isinstance(box, ProbedSandbox) and box.tier == box.sandbox.tier:  # a command has no later one to deceive
-        box = box.sandbox
     if isinstance(box, bwrap.Bubblewrap):
         box = dataclasses.replace(box, place=bwrap.WORKSPACE)
     commands = ConfinedCommands(box, store, folder, python, environ)

@@ -6,7 +6,7 @@ Each is run at most once a task, and only where the answer decides a grade.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
     decided = _list_decided(known.base_apart)
     retreated = missing & known.alike.union(i for i, why in decided.items() if green.doubted.get(i) != why)
     unknown = retreated & (known.unseen | _list_unasserted(known.base_apart) | decided.keys())
-    excused = unknown & (green.matched | green.tied) | {i for i in retreated if _is_of_known_class(green, i)}
+    excused = unknown & (green.matched | green.tied) | _list_known_style(green, retreated)
     asked = tuple(i for i in green.ids if i in retreated - excused)
     if not asked:
         return frozenset()
@@ -70,21 +70,30 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
 
 
 def _list_decided(two: Report | None) -> dict[str, str]:
-    """Return the tests that an answer of the untouched tree's own choice would have decided, each with why."""
+    """Return the tests in which an answer of the untouched tree's own choice would decide a comparison, each with why.
+
+    A test that makes one of the two sides itself, or ties the code under test to its process, left it no choice.
+    """
     own = {*two.matched, *two.tied} if two else set[str]()
-    return {i: why for i, why in two.doubted.items() if i not in own} if two else {}
+    return {i: why for i, why in two.doubted.items() if i not in own and DECIDING.match(why)} if two else {}
 
 
-def _is_of_known_class(green: GreenCandidate, test_id: str) -> bool:
-    """Return whether a class decides the comparison of a test that does so in the untouched tree: it is no way out."""
-    found, verifier = DECIDING.match(green.doubted.get(test_id, "")), green.verifier
-    define = re.compile(rb"^[ \t]*class %s\b" % found[1].encode(), re.MULTILINE) if found else None
-    files = verifier.store.manifest(verifier.base).items() if define else ()
-    sources = (verifier.store.get(n.sha256) for path, n in files if path.endswith(".py") and verifier.sources(path))
-    method = (
-        re.compile(rb"def %s\b|dataclass|total_ordering|NamedTuple|\battrs?\b" % found[2].encode()) if found else None
-    )
-    return any(define.search(source) and method.search(source) for source in sources) if define and method else False
+def _list_known_style(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
+    """Return those of *ids* that compare by a class which has its comparison in the untouched tree: no way out."""
+    verifier = green.verifier
+    found = {i: match for i in ids if (match := DECIDING.match(green.doubted.get(i, "")))}
+    manifest = verifier.store.manifest(verifier.base).items() if found else ()
+    files = [node.sha256 for path, node in manifest if path.endswith(".py") and verifier.sources(path)]
+    sources = [verifier.store.get(file).decode("latin-1") for file in files]
+    known = {pair for pair in {match.groups() for match in found.values()} if any(_has(pair, s) for s in sources)}
+    return frozenset(i for i, match in found.items() if match.groups() in known)
+
+
+def _has(compared: Sequence[str], source: str) -> bool:
+    """Return whether *source* has the class and the method *compared*, as far as its text tells."""
+    kind, method = compared
+    made = re.search(rf"def {method}\b|dataclass|total_ordering|NamedTuple|\battrs?\b", source)
+    return bool(made and re.search(rf"^[ \t]*class {kind}\b", source, re.MULTILINE))
 
 
 async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:

@@ -43,7 +43,7 @@ class Subject:
 class Figures:
     """What came out."""
 
-    TITLES: ClassVar[str] = f"{'suite':24} tests  functions  strong/none  outcomes  wrong  void"
+    TITLES: ClassVar[str] = f"{'suite':24} tests  functions  whole/partial/none  outcomes  wrong  void"
 
     name: str
     counts: Counter[str]
@@ -53,8 +53,8 @@ class Figures:
     def __str__(self) -> str:
         """One line of a table."""
         c = self.counts
-        strengths = f"{c['STRONG']}/{c['NONE']}"
-        functions = c["STRONG"] + c["NONE"]
+        strengths = "/".join(str(c[strength.name]) for strength in reversed(Strength))
+        functions = sum(c[strength.name] for strength in Strength)
         counted = f"{c['outcomes']:8}  {c['wrong']:5}  {c['void']:4}"
         return f"{self.name:24} {c['tests']:5}  {functions:9}  {strengths:>11}  {counted}"
 

@@ -134,7 +134,7 @@ class ProductThings:
         return import_hook.get_unpickler(), (self._ask_aside("dump", thing, protocol),)
 
     def find_copier(self, thing: Any) -> Any:
-        """Return the method by which the class of a thing of the product copies it, if it has one (AttributeError)."""
+        """Return the method by which the class of a thing of the product copies it; AttributeError: it has none."""
         self.decides(thing, "__copy__")
         return self.peer.ask("get", thing, "__copy__")
 
@@ -223,7 +223,7 @@ class ProductThings:
         return answer
 
     def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
-        """Check what a method of *thing* gave that may end a context or a loop, or tell what an object has heard."""
+        """Check what a method of *thing* gave that may end a context or a loop of the tests."""
         if name == "__call__" and endings.is_leaving(sys._getframe(3)):  # noqa: SLF001  there is no other way to see who asks
             self.left(answer, sys.exc_info())
         if name in endings.GIVING:

@@ -26,7 +26,7 @@ from jumar.sandbox.bwrap import Bubblewrap, find_programs
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.other_user import AnotherUser
 from jumar.sandbox.probes import catalogue
-from jumar.sandbox.probes.channels import ProbedSandbox, find_channels
+from jumar.sandbox.probes.channels import ProbedSandbox
 from jumar.sandbox.probes.circumstances import hash_circumstances
 from jumar.sandbox.request import AUTO, TIERS
 from jumar.sandbox.unconfined import Unconfined
@@ -113,9 +113,7 @@ async def choose_sandbox(wanted: str, around: SandboxSurroundings, *, unattended
     async for found, sandbox in _try_candidates(around, CANDIDATES if wanted == AUTO else (wanted,)):
         reasons += [found.why] if found.why else []
         if sandbox is not None and _rank_tier(found.tier) < _rank_tier(best.tier):
-            channels = find_channels(found.possible)
-            plain = found.tier == sandbox.tier and not channels
-            best = sandbox if plain else ProbedSandbox(sandbox, found.tier, channels)
+            best = sandbox if found.tier == sandbox.tier else ProbedSandbox(sandbox, found.tier)
         if _rank_tier(best.tier) <= _rank_tier(found.candidate):
             break
     least = "S3" if wanted == AUTO and unattended else "S0" if wanted == AUTO else wanted

@@ -32,12 +32,10 @@ class Confining(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProbedSandbox:
-    """A sandbox whose probes showed another tier than it was made for, or channels between rounds."""
+    """A sandbox whose probes showed another tier than it was made for."""
 
     sandbox: Confining
     tier: str
-    channels: tuple[str, ...] = ()
-    """Names of `jumar.sandbox.probes.catalogue.CHANNELS`."""
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
         """Wrap *argv*; see `ports.Sandbox`."""

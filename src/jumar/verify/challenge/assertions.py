@@ -16,10 +16,10 @@ from jumar.verify.challenge.source_edits import Edits, FalsifyingEdit, ParsedSou
 
 MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_awaited_with", "assert_awaited_once_with"})
 TWO = 2
+"""Operands of most assertions."""
 
 PLAIN = re.compile(r"[\w ,:;'!-]*([A-Za-z]{4}[\w ,:;'!-]* [\w ,:;'!-]*[A-Za-z]{4}|[A-Za-z]{8})[\w ,:;'!-]*")
 """Patterns that match nothing but themselves, of so many words that no other message has them by chance."""
-"""Operands of most assertions."""
 
 
 @dataclass(frozen=True, slots=True)

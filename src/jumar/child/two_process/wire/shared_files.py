@@ -88,9 +88,10 @@ class SharedFiles:
 
         Another one is of the tests, and may be what they expect, even if its folder was given away.
         """
-        left = self._made.get(path)
-        now = _look(path) if left else None
-        return left is not None and now is not None and left[:4] == now[:4] and now.digest in (b"", left.digest)
+        if path not in self._made:
+            return False
+        left, now = self._made[path], _look(path)
+        return left[:4] == now[:4] and now.digest in (b"", left.digest)
 
     def knows(self, path: str) -> bool:
         """Return whether *path* is shared, or something that the product has made."""
