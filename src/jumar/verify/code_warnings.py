@@ -36,7 +36,7 @@ NAMED = 3
 
 LACKING = {
     Strength.NONE: "cannot be falsified",
-    Strength.PARTIAL: "has a comparison that can be neither falsified nor made stricter",
+    Strength.PARTIAL: "cannot be falsified in all that it compares",
 }
 """Faults of tests of which a challenge proves nothing."""
 
