@@ -205,7 +205,7 @@ class ProductSide(TestsThings):
     def _call_method(self, thing: Any, owner: int, name: str, args: Any, keywords: Any) -> Any:
         if name == "__await__":
             return self._loop.drive(thing)
-        return product_operations.get_method(thing, self.peer.mirrors.own.get(owner), name)(*args, **keywords)
+        return product_operations.get_method(thing, self.peer.mirrors.own.get(owner), name)(*args, **(keywords or {}))
 
     def _set(self, thing: Any, name: str, *value: Any) -> None:
         """Set an attribute, or, without a value, put back what a class had before it was first set."""

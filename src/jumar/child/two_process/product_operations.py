@@ -63,7 +63,7 @@ def _pickle(how: str, *given: Any) -> Any:
 
 
 OPERATIONS: dict[str, Any] = {
-    "call": lambda thing, args, keywords: thing(*args, **keywords),
+    "call": lambda thing, args, keywords: thing(*args, **(keywords or {})),  # None: a container would be shared
     "new": lambda kind, args: kind.__new__(kind, *args),
     "getitem": lambda kind, key: kind[key],
     "get": getattr, "delete": delattr, "repr": repr, "dir": dir, "iter": iter, "len": len,

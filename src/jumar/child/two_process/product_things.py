@@ -179,7 +179,7 @@ class ProductThings:
         if name == "__hash__" and due is not contents.NOTHING:
             return due
         ask = self.peer.ask if name in ASKING else self._ask_aside
-        answer = ask("method", thing, owner, name, args, keywords)
+        answer = ask("method", thing, owner, name, args, keywords or None)
         self.check_excuse(answer, name)
         if name in contents.OPERATORS:
             self._check_operator(answer, name, thing, args, due)
@@ -195,7 +195,7 @@ class ProductThings:
 
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:
         """Make an instance of *kind*, a class of the product."""
-        made = self.peer.ask("call", kind, args, keywords)
+        made = self.peer.ask("call", kind, args, keywords or None)
         contents.pass_on((args, keywords), made)
         return made
 

@@ -44,7 +44,7 @@ class FrameConnection:
             ValueError: if it is too long; nothing was sent then.
             ConnectionLost: if nobody reads.
         """
-        body = json.dumps(message, separators=(",", ":")).encode()
+        body = ENCODER.encode(message).encode()
         if len(body) > FRAME_BYTES:
             raise ValueError(f"a message of {len(body)} bytes")
         frame = memoryview(len(body).to_bytes(HEAD_BYTES, "big") + body)
@@ -65,7 +65,7 @@ class FrameConnection:
             raise ConnectionLost(f"the other process sends a message of {size} bytes")
         body = self._fill(HEAD_BYTES + size)[HEAD_BYTES:]
         try:
-            message = json.loads(body, parse_int=_parse_number)
+            message = DECODER.decode(body.decode())
         except (ValueError, RecursionError) as error:
             raise ConnectionLost("the other process sends what is no message") from error
         if type(message) is not list or not message:
@@ -95,6 +95,11 @@ def _parse_number(text: str) -> int:
     if len(text) > DIGITS:
         raise ValueError("a number that is too long")
     return int(text)
+
+
+ENCODER = json.JSONEncoder(separators=(",", ":"))
+DECODER = json.JSONDecoder(parse_int=_parse_number)
+"""Made once: `json.dumps` and `json.loads` make their own for each message that is not of the usual form."""
 
 
 def _raise_descriptor(fd: int) -> int:
