@@ -289,7 +289,7 @@ class ObjectTables:
         object.__setattr__(error, proxies.NUMBER, number)
         self._known[number] = error
         for name, form in (("__cause__", cause), ("__context__", context)):
-            if form is not None:
-                object.__setattr__(error, name, decode(form, depth + 1))
+            if form is not None and not self._side.heard_ends.drops(reason := decode(form, depth + 1)):
+                object.__setattr__(error, name, reason)
         object.__setattr__(error, "__suppress_context__", bool(suppressed))
         return error

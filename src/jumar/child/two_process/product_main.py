@@ -17,7 +17,7 @@ from typing import Any
 from jumar.child.channel import join
 from jumar.child.two_process import codec, object_tables, product_operations, proxies, shared_containers
 from jumar.child.two_process.tests_things import TestsThings, build_members
-from jumar.child.two_process.wire import event_loop, frames, notices, rpc, shared_files
+from jumar.child.two_process.wire import endings, event_loop, frames, notices, rpc, shared_files
 
 KEPT_BYTES = 1 << 20
 """Most printed output that is buffered, in bytes; it is sent with the next message, or at this size."""
@@ -63,6 +63,7 @@ class ProductSide(TestsThings):
         self._printed: list[tuple[int | str, Any]] = []
         self._levels = notices.FollowedLevels()
         self._loop = event_loop.ProductLoop()
+        self.heard_ends = endings.HeardEnds()
         self.files = shared_files.SharedFiles(shared_files.find_folder(), owner=False)
         self._size = 0
         self._input, self._stdin = builtins.input, product_operations.NoInput()

@@ -42,14 +42,12 @@ class ProductThings:
         self._shared_queries: dict[int, str] = {}
         """The same of queries that a fixture of several tests has made: each of them may use them."""
         self._matched = False
-        self._ending: type | None = None
-        """Class of an exception of `endings` that was decoded, until it is known whether it was raised."""
+        self.heard_ends = endings.HeardEnds()
 
-    def check_endings(self, kind: str) -> None:
-        """Refuse an exception that ends what the tests do, and came as a value with a message of that *kind*."""
-        ending, self._ending = self._ending, None
-        if ending and kind == "answer":
-            self.unable(f"a {ending.__name__} of the product comes as a value, and may be raised later")
+    def check_endings(self, error: Any = None) -> None:
+        """Refuse an exception that ends what the tests do, and came as a value; *error* is what was raised."""
+        if ended := self.heard_ends.take_value(error):
+            self.unable(f"a {ended} of the product comes as a value, and may be raised later")
 
     def find_unasked(self) -> str:
         """Return the class of a query that a test made and never handed back: being there is a use, too. Forget all."""

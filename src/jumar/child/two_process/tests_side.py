@@ -139,14 +139,14 @@ class TestsSide(ProductThings):
             self.note_text(str(text))
             (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
 
-    def answered(self, kind: str) -> None:
+    def answered(self, kind: str, value: Any) -> None:
         """Warn of what the product warned of: with its answer, as a filter can make an exception of a warning.
 
         No answer may excuse an assertion that has just failed, as that of a function on an `ExitStack` does, and none
         may come in the place of one that failed on the way.
         """
         self.check_classes()
-        self.check_endings(kind)
+        self.check_endings(value if kind == "error" else None)
         while self._told:
             self._told.pop(0)()
         error = sys.exc_info()[1]
@@ -273,7 +273,7 @@ class TestsSide(ProductThings):
         """
         if issubclass(kind, self.fatal):
             raise ValueError(f"the exception {kind.__name__}")  # noqa: TRY004  it is what was sent that is wrong
-        self._ending = kind if issubclass(kind, endings.list_ends()) else self._ending
+        self.heard_ends.note(kind)
 
     def admitted(self, error: Any) -> BaseException:
         """Return the exception that the product raised; an assertion of the tests that failed on the way, as it was.
@@ -291,7 +291,7 @@ class TestsSide(ProductThings):
     def perform(self, op: str, values: list[Any], forms: Any) -> Any:
         """Perform a request of the product, if the tests handed out what it names. Note an assertion that fails."""
         try:
-            self.check_endings("answer")
+            self.check_endings()
             return self.capabilities.perform(op, forms, values)
         except BaseException as error:
             parts = getattr(error, "exceptions", None)  # of a group

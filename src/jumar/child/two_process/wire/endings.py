@@ -31,6 +31,29 @@ def list_ends() -> tuple[type[BaseException], ...]:
     return (*ENDS, getattr(sys.modules.get("asyncio"), "CancelledError", GeneratorExit))
 
 
+class HeardEnds:
+    """Exceptions of the other side that end what this one does, until it is known which of them was raised."""
+
+    def __init__(self) -> None:
+        self._kinds: list[type] = []
+
+    def note(self, kind: type) -> None:
+        """Note that an exception of *kind* came, if that is one of these."""
+        self._kinds += [kind] if issubclass(kind, list_ends()) else []
+
+    def drops(self, reason: Any) -> bool:
+        """Return whether *reason*, which came as the one behind another exception, is one of these: it is left out."""
+        left_out = isinstance(reason, list_ends())
+        if left_out:
+            del self._kinds[-1:]
+        return left_out
+
+    def take_value(self, error: Any) -> str:
+        """Return the class of one that came as a value, if one did, beside *error*, which was raised; forget all."""
+        kinds, self._kinds = self._kinds, []
+        return kinds[0].__name__ if len(kinds) > isinstance(error, list_ends()) else ""
+
+
 def is_leaving(frame: Any) -> bool:
     """Return whether *frame*, or one below it, ends a context because of an exception: what it comes to may excuse it.
 

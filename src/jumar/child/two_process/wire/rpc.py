@@ -70,7 +70,7 @@ class RpcPeer:
             self._set_mask(signal.SIG_SETMASK, mask)
         if unable:
             self.side.unable(f"the tests hand over {unable}")
-        self.side.answered(kind)
+        self.side.answered(kind, value)
         if kind == "answer":
             return value
         if type(value) is str:
