@@ -333,6 +333,18 @@ def test_what_is_awaited_runs_apart_as_it_runs_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_threads_of_the_product_call_functions_of_the_tests(tmp_path: Path) -> None:
+    product, tests = ((PROJECT / f"threads_{name}.txt").read_text("utf-8") for name in ("product", "tests"))
+    files = {"product.py": product, "test_product.py": tests}
+
+    report = reported(tmp_path, files)
+
+    assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
+    assert len(report.results) == 7
+    assert green(report, files)
+
+
+@pytest.mark.slow
 def test_files_of_the_temporary_folder_are_there_for_both(tmp_path: Path) -> None:
     product, tests = ((PROJECT / f"files_{name}.txt").read_text("utf-8") for name in ("product", "tests"))
     files = {"product.py": product, "test_product.py": tests}

@@ -117,7 +117,7 @@ class ProductSide(TestsThings):
 
     tie = unable = lost
 
-    tells_defaults = True
+    tells_defaults = may_thread = True
 
     gone = frames.ConnectionLost
     """Exception for tests that do not keep to the rules."""

@@ -108,7 +108,7 @@ class TestsSide(ProductThings):
         """Record that the connection broke."""
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
-    tells_defaults = False
+    tells_defaults = may_thread = False
 
     gone = ProductLost
     """Exception for a product that does not keep to the rules."""

@@ -22,12 +22,68 @@ class Misunderstood(Exception):  # noqa: N818  named for what happened
     """A message that cannot be decoded."""
 
 
+ALONE = contextlib.nullcontext()
+
+
+class Turns:
+    """Order in which the threads of the product's process speak.
+
+    Each of them may ask while a thread does what was asked of it. Questions and what is done for them lie within each
+    other, as if one thread had called it all: what began last ends first, and the other side sees one speaker.
+    """
+
+    def __init__(self) -> None:
+        self._first = threading.get_ident()
+        self.levels: list[bool] = []
+        """The outermost first: True where something is done for the other side, False where it is asked."""
+        self.changed = threading.Condition()
+
+    def ask(self) -> Level:
+        """Wait until this thread may ask; it asks in the body."""
+        return Level(self, performs=False)
+
+    def perform(self) -> Level:
+        """Let any thread ask in the body; wait at its end for those that do."""
+        return Level(self, performs=True)
+
+    def is_open(self) -> bool:
+        """Return whether this thread may ask now."""
+        return self.levels[-1] if self.levels else threading.get_ident() == self._first
+
+
+class Level:
+    """One of the levels of `Turns`, as a context."""
+
+    __slots__ = ("_level", "_performs", "_turns")
+
+    def __init__(self, turns: Turns, *, performs: bool) -> None:
+        self._turns, self._performs, self._level = turns, performs, 0
+
+    def __enter__(self) -> None:
+        turns = self._turns
+        with turns.changed:
+            while not (self._performs or turns.is_open()):
+                turns.changed.wait()
+            turns.levels.append(self._performs)
+            self._level = len(turns.levels)
+            turns.changed.notify_all()
+
+    def __exit__(self, *_: object) -> None:
+        turns = self._turns
+        with turns.changed:
+            while len(turns.levels) != self._level:
+                turns.changed.wait()
+            turns.levels.pop()
+            turns.changed.notify_all()
+
+
 class RpcPeer:
     """One side of the connection. *side* says what the other may do here, and handles errors."""
 
     def __init__(self, wire: Any, values: Any, mirrors: Any, side: Any) -> None:
         self.mirrors, self.wire, self.side = mirrors, wire, side
         self._home = (os.getpid(), threading.get_ident())
+        self._turns = Turns() if side.may_thread else None
         self._set_mask: Any = signal.pthread_sigmask if side.limits else lambda *_: ()
         self._depth = 0
         self.lost = ""
@@ -45,8 +101,13 @@ class RpcPeer:
         """Perform *op* on the other side, and return its answer; an exception that it raised is raised here."""
         if self.lost:
             self.side.lost(self.lost)
-        if (os.getpid(), threading.get_ident()) != self._home:
+        pid, thread = self._home
+        if os.getpid() != pid or (self._turns is None and threading.get_ident() != thread):
             self.side.tie("only the thread and the process that began with it can talk to the other process")
+        with self._turns.ask() if self._turns else ALONE:
+            return self._ask(op, arguments)
+
+    def _ask(self, op: str, arguments: tuple[Any, ...]) -> Any:
         if self._depth > NEST:
             self.side.unable("calls from process to process are nested too deeply")
         word, asked, unable = os.urandom(8).hex(), False, ""
@@ -93,7 +154,7 @@ class RpcPeer:
         _, word, news, op, arguments = message
         try:
             values = self._decode(news, arguments)
-            with self._allow(mask):
+            with self._allow(mask), self._turns.perform() if self._turns else ALONE:
                 answer = ("answer", self.side.perform(str(op), values, arguments))
         except self.side.interrupts:
             self._owed.append(("tell", word))
