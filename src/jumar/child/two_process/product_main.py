@@ -61,7 +61,7 @@ class ProductSide(TestsThings):
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
         self._printed: list[tuple[int | str, Any]] = []
-        self._levels = notices.FollowedLevels()
+        self._levels, self._seeds = notices.FollowedLevels(), notices.FollowedSeeds()
         self._loop = event_loop.ProductLoop()
         self.heard_ends = endings.HeardEnds()
         self.files = shared_files.SharedFiles(shared_files.find_folder(), owner=False)
@@ -107,7 +107,8 @@ class ProductSide(TestsThings):
         os.environ.clear()
         os.environ.update({k: v for k, v in {**self._environ, **changed}.items() if v is not None})
         sys.argv[1:] = argv
-        answers, text = (self.peer.values.decode(form) for form in reading)
+        answers, text, seeds = (self.peer.values.decode(form) for form in reading)
+        self._seeds.follow(seeds)
         builtins.input = answers or self._input
         sys.stdin = self._stdin if text is None else text
 

@@ -47,16 +47,18 @@ class ProductEnvironment:
         self._loops = 0
         self.levels: dict[str, int] = {}
         """Levels that tests gave to loggers, by name."""
+        self.seeds: dict[str, tuple[Any, ...]] = {}
+        """Generators that were seeded, by module (`notices.watch_seeds`)."""
         self.begin()
 
     def begin(self) -> None:
         """Record the present environment as the one in which nothing was arranged."""
         self._environ, self._argv = _read_environ(), list(sys.argv)
         self._looked: tuple[Any, ...] = ()
-        self._told: tuple[Any, ...] = (self.room, {}, [], {}, 0, None, None)
+        self._told: tuple[Any, ...] = (self.room, {}, [], {}, 0, None, None, ())
 
     def find_changes(self) -> list[Any] | None:
-        """Return place, environment, arguments, levels, loop, `input` and text; None: all is as it was.
+        """Return place, environment, arguments, levels, loop, `input`, text and seeds; None: all is as it was.
 
         The place is a folder in the room or below the temporary one (None: elsewhere), the loop is the running one,
         counted from 1 (0: none).
@@ -69,7 +71,8 @@ class ProductEnvironment:
             place = ""
         argv = sys.argv[1:] if sys.argv != self._argv else []
         raw: Any = getattr(os.environ, "_data", None)  # the same comparison, without decoding all of it each time
-        looked = (raw, place, argv, self.levels, self._count_loop(), builtins.input, sys.stdin)
+        seeds = tuple(self.seeds.items())
+        looked = (raw, place, argv, self.levels, self._count_loop(), builtins.input, sys.stdin, seeds)
         if raw is not None and looked == self._looked:
             return None
         levels = dict(self.levels)
@@ -79,7 +82,7 @@ class ProductEnvironment:
         changed.update(dict.fromkeys(self._environ.keys() - now.keys()))
         stdin = sys.stdin if type(sys.stdin) is io.StringIO else None
         reading = builtins.input if builtins.input is not self._input else None, stdin
-        world = (place + os.sep, changed, argv, levels, looked[4], *reading)
+        world = (place + os.sep, changed, argv, levels, looked[4], *reading, seeds)
         if world == self._told:
             return None
         self._told = world

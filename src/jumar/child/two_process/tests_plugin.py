@@ -92,6 +92,7 @@ class DoubtPlugin:
 
     def pytest_load_initial_conftests(self) -> Wrapper:
         """Mark that files of the room are loaded from here on."""
+        notices.watch_seeds(self._side.world.seeds)
         self._side.world.begin()
         self._guard.armed = True
         yield
@@ -110,6 +111,7 @@ class DoubtPlugin:
 
     def _settle(self, session: pytest.Session) -> None:
         """Take note of what was loaded of the tests, and confine this process."""
+        notices.watch_seeds(self._side.world.seeds)
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
         held = [import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType)]
         for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):
