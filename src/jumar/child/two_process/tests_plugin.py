@@ -39,7 +39,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
-    guard = ProductGuard(room, side, known.paths)
+    guard = ProductGuard(side, known.paths)
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
     test_environment.watch_patches(side.note_tie)
@@ -106,7 +106,7 @@ class DoubtPlugin:
         for start, why in self._doubted_collectors.items():
             self._doubts.update({item.nodeid: why for item in session.items if item.nodeid.startswith(start)})
         self._settle(session)
-        self._guard.running = self._side.running = True
+        self._side.running = True
 
     def _settle(self, session: pytest.Session) -> None:
         """Take note of what was loaded of the tests, and confine this process."""

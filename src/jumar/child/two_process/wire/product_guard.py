@@ -46,15 +46,14 @@ CHANGEABLE = 1 << 9
 class ProductGuard:
     """Audit hook. It refuses the event, and makes the test fail that tried.
 
-    *paths* are those of *room*, with the names of theirs that stand in texts of the product (`RoomPaths`).
+    *paths* are those of the room, with the names of theirs that stand in texts of the product (`RoomPaths`).
     """
 
-    def __init__(self, room: str, side: Any, paths: Any) -> None:
-        self._room, self._side, self._paths = os.path.realpath(room) + os.sep, side, paths
+    def __init__(self, side: Any, paths: Any) -> None:
+        self._side, self._paths = side, paths
+        self._is_of_tests = side.capabilities.is_file
         self.armed = False
         """True if files of the room may have been loaded."""
-        self.running = False
-        """True if all of them are."""
         self._unpickled: dict[type, dict[str, Any]] = {}
         """Classes that pickles named, and what was in them: a pickle can change one."""
         self.words: set[str] = set()
@@ -105,7 +104,7 @@ class ProductGuard:
         if self._paths.is_chosen(path) or os.path.realpath(path) != self._paths.make_real(path):
             self._side.unable(f"a test opens {path}, a file of its own that the product may have named")
         reads = type(flags) is int and flags & os.O_ACCMODE == os.O_RDONLY
-        if reads and self.running and Path(path).is_file() and not self._paths.files.is_of_product(path):
+        if reads and self._side.running and Path(path).is_file() and not self._paths.files.is_of_product(path):
             self._side.tie(f"a test reads {path}, a file of its own, which may be what it expects")
         if str(self._frame(3).f_globals.get("__name__")) in IMPORTING:
             self._side.tie("a test imports a file of its own folder, which the product may have written")
@@ -118,13 +117,13 @@ class ProductGuard:
     def _is_own(self, module: str, name: str) -> bool:
         """Return whether *name* is a class that the tests' files define."""
         place = vars(sys.modules[module]) if type(sys.modules.get(module)) is types.ModuleType else {}
-        return type(place.get(name)) is type and self._is_of_tests(str(place.get("__file__") or ""))
+        return type(place.get(name)) is type and self._is_of_tests(place.get("__file__"))
 
     def _runs_text(self, frame: Any, event: str) -> bool:
         """Return whether what is compiled or run in *frame* may be a text of the product."""
         module = str(frame.f_globals.get("__name__")).partition(".")[0]
         return module not in MAKERS and (
-            self.running or (event != "exec" and self._is_of_tests(frame.f_code.co_filename))
+            self._side.running or (event != "exec" and self._is_of_tests(frame.f_code.co_filename))
         )
 
     def _leads_astray(self, name: str | bytes) -> bool:
@@ -138,13 +137,12 @@ class ProductGuard:
         if real not in self._paths.places:
             return False
         if os.path.isabs(path):  # noqa: PTH117  asked with each file
-            return self.running and any(f"{os.sep}{end}" in path and path.endswith(end) for end in self._paths.chosen)
+            return self._side.running and any(
+                f"{os.sep}{end}" in path and path.endswith(end) for end in self._paths.chosen
+            )
         parts = os.path.normpath(path).split("/")
         theirs = self._paths.named.isdisjoint(parts) and self.words.issuperset(parts[:-1])
         return not theirs or self._is_of_tests(self._frame(3).f_code.co_filename)
-
-    def _is_of_tests(self, file: str) -> bool:
-        return os.path.isabs(file) and os.path.realpath(file).startswith(self._room)  # noqa: PTH117  as above
 
 
 def _is_same(before: dict[str, Any], now: Any) -> bool:
