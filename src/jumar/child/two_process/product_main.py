@@ -64,7 +64,7 @@ class ProductSide(TestsThings):
         self._levels = notices.FollowedLevels()
         self._loop = event_loop.ProductLoop()
         self.heard_ends = endings.HeardEnds()
-        self.files = shared_files.SharedFiles(shared_files.find_folder(), owner=False)
+        self.files = shared_files.SharedFiles(None)
         self._size = 0
         self._input, self._stdin = builtins.input, product_operations.NoInput()
         self._inserted: list[str] = []

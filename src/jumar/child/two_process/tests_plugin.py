@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
-import os
 import sys
 import types
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, import_hook, object_tables, proxies, test_environment, tests_side
-from jumar.child.two_process.wire import frames, notices, room_paths, rpc, shared_files
+from jumar.child.two_process.wire import frames, notices, room_paths, rpc
 from jumar.child.two_process.wire.product_guard import ProductGuard
 
 if TYPE_CHECKING:
@@ -32,10 +31,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     """Connect to the product's process as *config* says; the plug-in that represents it."""
     side = tests_side.TestsSide(test_environment.ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
-    known.paths = room_paths.RoomPaths(room, side.capabilities, side.fault, config["shared"])
-    side.files = known.paths.files = shared_files.SharedFiles(
-        shared_files.find_folder(), owner=True, refuse=side.fault, check=lambda data: known.decode(["b", data.hex()])
-    )
+    known.paths = room_paths.RoomPaths(room, side, config["shared"])
     mirrors = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
@@ -47,10 +43,9 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     test_environment.refuse_configured_names(side.fault)
     for name in KINDS:
         setattr(inspect, name, _refuse_functions(getattr(inspect, name), side))
-    folder = os.environ["TMPDIR"]
 
     def confine(names: Any) -> list[str]:
-        return lock_down.confine_tests(lock_down.find_test_files(room, names), folder, config["filter"])
+        return lock_down.confine_tests(lock_down.find_test_files(room, names), side.files.top, config["filter"])
 
     return DoubtPlugin(side, guard, send, confine)
 

@@ -67,7 +67,7 @@ class TestsSide(ProductThings):
         self.note_text: Callable[[str], object] = str  # is told what the product prints
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
-        self.files = shared_files.SharedFiles("/", owner=True)
+        self.files = shared_files.SharedFiles(self)
         self._tied = False
         self._said = 0
         self._told: list[Callable[[], None]] = []
