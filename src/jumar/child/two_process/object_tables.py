@@ -35,9 +35,16 @@ class ObjectTables:
         self._enough = SPARE
 
     def keep(self, thing: Any, reserved: int | None = None) -> int:
-        """Return a number for *thing*, which the other side knows what to make of: a new one, or *reserved*."""
-        number: int = reserved or self._values.number()
-        self._values.numbers[id(thing)] = number
+        """Return the number of *thing*, which is kept for good: its own, else *reserved*, else a new one."""
+        number = self._values.numbers.get(id(thing))
+        if number is None:
+            number = self._values.numbers[id(thing)] = reserved or self._values.number()
+            self.own[number] = thing
+        return number
+
+    def _introduce(self, thing: Any) -> int:
+        """Return a new number for *thing*, which the message that is being written tells of."""
+        number = self._values.introduce(thing)
         self.own[number] = thing
         return number
 
@@ -99,8 +106,7 @@ class ObjectTables:
             self._side.hand_out(["o", number])
             return ["o", number]
         self._side.admit(value)
-        number = self._values.introduce(value)
-        self.own[number] = value
+        number = self._introduce(value)
         self._side.hand_out(["o", number])
         form = ["o", number, self.encode_class(type(value), depth), self._encode_state(value, number, depth)]
         return [*form, self._encode_fields(value, number, depth)]
@@ -117,9 +123,7 @@ class ObjectTables:
     def _get_copy_number(self, value: Any) -> int:
         """Return the number of *value*, by which it is found again when its copy comes back."""
         known = self._values.numbers.get(id(value))
-        number: int = self._values.introduce(value) if known is None else known
-        self.own[number] = value
-        return number
+        return self._introduce(value) if known is None else known
 
     def encode_class(self, kind: Any, depth: int) -> Any:
         """Return the form of a class of this side, or of any other that has a name on both."""
@@ -132,8 +136,7 @@ class ObjectTables:
         number = self._values.numbers.get(id(kind))
         if number is not None:
             return ["C", number]
-        number = self._values.introduce(kind)
-        self.own[number] = kind
+        number = self._introduce(kind)
         bases = [self.encode_class(base, depth + 1) for base in kind.__bases__]
         names = [name for name in vars(kind) if self._side.names(kind, name)]
         refused = [name for name in names if vars(kind)[name] is None and name in proxies.METHODS]

@@ -131,13 +131,8 @@ class ProductSide(TestsThings):
         if type(value) is types.CoroutineType:
             return self.peer.mirrors.tell(self._loop.drive(value), depth)
         if isinstance(value, types.ModuleType):
-            return ["M", self.number(value), value.__name__]
+            return ["M", self.peer.mirrors.keep(value), value.__name__]
         return None
-
-    def number(self, value: Any, reserved: int | None = None) -> int:
-        """Return the number of a thing that is kept for good; *reserved* if it has none."""
-        known = self.peer.values.numbers.get(id(value))
-        return int(self.peer.mirrors.keep(value, reserved) if known is None else known)
 
     def allow(self, *_: Any) -> None:
         """Do nothing: the tests may ask for everything, every value may leave, and nothing is known beforehand.
@@ -232,7 +227,7 @@ class ProductSide(TestsThings):
         places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         if not any(str(place).startswith(self._room + os.sep) for place in places if place):
             raise ImportError(f"{name} is found outside of the room", name=name)
-        return self.number(module)
+        return int(self.peer.mirrors.keep(module))
 
     def _extend(
         self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any], number: int
@@ -247,4 +242,5 @@ class ProductSide(TestsThings):
             else:
                 wrap: Any = {"staticmethod": staticmethod, "classmethod": classmethod}.get(how, lambda f: f)
                 made[key] = wrap(product_operations.wrap_function(given[0]))
-        return self.number(types.new_class(name, bases, keywords, lambda namespace: namespace.update(made)), number)
+        kind = types.new_class(name, bases, keywords, lambda namespace: namespace.update(made))
+        return int(self.peer.mirrors.keep(kind, number))
