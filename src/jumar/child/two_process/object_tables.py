@@ -171,7 +171,7 @@ class ObjectTables:
     def _copy_fields(self, thing: Any, form: list[Any], depth: int) -> None:
         self._side.check_fields()
         fields = CopiedFields()
-        object.__setattr__(thing, "_jumar_fields", fields)
+        object.__setattr__(thing, proxies.TOLD_FIELDS, fields)
         self._values.share(fields, FIELDS, self._values.check_theirs(form[0]), form[1], depth)
 
     def hear(self, form: list[Any], depth: int) -> Any:

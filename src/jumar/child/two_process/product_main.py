@@ -30,7 +30,7 @@ def main() -> None:
     send(["hello", {}])
     os.closerange(200, frames.HIGH_FD)
     del send, config["pipes"]
-    side = ProductSide(pipes, config["paths"])
+    side = ProductSide(config["paths"])
     pipes.send(["said", "folder", side.files.top])
     known = codec.Codec(1)
     mirrors = object_tables.ObjectTables(known, side)
@@ -42,10 +42,7 @@ def main() -> None:
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
     notices.send_records(side.print)
     try:
-        while True:
-            message = pipes.receive()
-            pipes.drop_message()
-            peer.serve(message)
+        peer.serve_all()
     except frames.ConnectionLost as end:
         os.write(2, f"{end}\n".encode())
         os._exit(0)
@@ -54,10 +51,10 @@ def main() -> None:
 class ProductSide(TestsThings):
     """Rights of the tests in the product's process: they may do everything."""
 
-    def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
+    def __init__(self, paths: list[str]) -> None:
         self.fatal = self.unanswered = (frames.ConnectionLost,)
         self.interrupts = self.limits = self.silent = ()
-        self._wire, self._paths = wire, paths
+        self._paths = paths
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
         self._printed: list[tuple[int | str, Any]] = []
@@ -92,7 +89,7 @@ class ProductSide(TestsThings):
         """Hand over what was printed; nothing else of this process is told unasked."""
         printed, self._printed, self._size = self._printed, [], 0
         for stream, text in printed:
-            self._wire.send(["said", stream, text])
+            self.peer.wire.send(["said", stream, text])
 
     def follow(self, state: Any) -> None:
         """Follow the tests' process to its place, environment and arguments."""

@@ -125,10 +125,7 @@ class ProductThings:
 
     def reduce(self, thing: Any, protocol: Any) -> Any:
         """Return the parts of a pickle of a thing of the product: bytes that its process made and makes it from."""
-        if proxies.get_fact(thing, COMPARED) or proxies.get_fact(thing, contents.HEARD):
-            self.unable(
-                f"a pickle of a {type(thing).__name__} that a comparison or an operator came to would decide it"
-            )
+        self.decides(thing, "__reduce_ex__")
         return import_hook.get_unpickler(), (self._ask_aside("dump", thing, protocol),)
 
     def find_copier(self, thing: Any) -> Any:

@@ -48,6 +48,9 @@ NUMBER = "_jumar_number"
 NAMED = "_jumar_named"
 """Fact of a proxy class: True if the tests have it by names of a class alone, None if they have it by no name."""
 
+TOLD_FIELDS = "_jumar_fields"
+"""Fact of a proxy: the public data that crossed with it."""
+
 
 def find_peer(kind: type) -> Any:
     """Return the peer that answers for *kind*, a proxy class, and its instances."""

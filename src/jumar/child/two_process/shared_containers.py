@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jumar.child.two_process import proxies
+from jumar.child.two_process.wire.signatures import DATA
 
 CHANGING: dict[type, str] = {
     list: "list", dict: "dict", set: "set", bytearray: "bytearray", collections.deque: "deque",
@@ -26,9 +27,6 @@ CHANGING: dict[type, str] = {
 WALKED: dict[str, Any] = {"list": list, "set": set, "deque": collections.deque}
 
 FILES: dict[str, Any] = {"StringIO": io.StringIO, "BytesIO": io.BytesIO}
-
-DATA = (str, int, float, bool, type(None))
-"""Types of the attributes of a class that are its data: they cross with it, and an instance may have its own."""
 
 FIELDS = "fields"
 """Kind of the public data of an object of the tests."""

@@ -8,9 +8,6 @@ from typing import Any
 from jumar.child.two_process import codec, proxies
 from jumar.child.two_process.shared_containers import CHANGING
 
-TOLD_FIELDS = "_jumar_fields"
-"""Fact of a proxy: the public data that crossed with it."""
-
 
 class TestsThings:
     """Operations of the product on things of the tests: data is here, and all else is a `call`, `invoke` or `next`."""
@@ -41,7 +38,7 @@ class TestsThings:
         """Set public data of *thing*, which the tests hear with the next message; all else is kept here."""
         if isinstance(thing, type) or name in ("__class__", "__dict__"):
             raise AttributeError(name)
-        fields = proxies.get_fact(thing, TOLD_FIELDS)
+        fields = proxies.get_fact(thing, proxies.TOLD_FIELDS)
         if fields is None or name.startswith("_"):
             proxies.keep_attribute(thing, name, value)
         else:
@@ -107,7 +104,7 @@ def get_members(kind: Any) -> dict[str, Any]:
 
 def get_fields(thing: Any) -> dict[str, Any]:
     """Return the public data of *thing* that crossed."""
-    fields = proxies.get_fact(thing, TOLD_FIELDS)
+    fields = proxies.get_fact(thing, proxies.TOLD_FIELDS)
     return {} if fields is None else fields
 
 

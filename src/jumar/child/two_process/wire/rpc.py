@@ -86,6 +86,11 @@ class RpcPeer:
             self.wire.close()
         self.side.broken(error)
 
+    def serve_all(self) -> None:
+        """Serve requests until the connection is lost, which is raised."""
+        while True:
+            self.serve(self._receive_next(()))
+
     def serve(self, message: list[Any], mask: Any = ()) -> None:
         """Do what *message* asks for, and answer; *mask* are the signals that wait meanwhile."""
         if message[0] != "ask" or len(message) != 5:  # noqa: PLR2004  the parts of a question
