@@ -96,8 +96,8 @@ class Wire:
     def __init__(self, asks: int, answers: int) -> None:
         self.side = tests_side.TestsSide(ProductEnvironment(str(Path(__file__).parent)), (frames.ConnectionLost,))
         values = codec.Codec(0)
-        mirrors = object_tables.ObjectTables(values, self.side)
-        self.peer = rpc.RpcPeer(frames.FrameConnection(asks, answers), values, mirrors, self.side)
+        tables = object_tables.ObjectTables(values, self.side)
+        self.peer = rpc.RpcPeer(frames.FrameConnection(asks, answers), values, tables, self.side)
         self.kept: list[Any] = [earlier, lent, Tool(), store(), step(), asyncio.Event().wait()]
         self.side.capabilities.begin_test()
         self.earlier = values.encode(self.kept[0])[1]
@@ -162,7 +162,7 @@ NONE = (["t", []], ["m", 1, "dict", []])
 def test_the_numbers_are_those_of_the_things() -> None:
     with wire([]) as (tests, _):
         assert tests.lent != tests.earlier != tests.tool
-        assert tests.peer.mirrors.own[tests.lent] is lent
+        assert tests.peer.tables.own[tests.lent] is lent
 
 
 def numbered() -> tuple[int, ...]:

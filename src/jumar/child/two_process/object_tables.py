@@ -14,7 +14,7 @@ from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFi
 from jumar.child.two_process.wire import exceptions, signatures
 
 SPARE = 256
-"""Mirrors beyond those of the last look before it is looked again which of them nobody refers to."""
+"""New proxies and copies after which those are looked for again that nothing refers to."""
 
 CHECKS = (type.__instancecheck__, abc.ABCMeta.__instancecheck__)
 """Python's own ways to tell what an instance is. What was registered for an abstract class is not asked for."""
@@ -83,7 +83,7 @@ class ObjectTables:
                 gone.add(self.copies.pop(place)[0])
         return sorted(gone.difference(number for number, _ in self.copies.values()))
 
-    def tell(self, value: Any, depth: int) -> Any:
+    def encode(self, value: Any, depth: int) -> Any:
         """Return the form of *value*, a thing.
 
         Raises:
@@ -174,7 +174,7 @@ class ObjectTables:
         object.__setattr__(thing, proxies.TOLD_FIELDS, fields)
         self._values.share(fields, FIELDS, self._values.check_theirs(form[0]), form[1], depth)
 
-    def hear(self, form: list[Any], depth: int) -> Any:
+    def decode(self, form: list[Any], depth: int) -> Any:
         """Return the thing that *form* stands for. Any exception of its own means that it stands for none."""
         tag, number = form[0], form[1]
         if tag == "y":
@@ -186,7 +186,7 @@ class ObjectTables:
         if tag == "C":
             return self._classes[number] if len(form) == 2 else self._new_class(form, depth)  # noqa: PLR2004  a known one
         if tag == "o":
-            return self._known[number] if len(form) == 2 else self._new_mirror(form, depth)  # noqa: PLR2004  as above
+            return self._known[number] if len(form) == 2 else self._new_proxy(form, depth)  # noqa: PLR2004  as above
         return self._side.resolve(form)
 
     def _new_class(self, form: list[Any], depth: int) -> Any:
@@ -222,8 +222,8 @@ class ObjectTables:
         facts = {"_jumar_peer": self.peer, proxies.NUMBER: number, "_jumar_extends": extends}
         return {**facts, "_jumar_checks": False, proxies.NAMED: extends or None}
 
-    def extend_mirrors(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
-        """Return a class of this side that extends mirrored ones; over there is one, too, which calls its methods."""
+    def extend_class(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
+        """Return a class of this side that extends proxy classes; the other side makes one that calls its methods."""
         ours: dict[str, Any] = {}
         theirs: dict[str, Any] = {}
         for key, value in body.items():
@@ -246,18 +246,18 @@ class ObjectTables:
             self._classes[told] = kind
         return kind
 
-    def _new_mirror(self, form: list[Any], depth: int) -> Any:
+    def _new_proxy(self, form: list[Any], depth: int) -> Any:
         number, kind = self._values.check_theirs(form[1]), self._values.decode(form[2], depth + 1)
         state, fields = form[3:]
         if number in self._known or not isinstance(kind, type):
             raise ValueError("a thing that cannot be")
-        if kind is object:  # a sentinel: its class has no methods, and every class of mirrors will do
+        if kind is object:  # a sentinel: its class has no methods, and every proxy class will do
             kind = proxies.build_proxy_class("object", (), {}, self.build_facts(number, extends=False))
         base: Any = next(b for b in kind.__mro__ if type(b) is not proxies.ProxyClass and b is not proxies.Proxy)
         if issubclass(kind, BaseException):
             return self._new_error(kind, number, state, depth)
         if type(kind) is not proxies.ProxyClass:
-            raise ValueError("a thing of a class that has no mirrors")
+            raise ValueError("a thing of a class that has no proxies")
         if issubclass(base, codec.LASTING):
             thing = base.__new__(kind, self._values.decode(state, depth + 1))
         else:

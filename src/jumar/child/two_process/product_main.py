@@ -33,8 +33,8 @@ def main() -> None:
     side = ProductSide(config["paths"])
     pipes.send(["said", "folder", side.files.top])
     known = codec.Codec(1)
-    mirrors = object_tables.ObjectTables(known, side)
-    peer = rpc.RpcPeer(pipes, known, mirrors, side)
+    tables = object_tables.ObjectTables(known, side)
+    peer = rpc.RpcPeer(pipes, known, tables, side)
     sys.argv[:] = [""]
     sys.stdout, sys.stderr = (product_operations.RemoteOutput(side, number) for number in (1, 2))
     sys.stdin = product_operations.NoInput()
@@ -126,9 +126,9 @@ class ProductSide(TestsThings):
     def form(self, value: Any, depth: int) -> Any:
         """Return the form of a module, or of a coroutine, which runs in a loop of this process."""
         if type(value) is types.CoroutineType:
-            return self.peer.mirrors.tell(self._loop.drive(value), depth)
+            return self.peer.tables.encode(self._loop.drive(value), depth)
         if isinstance(value, types.ModuleType):
-            return ["M", self.peer.mirrors.keep(value), value.__name__]
+            return ["M", self.peer.tables.keep(value), value.__name__]
         return None
 
     def allow(self, *_: Any) -> None:
@@ -165,7 +165,7 @@ class ProductSide(TestsThings):
             return getattr(decode(form[1]), form[2])
         if form[0] == "d":
             copied = shared_containers.rebuild(*(decode(part) for part in form[2:]))
-            self.peer.mirrors.copies[id(copied)] = (form[1], copied)
+            self.peer.tables.copies[id(copied)] = (form[1], copied)
             return copied
         if form[0] == "p":
             function, args, keywords = (decode(part) for part in form[1:])
@@ -193,12 +193,12 @@ class ProductSide(TestsThings):
             return self._operations[op](*values)
 
     def _get_member(self, thing: Any, owner: int, name: str) -> Any:
-        return product_operations.get_member(thing, self.peer.mirrors.own.get(owner), name)
+        return product_operations.get_member(thing, self.peer.tables.own.get(owner), name)
 
     def _call_method(self, thing: Any, owner: int, name: str, args: Any, keywords: Any) -> Any:
         if name == "__await__":
             return self._loop.drive(thing)
-        return product_operations.get_method(thing, self.peer.mirrors.own.get(owner), name)(*args, **(keywords or {}))
+        return product_operations.get_method(thing, self.peer.tables.own.get(owner), name)(*args, **(keywords or {}))
 
     def _set(self, thing: Any, name: str, *value: Any) -> None:
         """Set an attribute, or, without a value, put back what a class had before it was first set."""
@@ -224,7 +224,7 @@ class ProductSide(TestsThings):
         places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         if not any(str(place).startswith(self._room + os.sep) for place in places if place):
             raise ImportError(f"{name} is found outside of the room", name=name)
-        return int(self.peer.mirrors.keep(module))
+        return int(self.peer.tables.keep(module))
 
     def _extend(
         self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any], number: int
@@ -240,4 +240,4 @@ class ProductSide(TestsThings):
                 wrap: Any = {"staticmethod": staticmethod, "classmethod": classmethod}.get(how, lambda f: f)
                 made[key] = wrap(product_operations.wrap_function(given[0]))
         kind = types.new_class(name, bases, keywords, lambda namespace: namespace.update(made))
-        return int(self.peer.mirrors.keep(kind, number))
+        return int(self.peer.tables.keep(kind, number))

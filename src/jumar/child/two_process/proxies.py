@@ -1,13 +1,18 @@
 """Proxies of remote objects: the class of a proxy is itself a proxy of the remote class.
 
-What C decides is decided here, on the content that crossed; what Python code of the other side decides is asked there.
+Built-in operations run here, on the content that crossed; those that a class overrides in Python are asked of the
+other process.
 
 | on the wire | is |
 | --- | --- |
 | `["y", number]` | a thing of the receiver's |
-| `["o", number, class, state]` | a thing of the sender's, and what a mirror of it must hold |
-| `["C", number, description]`, `["C", number]` | a class of the sender's: the first time, and from then on |
-| `["q", module, name]` | a module, function or class of the standard library, for the product's side alone |
+| `["o", number, class, state, fields]`, `["o", number]` | a thing of the sender's: the first time, and then |
+| `["C", number, description]`, `["C", number]` | a class of the sender's: likewise |
+| `["M", number, name]` | from the product: one of its modules |
+| `["E", class, members]` | from the tests: an enumeration of theirs |
+| `["q", module, name]` | likewise: a module, function, class or constant of a library |
+| `["w", owner, name]`, `["p", function, args, keywords]` | likewise: a method of a value, a partial function |
+| `["d", number, *parts]` | likewise: an object of a library, copied as `copy` does |
 """
 
 from __future__ import annotations
@@ -61,9 +66,9 @@ class ProxyClass(type):
     """Metaclass of proxy classes. A local class that extends one gets a proxy in the remote process in turn."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **keywords: Any) -> Any:
-        """Extend mirrored classes."""
+        """Make a class that extends proxy classes."""
         peer = next(find_peer(base) for base in bases if isinstance(base, ProxyClass))
-        return peer.mirrors.extend_mirrors(name, bases, body, keywords)
+        return peer.tables.extend_class(name, bases, body, keywords)
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **_: Any) -> None:
         type.__init__(cls, name, bases, body)
@@ -237,7 +242,7 @@ def get_special_method(owner: int, name: str) -> Any:
 
 
 def build_class_body(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
-    """Return the body of a mirrored class."""
+    """Return the body of a proxy class."""
     body: dict[str, Any] = {}
     for name in names:
         if name in METHODS:
@@ -250,9 +255,9 @@ def build_class_body(owner: int, names: list[str], refused: list[str]) -> dict[s
 
 
 def build_proxy_class(name: str, bases: tuple[type, ...], body: dict[str, Any], facts: dict[str, Any]) -> Any:
-    """Return a class of mirrors. *facts* is what a mirror must know; nobody over there can name it."""
-    mirrored = any(isinstance(base, ProxyClass) for base in bases)
-    bases = bases if mirrored else (Proxy, *(base for base in bases if base is not object))
+    """Return a proxy class. *facts* are attributes of its own, which the other side cannot name."""
+    extends = any(isinstance(base, ProxyClass) for base in bases)
+    bases = bases if extends else (Proxy, *(base for base in bases if base is not object))
     kind = type.__new__(ProxyClass, name, bases, {**body, **facts, "__dict__": property(_get_fields)})
     type.__init__(kind, name, bases, body)
     return kind
@@ -287,13 +292,3 @@ def find_library_object(module: str, qualname: str) -> Any:
 def is_library_class(kind: Any) -> bool:
     """Return whether *kind* is a class that a library has under its name."""
     return isinstance(kind, type) and find_library_object(kind.__module__, kind.__qualname__) is kind
-
-
-def find_constant(value: Any, known: dict[str, tuple[int, dict[int, tuple[str, str]]]]) -> tuple[str, str] | None:
-    """Return the module and the name by which the library that *value* is of has it, or None; *known* is an index."""
-    top = type(value).__module__.partition(".")[0]
-    if known.get(top, (0,))[0] != len(sys.modules):
-        modules = [(n, vars(m)) for n, m in list(sys.modules.items()) if n.partition(".")[0] == top and is_library(n)]
-        known[top] = len(sys.modules), {id(v): (name, key) for name, held in modules for key, v in held.items()}
-    found = known[top][1].get(id(value))
-    return found if found and vars(sys.modules[found[0]]).get(found[1]) is value else None

@@ -32,8 +32,8 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side = tests_side.TestsSide(test_environment.ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side, config["shared"])
-    mirrors = object_tables.ObjectTables(known, side)
-    peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
+    tables = object_tables.ObjectTables(known, side)
+    peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, tables, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
     guard = ProductGuard(side, known.paths)
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note

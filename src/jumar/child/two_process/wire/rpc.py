@@ -25,8 +25,8 @@ class Misunderstood(Exception):  # noqa: N818  named for what happened
 class RpcPeer:
     """One side of the connection. *side* says what the other may do here, and handles errors."""
 
-    def __init__(self, wire: Any, values: Any, mirrors: Any, side: Any) -> None:
-        self.mirrors, self.wire, self.side = mirrors, wire, side
+    def __init__(self, wire: Any, values: Any, tables: Any, side: Any) -> None:
+        self.tables, self.wire, self.side = tables, wire, side
         self._home = (os.getpid(), threading.get_ident())
         self._set_mask: Any = signal.pthread_sigmask if side.limits else lambda *_: ()
         self._depth = 0
@@ -39,7 +39,7 @@ class RpcPeer:
         self._owed: list[tuple[str, str]] = []
         """Questions that a time limit left, the last one first: `hear` for an answer that nobody waited for, `tell` for
         one that nobody gave; with their words."""
-        self.values, values.things, mirrors.peer, side.peer = values, mirrors, self, self
+        self.values, values.tables, tables.peer, side.peer = values, tables, self, self
 
     def ask(self, op: str, *arguments: Any) -> Any:
         """Perform *op* on the other side, and return its answer; an exception that it raised is raised here."""
@@ -125,7 +125,7 @@ class RpcPeer:
         values = self.values
         try:
             changes = values.list_changes()
-            self._dropped += [*values.remove_abandoned(), *self.mirrors.remove_unused()]
+            self._dropped += [*values.remove_abandoned(), *self.tables.remove_unused()]
             news = [changes, self._dropped, self.side.state()]
             forms = [values.encode(argument) for argument in arguments]
             news += [files] if (files := self.side.files.list_changes()) else []
@@ -207,7 +207,7 @@ class RpcPeer:
                 self.side.files.apply(told)
             self.values.apply(changes)
             for number in drops:
-                self.mirrors.forget(number)
+                self.tables.forget(number)
                 self.values.forget(number)
             self.side.follow(state)
             return [self.values.decode(form) for form in forms]
