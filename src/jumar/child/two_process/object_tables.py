@@ -93,7 +93,7 @@ class ObjectTables:
         if number is not None:
             self._side.hand_back(number)
             return ["y", number]
-        form = self._side.form(value, depth)
+        form = self._side.encode_special(value, depth)
         if form is not None:
             return form if form[0] != "d" else ["d", self._get_copy_number(value), *form[1:]]
         if issubclass(type(value), type):
@@ -138,11 +138,12 @@ class ObjectTables:
             return ["C", number]
         number = self._introduce(kind)
         bases = [self.encode_class(base, depth + 1) for base in kind.__bases__]
-        names = [name for name in vars(kind) if self._side.names(kind, name)]
+        names = [name for name in vars(kind) if self._side.offers(kind, name)]
         refused = [name for name in names if vars(kind)[name] is None and name in proxies.METHODS]
         metaclass: Any = type(kind)
         checks = metaclass.__instancecheck__ not in CHECKS
-        return ["C", number, [*self._side.title(kind), bases, names, refused, checks, self._side.list_members(kind)]]
+        members = self._side.list_members(kind)
+        return ["C", number, [*self._side.name_class(kind), bases, names, refused, checks, members]]
 
     def _encode_state(self, value: Any, number: int, depth: int) -> Any:
         encode = self._values.encode
@@ -204,7 +205,8 @@ class ObjectTables:
                 "__module__": str(module),
                 "__qualname__": str(qualname),
             }
-            body = {**proxies.build_class_body(number, names, refused), **self._side.extras(name, module, members)}
+            body = proxies.build_class_body(number, names, refused)
+            body.update(self._side.build_extras(name, module, members))
             try:
                 kind = proxies.build_proxy_class(name, above, body, facts)
             except TypeError:  # bases that do not go together here

@@ -83,9 +83,9 @@ class ProductSide(TestsThings):
         self._printed.append((stream, text))
         self._size += len(str(text))
         if self._size > KEPT_BYTES:
-            self.state()
+            self.report_state()
 
-    def state(self) -> None:
+    def report_state(self) -> None:
         """Hand over what was printed; nothing else of this process is told unasked."""
         printed, self._printed, self._size = self._printed, [], 0
         for stream, text in printed:
@@ -108,22 +108,22 @@ class ProductSide(TestsThings):
         builtins.input = answers or self._input
         sys.stdin = self._stdin if text is None else text
 
-    def lost(self, why: str) -> None:
-        """Exit, as the connection to the tests is lost."""
+    def raise_lost(self, why: str) -> None:
+        """Raise an error in the code under test: it cannot ask the tests."""
         raise RuntimeError(why)
 
-    tie = unable = lost
+    tie = give_up = raise_lost
 
     tells_defaults = True
 
-    gone = frames.ConnectionLost
+    protocol_error = frames.ConnectionLost
     """Exception for tests that do not keep to the rules."""
 
-    def withheld(self, why: str) -> Exception:
+    def refuse_value(self, why: str) -> Exception:
         """Return a result that cannot cross."""
         return TypeError(f"what came out cannot cross: {why}")
 
-    def form(self, value: Any, depth: int) -> Any:
+    def encode_special(self, value: Any, depth: int) -> Any:
         """Return the form of a module, or of a coroutine, which runs in a loop of this process."""
         if type(value) is types.CoroutineType:
             return self.peer.tables.encode(self._loop.drive(value), depth)
@@ -138,22 +138,23 @@ class ProductSide(TestsThings):
         to one of theirs that does not extend it.
         """
 
-    hand_out = hand_back = take_back = admit = admit_error = check_fields = broken = said = answered = allow
-    list_choices = list_members = own_class = has_fields = decides = belongs = allow
+    hand_out = hand_back = take_back = admit = admit_error = check_fields = allow
+    note_broken = receive_output = check_answer = allow
+    list_choices = list_members = own_class = has_fields = check_use = belongs = allow
 
     def tells_errors(self, kind: type) -> bool:
         """Return whether the plain data of an exception of *kind* crosses."""
         return proxies.is_library(kind.__module__)
 
-    def names(self, kind: type, name: str) -> bool:  # noqa: ARG002  the tests' side needs it
+    def offers(self, kind: type, name: str) -> bool:  # noqa: ARG002  the tests' side needs it
         """Return whether an attribute of a product's class is sent to the tests' process."""
         return name.isidentifier()
 
-    def title(self, kind: type) -> list[str]:
+    def name_class(self, kind: type) -> list[str]:
         """Return the name, module and qualified name of a class."""
         return [kind.__name__, str(kind.__module__), kind.__qualname__]
 
-    def extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
+    def build_extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
         """Return the attributes that the tests told; a function becomes a method where it is put into a class."""
         bound = {"__get__": product_operations.bind_function} if (name, module) == ("function", "builtins") else {}
         return {**build_members(members or {}), **bound}
@@ -177,13 +178,13 @@ class ProductSide(TestsThings):
             thing = getattr(thing, part)
         return thing
 
-    def admitted(self, what: Any) -> Any:
+    def accept_raised(self, what: Any) -> Any:
         """Return the exception that the tests raised, or the reason why a message cannot be decoded, as it is."""
         return what
 
-    misunderstood = admitted
+    refuse_message = accept_raised
 
-    def raised(self, _op: str, _arguments: tuple[Any, ...], error: BaseException) -> BaseException:
+    def check_raised(self, _op: str, _arguments: tuple[Any, ...], error: BaseException) -> BaseException:
         """Return the exception that a function of the tests raised."""
         return error
 

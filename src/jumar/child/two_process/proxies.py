@@ -82,7 +82,7 @@ class ProxyClass(type):
         return made
 
     def __getattr__(cls, name: str) -> Any:
-        return find_peer(cls).side.attribute(cls, name)
+        return find_peer(cls).side.get_attribute(cls, name)
 
     def __setattr__(cls, name: str, value: Any) -> None:
         if name in ("__abstractmethods__", "__parameters__"):
@@ -99,19 +99,19 @@ class ProxyClass(type):
         return find_peer(cls).side.list_names(cls)
 
     def __iter__(cls) -> Any:
-        return find_peer(cls).side.of_class(cls, "iter")
+        return find_peer(cls).side.apply_to_class(cls, "iter")
 
     def __len__(cls) -> int:
-        return int(find_peer(cls).side.of_class(cls, "len"))
+        return int(find_peer(cls).side.apply_to_class(cls, "len"))
 
     def __bool__(cls) -> bool:
         return True
 
     def __getitem__(cls, key: Any) -> Any:
-        return find_peer(cls).side.of_class(cls, "getitem", key)
+        return find_peer(cls).side.apply_to_class(cls, "getitem", key)
 
     def __contains__(cls, item: Any) -> bool:
-        return bool(find_peer(cls).side.compared("__contains__", None, cls, (item,)))
+        return bool(find_peer(cls).side.compare("__contains__", None, cls, (item,)))
 
     def __instancecheck__(cls, thing: Any) -> bool:
         return type.__instancecheck__(cls, thing) or find_peer(cls).side.belongs(cls, type(thing))
@@ -160,7 +160,7 @@ class Proxy:
     """Base of all proxies. It defines nothing that a remote class may define and C would find here first."""
 
     def __getattr__(self, name: str) -> Any:
-        return find_peer(type(self)).side.attribute(self, name)
+        return find_peer(type(self)).side.get_attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[:2] == "__":
@@ -178,7 +178,7 @@ class Proxy:
         return find_peer(type(self)).side.list_names(self)
 
     def __bool__(self) -> bool:
-        find_peer(type(self)).side.decides(self, "__bool__")
+        find_peer(type(self)).side.check_use(self, "__bool__")
         for name in ("__bool__", "__len__"):
             for base in type(self).__mro__:
                 if base is not Proxy and name in vars(base):
@@ -221,9 +221,9 @@ class ProxyMember:
 
     def __get__(self, thing: Any, kind: Any = None) -> Any:
         if thing is None:
-            return find_peer(kind).side.attribute(kind, self._name)
+            return find_peer(kind).side.get_attribute(kind, self._name)
         extends = type.__getattribute__(type(thing), "_jumar_extends")
-        return find_peer(type(thing)).side.attribute(thing, self._name, self._owner if extends else None)
+        return find_peer(type(thing)).side.get_attribute(thing, self._name, self._owner if extends else None)
 
 
 def get_special_method(owner: int, name: str) -> Any:
@@ -232,9 +232,9 @@ def get_special_method(owner: int, name: str) -> Any:
     def method(self: Any, /, *args: Any, **keywords: Any) -> Any:
         side = find_peer(type(self)).side
         if name in COMPARING:
-            return side.compared(name, owner, self, args)
+            return side.compare(name, owner, self, args)
         answer = side.invoke(self, owner, name, args, keywords)
-        return side.left(answer, args) if name == "__exit__" else answer
+        return side.check_exit(answer, args) if name == "__exit__" else answer
 
     method.__name__ = method.__qualname__ = name
     vars(method)["_jumar_special"] = True

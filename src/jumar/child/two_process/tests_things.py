@@ -15,7 +15,7 @@ class TestsThings:
     __test__ = False
     peer: Any = None
 
-    def attribute(self, thing: Any, name: str) -> Any:
+    def get_attribute(self, thing: Any, name: str) -> Any:
         """Return public data of *thing*, as the tests last told it."""
         fields = get_fields(thing)
         members = get_members(thing)
@@ -25,7 +25,7 @@ class TestsThings:
             raise AttributeError(name)
         return fields[name]
 
-    def of_class(self, kind: Any, op: str, *arguments: Any) -> Any:
+    def apply_to_class(self, kind: Any, op: str, *arguments: Any) -> Any:
         """Iterate over an enumeration of the tests, get its size, or a member of it."""
         members = get_members(kind)
         if not members:
@@ -59,7 +59,7 @@ class TestsThings:
             return self.peer.ask("call", thing, args, keywords)
         return self.peer.ask("invoke", thing, name, args, keywords)
 
-    def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
+    def compare(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """Return how a thing of the tests compares."""
         return self.invoke(thing, owner, name, others, {})
 
@@ -92,7 +92,7 @@ class TestsThings:
         """Refuse, as `duplicate` does, but in a way that says that *thing* has no such method."""
         raise AttributeError(f"a {type(thing).__name__} of the tests has no __copy__ here")
 
-    def left(self, answer: Any, error: tuple[Any, ...]) -> Any:  # noqa: ARG002  the tests' side looks at it
+    def check_exit(self, answer: Any, error: tuple[Any, ...]) -> Any:  # noqa: ARG002  the tests' side looks at it
         """Return what a context manager of the tests said."""
         return answer
 

@@ -71,7 +71,7 @@ class ProductGuard:
         elif event == "pickle.find_class":
             self._check_unpickled(str(arguments[0]), str(arguments[1]))
         elif event in MATCHING and any(str(arguments[-2:][MATCHING[event]]).endswith(p) for p in self._paths.patterns):
-            self._side.unable("a test looks for what a pattern of the product matches")
+            self._side.give_up("a test looks for what a pattern of the product matches")
         elif event in OPENING and isinstance(arguments[0], (str, bytes, PurePath)):
             self._check_opened(os.fspath(arguments[0]), *arguments[1:])
         elif event in LOADING and self._paths.is_own(str(arguments[LOADING[event]])):
@@ -80,20 +80,20 @@ class ProductGuard:
     def _check_code(self, frame: Any, event: str) -> None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] in READERS:
             if event == "exec":
-                self._side.unable("a test has the text of an annotation run as code")
+                self._side.give_up("a test has the text of an annotation run as code")
         elif self._runs_text(frame, event):
             self._side.tie("a test runs text as code")
 
     def _check_unpickled(self, module: str, name: str) -> None:
         if not self._side.can_unpickle(module, name) and ("." in name or not self._is_own(module, name)):
-            self._side.unable(f"a test unpickles {module}.{name}")
+            self._side.give_up(f"a test unpickles {module}.{name}")
         kind = getattr(sys.modules.get(module), name, None)
         if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
             self._unpickled.setdefault(kind, dict(vars(kind)))
 
     def _check_opened(self, name: str | bytes, _: Any = None, flags: Any = os.O_RDONLY, *__: Any) -> None:
         if self._leads_astray(name):
-            self._side.unable(f"a test opens {name!s}, and the product may have named it")
+            self._side.give_up(f"a test opens {name!s}, and the product may have named it")
         path = os.fsdecode(name)
         if self._paths.is_own(path) and self._frame(2).f_globals.get("__name__") != shared_files.__name__:
             self._check_own(os.path.abspath(path), flags)  # noqa: PTH100  asked with each file
@@ -102,7 +102,7 @@ class ProductGuard:
     def _check_own(self, path: str, flags: Any) -> None:
         """Check *path*, a file of the tests' temporary folder that is opened."""
         if self._paths.is_chosen(path) or os.path.realpath(path) != self._paths.make_real(path):
-            self._side.unable(f"a test opens {path}, a file of its own that the product may have named")
+            self._side.give_up(f"a test opens {path}, a file of its own that the product may have named")
         reads = type(flags) is int and flags & os.O_ACCMODE == os.O_RDONLY
         if reads and self._side.running and Path(path).is_file() and not self._paths.files.is_of_product(path):
             self._side.tie(f"a test reads {path}, a file of its own, which may be what it expects")

@@ -44,11 +44,11 @@ class RpcPeer:
     def ask(self, op: str, *arguments: Any) -> Any:
         """Perform *op* on the other side, and return its answer; an exception that it raised is raised here."""
         if self.lost:
-            self.side.lost(self.lost)
+            self.side.raise_lost(self.lost)
         if (os.getpid(), threading.get_ident()) != self._home:
             self.side.tie("only the thread and the process that began with it can talk to the other process")
         if self._depth > NEST:
-            self.side.unable("calls from process to process are nested too deeply")
+            self.side.give_up("calls from process to process are nested too deeply")
         request, asked, unable = os.urandom(8).hex(), False, ""
         mask = self._set_mask(signal.SIG_BLOCK, self.side.limits)  # no time limit in the middle of a message
         self._depth += 1
@@ -69,13 +69,13 @@ class RpcPeer:
             self._waiting = False
             self._set_mask(signal.SIG_SETMASK, mask)
         if unable:
-            self.side.unable(f"the tests hand over {unable}")
-        self.side.answered(kind, value)
+            self.side.give_up(f"the tests hand over {unable}")
+        self.side.check_answer(kind, value)
         if kind == "answer":
             return value
         if type(value) is str:
-            self.side.unable(value)
-        raise self.side.raised(op, arguments, value)
+            self.side.give_up(value)
+        raise self.side.check_raised(op, arguments, value)
 
     def _break_off(self, error: BaseException, request: str) -> None:
         """Close the connection, or, where a time limit interrupted the wait for an answer, leave that for later."""
@@ -84,7 +84,7 @@ class RpcPeer:
         else:  # a message may have been read or written in part
             self.lost = self.lost or str(error) or type(error).__name__
             self.wire.close()
-        self.side.broken(error)
+        self.side.note_broken(error)
 
     def serve_all(self) -> None:
         """Serve requests until the connection is lost, which is raised."""
@@ -94,7 +94,7 @@ class RpcPeer:
     def serve(self, message: list[Any], mask: Any = ()) -> None:
         """Perform the request *message*, and answer; *mask* are the signals that stay blocked meanwhile."""
         if message[0] != "ask" or len(message) != 5:  # noqa: PLR2004  the parts of a request
-            raise self.side.gone("the other process does not keep to the protocol")
+            raise self.side.protocol_error("the other process does not keep to the protocol")
         _, request, updates, op, arguments = message
         try:
             values = self._decode(updates, arguments)
@@ -107,14 +107,14 @@ class RpcPeer:
         except self.side.unanswered:
             raise
         except Misunderstood as error:
-            answer = ("error", self.side.misunderstood(str(error)))
+            answer = ("error", self.side.refuse_message(str(error)))
         except BaseException as error:  # noqa: BLE001  every exception is an answer
             error.__traceback__ = None
             answer = ("error", error)
         try:
             self._write(answer[0], request, [], (answer[1],))
         except ValueError as error:
-            self._write("error", request, [], (self.side.withheld(str(error)),))
+            self._write("error", request, [], (self.side.refuse_value(str(error)),))
 
     def _write(self, kind: str, request: str, head: list[str], arguments: tuple[Any, ...]) -> None:
         """Send a message, or, where something in it may not leave, nothing at all.
@@ -126,7 +126,7 @@ class RpcPeer:
         try:
             changes = values.list_changes()
             self._dropped += [*values.remove_abandoned(), *self.tables.remove_unused()]
-            updates = [changes, self._dropped, self.side.state()]
+            updates = [changes, self._dropped, self.side.report_state()]
             forms = [values.encode(argument) for argument in arguments]
             updates += [files] if (files := self.side.files.list_changes()) else []
             self.wire.send([kind, request, updates, *head, forms if kind == "ask" else forms[0]])
@@ -176,15 +176,15 @@ class RpcPeer:
                 self._decode_answer(parts[1], [parts[2]])
                 self._interrupted.pop(0)
             elif kind != "said":
-                raise self.side.gone("the other process does not keep to the protocol")
+                raise self.side.protocol_error("the other process does not keep to the protocol")
         if self._interrupted:
-            raise self.side.gone("the other process does not come to an end")
+            raise self.side.protocol_error("the other process does not come to an end")
 
     def _decode_answer(self, updates: Any, forms: Any) -> list[Any]:
         try:
             return self._decode(updates, forms)
         except Misunderstood as error:
-            raise self.side.gone(str(error)) from error
+            raise self.side.protocol_error(str(error)) from error
 
     def _serve_until_answer(self, request: str, mask: Any) -> tuple[str, Any]:
         while True:
@@ -192,13 +192,13 @@ class RpcPeer:
             if message[0] == "ask" and len(message) == 5:  # noqa: PLR2004  the parts of a request
                 self.serve(message, mask)
             elif message[0] == "said" and len(message) == 3:  # noqa: PLR2004  a stream and a text
-                self.side.said(message[1], message[2])
+                self.side.receive_output(message[1], message[2])
             elif message[0] in ("answer", "error") and len(message) == 4 and message[1] == request:  # noqa: PLR2004  as above
                 value = self._decode_answer(message[2], [message[3]])[0]
                 told = message[0] == "error" and type(value) is not str
-                return message[0], self.side.admitted(value) if told else value
+                return message[0], self.side.accept_raised(value) if told else value
             else:
-                raise self.side.gone("the other process does not keep to the protocol")
+                raise self.side.protocol_error("the other process does not keep to the protocol")
 
     def _decode(self, updates: Any, forms: Any) -> list[Any]:
         try:
