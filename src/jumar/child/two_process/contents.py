@@ -1,4 +1,4 @@
-"""Operators and special methods of built-in types, by the content that crossed: what a subclass says is no evidence."""
+"""Computes special methods of built-in types from the content that crossed: what a subclass answers is no evidence."""
 
 from __future__ import annotations
 

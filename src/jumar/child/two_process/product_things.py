@@ -1,4 +1,4 @@
-"""Things of the product as the tests see them: all is asked for, and what decides a comparison is not."""
+"""Operations of the tests on objects of the product: its process is asked, but never to decide a comparison."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ProductThings:
             self.give_up(f"a {ended} of the product comes as a value, and may be raised later")
 
     def find_unasked(self) -> str:
-        """Return the class of a query that a test made and never handed back: being there is a use, too. Forget all."""
+        """Return the class of a query that a test made and did not hand back (its presence may decide); forget all."""
         unasked = next(iter((*self._queries.values(), *self._shared_queries.values())), "")
         self._queries.clear()
         return unasked
@@ -134,7 +134,7 @@ class ProductThings:
         return self.peer.ask("get", thing, "__copy__")
 
     def _ask_aside(self, op: str, thing: Any, *arguments: Any) -> Any:
-        """Ask *thing* for something that does not depend on its truth: this does not count as handing a query back."""
+        """Ask *thing* for what says nothing of its truth: a query that is asked so still has to be handed back."""
         kinds = [held for held in (self._queries, self._shared_queries) if held]
         number = proxies.get_number(thing) if kinds else 0
         kept = [(held, held[number]) for held in kinds if number in held]
@@ -274,7 +274,7 @@ class ProductThings:
         return marked
 
     def check_use(self, thing: Any, name: str) -> None:
-        """Refuse to use what a comparison of the product came to as if it were true or false."""
+        """Give the test up if *name* of *thing*, a query, would tell its truth, or what *thing* heard of the tests."""
         if name not in (*COMBINING, *NEUTRAL) and proxies.get_fact(thing, COMPARED):
             self.give_up(f"a {type(thing).__name__} that a comparison came to would decide it by {name}")
         if proxies.get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name):

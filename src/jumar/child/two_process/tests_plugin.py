@@ -39,7 +39,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
     test_environment.watch_patches(side.note_tie)
-    notices.watch_levels(side.world.levels, proxies.is_library)
+    notices.watch_levels(side.environment.levels, proxies.is_library)
     test_environment.refuse_configured_names(side.fault)
     for name in KINDS:
         setattr(inspect, name, _refuse_functions(getattr(inspect, name), side))
@@ -87,7 +87,7 @@ class DoubtPlugin:
 
     def pytest_load_initial_conftests(self) -> Wrapper:
         """Mark that files of the room are loaded from here on."""
-        self._side.world.begin()
+        self._side.environment.begin()
         self._guard.armed = True
         yield
 
@@ -112,7 +112,7 @@ class DoubtPlugin:
         self._side.peer.values.paths.look()
         for names in held:
             file = str(names.get("__file__"))
-            if file.startswith(self._side.world.room):
+            if file.startswith(self._side.environment.room):
                 self._guard.words.update(room_paths.WORD.findall("".join(linecache.getlines(file))))
                 self._fixed += [(names, name, value) for name, value in names.items() if _is_fixed(name, value)]
 

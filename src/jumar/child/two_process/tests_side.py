@@ -1,6 +1,6 @@
-"""Side of the tests: it believes values and classes of the product, and never lets the product decide a comparison.
+"""Tests' side of the connection: uses values and classes of the product, and lets it decide no comparison.
 
-What cannot be done that way makes the test fail in which it is tried, whatever that test does with the exception.
+A test that needs more than that fails, whatever it does with the exception.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TestsSide(ProductThings):
 
     __test__ = False
 
-    def __init__(self, world: ProductEnvironment, fatal: tuple[type, ...]) -> None:
+    def __init__(self, environment: ProductEnvironment, fatal: tuple[type, ...]) -> None:
         super().__init__()
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
@@ -59,8 +59,8 @@ class TestsSide(ProductThings):
         self.facades: dict[int, Any] = {}
         self.hidden: dict[str, str] = {}
         """Files of the tests in which a name of the product hides another one, each with what is hidden."""
-        self.world = world
-        self.capabilities = Capabilities(world.room)
+        self.environment = environment
+        self.capabilities = Capabilities(environment.room)
         self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
         self.offers = self.capabilities.offers
         self.running = False  # True if the files of the tests are loaded
@@ -163,7 +163,7 @@ class TestsSide(ProductThings):
 
     def report_state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
-        news = self.world.find_changes()
+        news = self.environment.find_changes()
         for value in filter(None, news[1].values() if news else ()):
             self.peer.values.paths.hand_out(value)
         return news and [*news[:5], *(self.peer.values.encode(each) for each in news[5:])]

@@ -1,4 +1,4 @@
-"""Things of the tests as the product sees them: data that came with them, and methods that are asked for by number."""
+"""Operations of the product on objects of the tests: crossed data is read here, methods are asked for."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Stops a test from running what the product gave it as code, or from taking it for the place of a file.
+"""Audit hook: stops a test from running text of the product as code, or opening a path of the product.
 
-The product has no code in the tests' process, so a hook of the interpreter is a gate here.
+The product has no code in the tests' process, so nothing of it can remove the hook.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ProductGuard:
             self._unpickled.setdefault(kind, dict(vars(kind)))
 
     def _check_opened(self, name: str | bytes, _: Any = None, flags: Any = os.O_RDONLY, *__: Any) -> None:
-        if self._leads_astray(name):
+        if self._is_suspect(name):
             self._side.give_up(f"a test opens {name!s}, and the product may have named it")
         path = os.fsdecode(name)
         if self._paths.is_own(path) and self._frame(2).f_globals.get("__name__") != shared_files.__name__:
@@ -126,7 +126,7 @@ class ProductGuard:
             self._side.running or (event != "exec" and self._is_of_tests(frame.f_code.co_filename))
         )
 
-    def _leads_astray(self, name: str | bytes) -> bool:
+    def _is_suspect(self, name: str | bytes) -> bool:
         """Return whether *name* leads to the tests' files and may come from code that does not know their place."""
         path = os.fsdecode(name)
         if path.startswith(("/proc/", "/dev/fd")):

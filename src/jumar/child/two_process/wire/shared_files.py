@@ -92,7 +92,7 @@ class SharedFiles:
         """
         if path not in self._made:
             return False
-        left, now = self._made[path], _look(path)
+        left, now = self._made[path], _read_stamp(path)
         return left[:4] == now[:4] and now.digest in (b"", left.digest)
 
     def knows(self, path: str) -> bool:
@@ -169,7 +169,7 @@ class SharedFiles:
             seen.add(path)
             if len(seen) > MOST_FILES:
                 raise ValueError(f"more than {MOST_FILES} files")
-            stamp = self._look(path)
+            stamp = self._get_stamp(path)
             if self._owner and self._known.get(path, stamp) != stamp and not _is_below(path, bases):
                 continue  # made by the product, and changed by a test that does not hand it out
             if stat.S_ISDIR(stamp.mode) and (not self._owner or _is_below(path, bases)):
@@ -177,9 +177,9 @@ class SharedFiles:
             if stat.S_IFMT(stamp.mode) in KINDS:
                 yield path, stamp
 
-    def _look(self, path: str) -> Stamp:
+    def _get_stamp(self, path: str) -> Stamp:
         """Return how *path* is, or what is known of it if it is the same."""
-        now, known = _look(path), self._known.get(path)
+        now, known = _read_stamp(path), self._known.get(path)
         if known is None or known[:4] != now[:4] or known.digest == now.digest:
             return now
         if not known.digest:
@@ -214,7 +214,7 @@ class SharedFiles:
     def _change(self, path: str, described: list[Any]) -> None:
         if described:
             self._write(path, *described)
-            self._known[path] = _look(path)
+            self._known[path] = _read_stamp(path)
             return
         self._known.pop(path, None)
         self._remove(path)
@@ -252,7 +252,7 @@ def _is_below(path: str, roots: Any) -> bool:
     return any(path == root or path.startswith(f"{root}/") for root in roots)
 
 
-def _look(path: str) -> Stamp:
+def _read_stamp(path: str) -> Stamp:
     at = os.lstat(path)
     if stat.S_ISDIR(at.st_mode):
         return Stamp(at.st_mode, 0, 0, at.st_ino)
