@@ -35,14 +35,11 @@ class Thing:
 
 def serve(wire: frames.FrameConnection) -> None:
     """Be the product's process, until the other one is gone."""
-    side: Any = product_main.ProductSide(wire, [""])
+    side: Any = product_main.ProductSide([""])
     values = codec.Codec(1)
     peer = rpc.RpcPeer(wire, values, object_tables.ObjectTables(values, side), side)
     try:
-        while True:
-            message = wire.receive()
-            wire.drop_message()
-            peer.serve(message)
+        peer.serve_all()
     finally:
         os._exit(0)
 

@@ -55,7 +55,7 @@ PLAIN = st.recursive(
 def sides() -> tuple[Any, Any]:
     """Both ends, without what carries things."""
     one, other = codec.Codec(0), codec.Codec(1)
-    one.things = other.things = Nothing()
+    one.tables = other.tables = Nothing()
     return one, other
 
 

@@ -49,9 +49,9 @@ class TwoProcessTrial(NamedTuple):
     """Builds the invocation of the asked tests, given their room."""
     rooms: Path
     output: Path
-    files: Mapping[str, bytes] = {}
+    files: Mapping[str, bytes]
     """Contents that replace files of the tests, in their room alone."""
-    known: Callable[[str], bool] = lambda _: True
+    known: Callable[[str], bool]
     """Predicate: paths of the untouched tree. What a candidate adds makes no folder a package of the product."""
     product_tree: str = ""
     """Tree that the product's room is made from: without held-out tests; empty: `tree`."""

@@ -37,7 +37,7 @@ def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     (asked, asks), (heard, says) = os.pipe(), os.pipe()
     side = tests_side.TestsSide(test_environment.ProductEnvironment("."), (Limit, frames.ConnectionLost))
     known = codec.Codec(0)
-    mirrors = object_tables.ObjectTables(known, side)
+    tables = object_tables.ObjectTables(known, side)
     wire = frames.FrameConnection(heard, asks)
 
     def serve() -> None:
@@ -50,7 +50,7 @@ def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        yield rpc.RpcPeer(wire, known, mirrors, side), side
+        yield rpc.RpcPeer(wire, known, tables, side), side
     finally:
         wire.close()
         thread.join()

@@ -96,8 +96,8 @@ class Wire:
     def __init__(self, asks: int, answers: int) -> None:
         self.side = tests_side.TestsSide(ProductEnvironment(str(Path(__file__).parent)), (frames.ConnectionLost,))
         values = codec.Codec(0)
-        mirrors = object_tables.ObjectTables(values, self.side)
-        self.peer = rpc.RpcPeer(frames.FrameConnection(asks, answers), values, mirrors, self.side)
+        tables = object_tables.ObjectTables(values, self.side)
+        self.peer = rpc.RpcPeer(frames.FrameConnection(asks, answers), values, tables, self.side)
         self.kept: list[Any] = [earlier, lent, Tool(), store(), step(), asyncio.Event().wait()]
         self.side.capabilities.begin_test()
         self.earlier = values.encode(self.kept[0])[1]
@@ -162,7 +162,7 @@ NONE = (["t", []], ["m", 1, "dict", []])
 def test_the_numbers_are_those_of_the_things() -> None:
     with wire([]) as (tests, _):
         assert tests.lent != tests.earlier != tests.tool
-        assert tests.peer.mirrors.own[tests.lent] is lent
+        assert tests.peer.tables.own[tests.lent] is lent
 
 
 def numbered() -> tuple[int, ...]:
@@ -340,13 +340,6 @@ def drive(messages: list[Any]) -> None:
     assert {one[0] for one in said} <= {"answer", "error"}
 
 
-def serve_all(peer: rpc.RpcPeer) -> None:
-    while True:
-        message = peer.wire.receive()
-        peer.wire.drop_message()
-        peer.serve(message)
-
-
 def drive_product(messages: list[Any]) -> None:
     """Send *messages* to the product's end, and look at how each was answered until the end."""
     (asks, tests), (answers, heard) = os.pipe(), os.pipe()
@@ -355,11 +348,11 @@ def drive_product(messages: list[Any]) -> None:
         fcntl.fcntl(answers, fcntl.F_SETPIPE_SZ, 1 << 20)
         os.write(tests, b"".join(framed(message) for message in messages))
         os.close(tests)
-        side = product_main.ProductSide(pipes, [])
+        side = product_main.ProductSide([])
         values = codec.Codec(1)
         peer = rpc.RpcPeer(pipes, values, object_tables.ObjectTables(values, side), side)
         with pytest.raises(frames.ConnectionLost):
-            serve_all(peer)
+            peer.serve_all()
     finally:
         pipes.close()
     said = replies(answers)

@@ -14,8 +14,8 @@ from collections.abc import Callable, MappingView
 from typing import Any
 
 from jumar.child.two_process import proxies
-from jumar.child.two_process.shared_containers import DATA
 from jumar.child.two_process.wire import mocks
+from jumar.child.two_process.wire.signatures import DATA
 
 PARTS = {"call": 3, "invoke": 4, "next": 1}
 """Operation -> parts of its request: number, name of the method for `invoke`, and arguments but for `next`."""

@@ -74,10 +74,10 @@ class Codec:
     """Values that one side sent and received. The tests' side numbers objects from 0, the product's from 1."""
 
     def __init__(self, first: int) -> None:
-        self.things: Any = None
-        """Tells and hears what is no value (`object_tables.Mirrors`)."""
+        self.tables: Any = None
+        """Encodes and decodes what is no value (`object_tables.ObjectTables`)."""
         self.paths: Any = None
-        """Looks at texts in the tests' process (`room_paths.RoomPaths`)."""
+        """Checks texts, in the tests' process alone (`room_paths.RoomPaths`)."""
         self.shared: dict[int, Any] = {}
         self.named = {**NAMED, **{name: kind for kind, name in CHANGING.items()}}
         """Types and exceptions that both sides know by name."""
@@ -146,7 +146,7 @@ class Codec:
         """Discard what was encoded since `list_changes`: it will not be sent."""
         for number in self._new:
             self.forget(number)
-            self.things.forget(number)
+            self.tables.forget(number)
         self._new, self._told = [], []
 
     def apply(self, changes: list[Any]) -> None:
@@ -169,7 +169,7 @@ class Codec:
         """
         changed = {number for number, _, _ in self._told}
         for number in self._batches.find_unused():
-            if number not in changed and not self.things.holds(number):
+            if number not in changed and not self.tables.holds(number):
                 self.forget(number)
                 yield number
 
@@ -218,7 +218,7 @@ class Codec:
             return ["k", constant]
         if made := library_values.find_argument(value):
             return ["v", made[0], [self.encode(made[1], depth + 1)]]
-        return self.things.tell(value, depth)
+        return self.tables.encode(value, depth)
 
     def _encode_container(self, value: Any, kind: str, depth: int) -> Any:
         number = self.numbers.get(id(value))
@@ -264,7 +264,7 @@ class Codec:
         if tag == "k":
             return library_values.get_constant(form[1])
         with self._keep_decoded():
-            return self.things.hear(form, depth)
+            return self.tables.decode(form, depth)
 
     def _make(self, name: str, arguments: list[Any]) -> Any:
         if name not in MADE:

@@ -1,4 +1,4 @@
-"""Operators and special methods of built-in types, by the content that crossed: what a subclass says is no evidence."""
+"""Computes special methods of built-in types from the content that crossed: what a subclass answers is no evidence."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def find_method(thing: Any, name: str) -> Any:
     return getattr(CONTENTS[base](thing), name) if known else None
 
 
-def check_method(thing: Any, name: str, found: Any, unable: Callable[[str], NoReturn]) -> Any:
+def check_method(thing: Any, name: str, found: Any, give_up: Callable[[str], NoReturn]) -> Any:
     """Return *found*, the attribute *name* of *thing*; a method that its built-in type has, too, has to do the same.
 
     What `copy`, `items` or `sort` of a subclass gives or changes is compared with what that of the content does: one
@@ -248,7 +248,7 @@ def check_method(thing: Any, name: str, found: Any, unable: Callable[[str], NoRe
             answer = found(*args, **keywords)
         except FAILURES as error:
             if failure is None or not isinstance(error, failure):
-                unable(f"{name} of a {type(thing).__name__} fails, and that of its content does not")
+                give_up(f"{name} of a {type(thing).__name__} fails, and that of its content does not")
             raise
         if isinstance(due, Iterable) and not isinstance(due, (*CONTENTS, proxies.Proxy)):  # a view or an iterator
             due = list(due)
@@ -257,7 +257,7 @@ def check_method(thing: Any, name: str, found: Any, unable: Callable[[str], NoRe
         else:
             same = failure is None and agrees(answer, due)
         if not same or CONTENTS[base](thing) != content:
-            unable(f"{name} of a {type(thing).__name__} does something else than that of its content")
+            give_up(f"{name} of a {type(thing).__name__} does something else than that of its content")
         return answer
 
     return call

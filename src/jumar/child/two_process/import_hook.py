@@ -44,7 +44,7 @@ class ModuleFacade(types.ModuleType):
             frame, names = sys._getframe(1), peer.ask("names", self)  # noqa: SLF001  nothing else tells who asks
             starred = dis.opname[frame.f_code.co_code[frame.f_lasti]] in STARRED
             return choose_names(peer.side, self, names, frame.f_globals) if starred else names
-        return peer.side.attribute(self, name)
+        return peer.side.get_attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         # The import system puts a module below another one into that: the tests' own stay here.

@@ -14,7 +14,7 @@ from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFi
 from jumar.child.two_process.wire import exceptions, signatures
 
 SPARE = 256
-"""Mirrors beyond those of the last look before it is looked again which of them nobody refers to."""
+"""New proxies and copies after which those are looked for again that nothing refers to."""
 
 CHECKS = (type.__instancecheck__, abc.ABCMeta.__instancecheck__)
 """Python's own ways to tell what an instance is. What was registered for an abstract class is not asked for."""
@@ -35,9 +35,16 @@ class ObjectTables:
         self._enough = SPARE
 
     def keep(self, thing: Any, reserved: int | None = None) -> int:
-        """Return a number for *thing*, which the other side knows what to make of: a new one, or *reserved*."""
-        number: int = reserved or self._values.number()
-        self._values.numbers[id(thing)] = number
+        """Return the number of *thing*, which is kept for good: its own, else *reserved*, else a new one."""
+        number = self._values.numbers.get(id(thing))
+        if number is None:
+            number = self._values.numbers[id(thing)] = reserved or self._values.number()
+            self.own[number] = thing
+        return number
+
+    def _introduce(self, thing: Any) -> int:
+        """Return a new number for *thing*, which the message that is being written tells of."""
+        number = self._values.introduce(thing)
         self.own[number] = thing
         return number
 
@@ -76,7 +83,7 @@ class ObjectTables:
                 gone.add(self.copies.pop(place)[0])
         return sorted(gone.difference(number for number, _ in self.copies.values()))
 
-    def tell(self, value: Any, depth: int) -> Any:
+    def encode(self, value: Any, depth: int) -> Any:
         """Return the form of *value*, a thing.
 
         Raises:
@@ -86,7 +93,7 @@ class ObjectTables:
         if number is not None:
             self._side.hand_back(number)
             return ["y", number]
-        form = self._side.form(value, depth)
+        form = self._side.encode_special(value, depth)
         if form is not None:
             return form if form[0] != "d" else ["d", self._get_copy_number(value), *form[1:]]
         if issubclass(type(value), type):
@@ -99,8 +106,7 @@ class ObjectTables:
             self._side.hand_out(["o", number])
             return ["o", number]
         self._side.admit(value)
-        number = self._values.introduce(value)
-        self.own[number] = value
+        number = self._introduce(value)
         self._side.hand_out(["o", number])
         form = ["o", number, self.encode_class(type(value), depth), self._encode_state(value, number, depth)]
         return [*form, self._encode_fields(value, number, depth)]
@@ -117,9 +123,7 @@ class ObjectTables:
     def _get_copy_number(self, value: Any) -> int:
         """Return the number of *value*, by which it is found again when its copy comes back."""
         known = self._values.numbers.get(id(value))
-        number: int = self._values.introduce(value) if known is None else known
-        self.own[number] = value
-        return number
+        return self._introduce(value) if known is None else known
 
     def encode_class(self, kind: Any, depth: int) -> Any:
         """Return the form of a class of this side, or of any other that has a name on both."""
@@ -132,14 +136,14 @@ class ObjectTables:
         number = self._values.numbers.get(id(kind))
         if number is not None:
             return ["C", number]
-        number = self._values.introduce(kind)
-        self.own[number] = kind
+        number = self._introduce(kind)
         bases = [self.encode_class(base, depth + 1) for base in kind.__bases__]
-        names = [name for name in vars(kind) if self._side.names(kind, name)]
+        names = [name for name in vars(kind) if self._side.offers(kind, name)]
         refused = [name for name in names if vars(kind)[name] is None and name in proxies.METHODS]
         metaclass: Any = type(kind)
         checks = metaclass.__instancecheck__ not in CHECKS
-        return ["C", number, [*self._side.title(kind), bases, names, refused, checks, self._side.list_members(kind)]]
+        members = self._side.list_members(kind)
+        return ["C", number, [*self._side.name_class(kind), bases, names, refused, checks, members]]
 
     def _encode_state(self, value: Any, number: int, depth: int) -> Any:
         encode = self._values.encode
@@ -168,10 +172,10 @@ class ObjectTables:
     def _copy_fields(self, thing: Any, form: list[Any], depth: int) -> None:
         self._side.check_fields()
         fields = CopiedFields()
-        object.__setattr__(thing, "_jumar_fields", fields)
+        object.__setattr__(thing, proxies.TOLD_FIELDS, fields)
         self._values.share(fields, FIELDS, self._values.check_theirs(form[0]), form[1], depth)
 
-    def hear(self, form: list[Any], depth: int) -> Any:
+    def decode(self, form: list[Any], depth: int) -> Any:
         """Return the thing that *form* stands for. Any exception of its own means that it stands for none."""
         tag, number = form[0], form[1]
         if tag == "y":
@@ -183,7 +187,7 @@ class ObjectTables:
         if tag == "C":
             return self._classes[number] if len(form) == 2 else self._new_class(form, depth)  # noqa: PLR2004  a known one
         if tag == "o":
-            return self._known[number] if len(form) == 2 else self._new_mirror(form, depth)  # noqa: PLR2004  as above
+            return self._known[number] if len(form) == 2 else self._new_proxy(form, depth)  # noqa: PLR2004  as above
         return self._side.resolve(form)
 
     def _new_class(self, form: list[Any], depth: int) -> Any:
@@ -201,7 +205,8 @@ class ObjectTables:
                 "__module__": str(module),
                 "__qualname__": str(qualname),
             }
-            body = {**proxies.build_class_body(number, names, refused), **self._side.extras(name, module, members)}
+            body = proxies.build_class_body(number, names, refused)
+            body.update(self._side.build_extras(name, module, members))
             try:
                 kind = proxies.build_proxy_class(name, above, body, facts)
             except TypeError:  # bases that do not go together here
@@ -219,8 +224,8 @@ class ObjectTables:
         facts = {"_jumar_peer": self.peer, proxies.NUMBER: number, "_jumar_extends": extends}
         return {**facts, "_jumar_checks": False, proxies.NAMED: extends or None}
 
-    def extend_mirrors(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
-        """Return a class of this side that extends mirrored ones; over there is one, too, which calls its methods."""
+    def extend_class(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
+        """Return a class of this side that extends proxy classes; the other side makes one that calls its methods."""
         ours: dict[str, Any] = {}
         theirs: dict[str, Any] = {}
         for key, value in body.items():
@@ -243,18 +248,18 @@ class ObjectTables:
             self._classes[told] = kind
         return kind
 
-    def _new_mirror(self, form: list[Any], depth: int) -> Any:
+    def _new_proxy(self, form: list[Any], depth: int) -> Any:
         number, kind = self._values.check_theirs(form[1]), self._values.decode(form[2], depth + 1)
         state, fields = form[3:]
         if number in self._known or not isinstance(kind, type):
             raise ValueError("a thing that cannot be")
-        if kind is object:  # a sentinel: its class has no methods, and every class of mirrors will do
+        if kind is object:  # a sentinel: its class has no methods, and every proxy class will do
             kind = proxies.build_proxy_class("object", (), {}, self.build_facts(number, extends=False))
         base: Any = next(b for b in kind.__mro__ if type(b) is not proxies.ProxyClass and b is not proxies.Proxy)
         if issubclass(kind, BaseException):
             return self._new_error(kind, number, state, depth)
         if type(kind) is not proxies.ProxyClass:
-            raise ValueError("a thing of a class that has no mirrors")
+            raise ValueError("a thing of a class that has no proxies")
         if issubclass(base, codec.LASTING):
             thing = base.__new__(kind, self._values.decode(state, depth + 1))
         else:

@@ -30,11 +30,11 @@ def main() -> None:
     send(["hello", {}])
     os.closerange(200, frames.HIGH_FD)
     del send, config["pipes"]
-    side = ProductSide(pipes, config["paths"])
+    side = ProductSide(config["paths"])
     pipes.send(["said", "folder", side.files.top])
     known = codec.Codec(1)
-    mirrors = object_tables.ObjectTables(known, side)
-    peer = rpc.RpcPeer(pipes, known, mirrors, side)
+    tables = object_tables.ObjectTables(known, side)
+    peer = rpc.RpcPeer(pipes, known, tables, side)
     sys.argv[:] = [""]
     sys.stdout, sys.stderr = (product_operations.RemoteOutput(side, number) for number in (1, 2))
     sys.stdin = product_operations.NoInput()
@@ -42,10 +42,7 @@ def main() -> None:
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
     notices.send_records(side.print)
     try:
-        while True:
-            message = pipes.receive()
-            pipes.drop_message()
-            peer.serve(message)
+        peer.serve_all()
     except frames.ConnectionLost as end:
         os.write(2, f"{end}\n".encode())
         os._exit(0)
@@ -54,17 +51,17 @@ def main() -> None:
 class ProductSide(TestsThings):
     """Rights of the tests in the product's process: they may do everything."""
 
-    def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
+    def __init__(self, paths: list[str]) -> None:
         self.fatal = self.unanswered = (frames.ConnectionLost,)
         self.interrupts = self.limits = self.silent = ()
-        self._wire, self._paths = wire, paths
+        self._paths = paths
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
         self._printed: list[tuple[int | str, Any]] = []
         self._levels, self._seeds = notices.FollowedLevels(), notices.FollowedSeeds()
         self._loop = event_loop.ProductLoop()
         self.heard_ends = endings.HeardEnds()
-        self.files = shared_files.SharedFiles(shared_files.find_folder(), owner=False)
+        self.files = shared_files.SharedFiles(None)
         self._size = 0
         self._input, self._stdin = builtins.input, product_operations.NoInput()
         self._inserted: list[str] = []
@@ -86,13 +83,13 @@ class ProductSide(TestsThings):
         self._printed.append((stream, text))
         self._size += len(str(text))
         if self._size > KEPT_BYTES:
-            self.state()
+            self.report_state()
 
-    def state(self) -> None:
+    def report_state(self) -> None:
         """Hand over what was printed; nothing else of this process is told unasked."""
         printed, self._printed, self._size = self._printed, [], 0
         for stream, text in printed:
-            self._wire.send(["said", stream, text])
+            self.peer.wire.send(["said", stream, text])
 
     def follow(self, state: Any) -> None:
         """Follow the tests' process to its place, environment and arguments."""
@@ -112,33 +109,28 @@ class ProductSide(TestsThings):
         builtins.input = answers or self._input
         sys.stdin = self._stdin if text is None else text
 
-    def lost(self, why: str) -> None:
-        """Exit, as the connection to the tests is lost."""
+    def raise_lost(self, why: str) -> None:
+        """Raise an error in the code under test: it cannot ask the tests."""
         raise RuntimeError(why)
 
-    tie = unable = lost
+    tie = give_up = raise_lost
 
     tells_defaults = may_thread = True
 
-    gone = frames.ConnectionLost
+    protocol_error = frames.ConnectionLost
     """Exception for tests that do not keep to the rules."""
 
-    def withheld(self, why: str) -> Exception:
+    def refuse_value(self, why: str) -> Exception:
         """Return a result that cannot cross."""
         return TypeError(f"what came out cannot cross: {why}")
 
-    def form(self, value: Any, depth: int) -> Any:
+    def encode_special(self, value: Any, depth: int) -> Any:
         """Return the form of a module, or of a coroutine, which runs in a loop of this process."""
         if type(value) is types.CoroutineType:
-            return self.peer.mirrors.tell(self._loop.drive(value), depth)
+            return self.peer.tables.encode(self._loop.drive(value), depth)
         if isinstance(value, types.ModuleType):
-            return ["M", self.number(value), value.__name__]
+            return ["M", self.peer.tables.keep(value), value.__name__]
         return None
-
-    def number(self, value: Any, reserved: int | None = None) -> int:
-        """Return the number of a thing that is kept for good; *reserved* if it has none."""
-        known = self.peer.values.numbers.get(id(value))
-        return int(self.peer.mirrors.keep(value, reserved) if known is None else known)
 
     def allow(self, *_: Any) -> None:
         """Do nothing: the tests may ask for everything, every value may leave, and nothing is known beforehand.
@@ -147,22 +139,23 @@ class ProductSide(TestsThings):
         to one of theirs that does not extend it.
         """
 
-    hand_out = hand_back = take_back = admit = admit_error = check_fields = broken = said = answered = allow
-    list_choices = list_members = own_class = has_fields = decides = belongs = allow
+    hand_out = hand_back = take_back = admit = admit_error = check_fields = allow
+    note_broken = receive_output = check_answer = allow
+    list_choices = list_members = own_class = has_fields = check_use = belongs = allow
 
     def tells_errors(self, kind: type) -> bool:
         """Return whether the plain data of an exception of *kind* crosses."""
         return proxies.is_library(kind.__module__)
 
-    def names(self, kind: type, name: str) -> bool:  # noqa: ARG002  the tests' side needs it
+    def offers(self, kind: type, name: str) -> bool:  # noqa: ARG002  the tests' side needs it
         """Return whether an attribute of a product's class is sent to the tests' process."""
         return name.isidentifier()
 
-    def title(self, kind: type) -> list[str]:
+    def name_class(self, kind: type) -> list[str]:
         """Return the name, module and qualified name of a class."""
         return [kind.__name__, str(kind.__module__), kind.__qualname__]
 
-    def extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
+    def build_extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
         """Return the attributes that the tests told; a function becomes a method where it is put into a class."""
         bound = {"__get__": product_operations.bind_function} if (name, module) == ("function", "builtins") else {}
         return {**build_members(members or {}), **bound}
@@ -174,7 +167,7 @@ class ProductSide(TestsThings):
             return getattr(decode(form[1]), form[2])
         if form[0] == "d":
             copied = shared_containers.rebuild(*(decode(part) for part in form[2:]))
-            self.peer.mirrors.copies[id(copied)] = (form[1], copied)
+            self.peer.tables.copies[id(copied)] = (form[1], copied)
             return copied
         if form[0] == "p":
             function, args, keywords = (decode(part) for part in form[1:])
@@ -186,13 +179,13 @@ class ProductSide(TestsThings):
             thing = getattr(thing, part)
         return thing
 
-    def admitted(self, what: Any) -> Any:
+    def accept_raised(self, what: Any) -> Any:
         """Return the exception that the tests raised, or the reason why a message cannot be decoded, as it is."""
         return what
 
-    misunderstood = admitted
+    refuse_message = accept_raised
 
-    def raised(self, _op: str, _arguments: tuple[Any, ...], error: BaseException) -> BaseException:
+    def check_raised(self, _op: str, _arguments: tuple[Any, ...], error: BaseException) -> BaseException:
         """Return the exception that a function of the tests raised."""
         return error
 
@@ -202,12 +195,12 @@ class ProductSide(TestsThings):
             return self._operations[op](*values)
 
     def _get_member(self, thing: Any, owner: int, name: str) -> Any:
-        return product_operations.get_member(thing, self.peer.mirrors.own.get(owner), name)
+        return product_operations.get_member(thing, self.peer.tables.own.get(owner), name)
 
     def _call_method(self, thing: Any, owner: int, name: str, args: Any, keywords: Any) -> Any:
         if name == "__await__":
             return self._loop.drive(thing)
-        return product_operations.get_method(thing, self.peer.mirrors.own.get(owner), name)(*args, **(keywords or {}))
+        return product_operations.get_method(thing, self.peer.tables.own.get(owner), name)(*args, **(keywords or {}))
 
     def _set(self, thing: Any, name: str, *value: Any) -> None:
         """Set an attribute, or, without a value, put back what a class had before it was first set."""
@@ -233,7 +226,7 @@ class ProductSide(TestsThings):
         places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         if not any(str(place).startswith(self._room + os.sep) for place in places if place):
             raise ImportError(f"{name} is found outside of the room", name=name)
-        return self.number(module)
+        return int(self.peer.tables.keep(module))
 
     def _extend(
         self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any], number: int
@@ -248,4 +241,5 @@ class ProductSide(TestsThings):
             else:
                 wrap: Any = {"staticmethod": staticmethod, "classmethod": classmethod}.get(how, lambda f: f)
                 made[key] = wrap(product_operations.wrap_function(given[0]))
-        return self.number(types.new_class(name, bases, keywords, lambda namespace: namespace.update(made)), number)
+        kind = types.new_class(name, bases, keywords, lambda namespace: namespace.update(made))
+        return int(self.peer.tables.keep(kind, number))

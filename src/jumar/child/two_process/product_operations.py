@@ -12,13 +12,13 @@ from typing import Any
 from jumar.child.two_process import proxies
 
 
-def wrap_function(mirror: Any) -> Any:
-    """Return a function that calls *mirror*, one of the tests, and has what decorators of the product gave that."""
+def wrap_function(proxy: Any) -> Any:
+    """Return a function that calls *proxy*, one of the tests, and has what decorators of the product gave that."""
 
     def method(*args: Any, **keywords: Any) -> Any:
-        return mirror(*args, **keywords)
+        return proxy(*args, **keywords)
 
-    kept = proxies.get_kept_attributes(mirror)
+    kept = proxies.get_kept_attributes(proxy)
     for name in ("__name__", "__qualname__", "__doc__"):
         if kept.get(name):
             setattr(method, name, kept[name])

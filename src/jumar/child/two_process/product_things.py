@@ -1,4 +1,4 @@
-"""Things of the product as the tests see them: all is asked for, and what decides a comparison is not."""
+"""Operations of the tests on objects of the product: its process is asked, but never to decide a comparison."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ProductThings:
     peer: Any
     capabilities: Capabilities
     running: bool
-    unable: Callable[[str], NoReturn]
+    give_up: Callable[[str], NoReturn]
     fault: Callable[[str], None]
 
     def __init__(self) -> None:
@@ -47,10 +47,10 @@ class ProductThings:
     def check_endings(self, error: Any = None) -> None:
         """Refuse an exception that ends what the tests do, and came as a value; *error* is what was raised."""
         if ended := self.heard_ends.take_value(error):
-            self.unable(f"a {ended} of the product comes as a value, and may be raised later")
+            self.give_up(f"a {ended} of the product comes as a value, and may be raised later")
 
     def find_unasked(self) -> str:
-        """Return the class of a query that a test made and never handed back: being there is a use, too. Forget all."""
+        """Return the class of a query that a test made and did not hand back (its presence may decide); forget all."""
         unasked = next(iter((*self._queries.values(), *self._shared_queries.values())), "")
         self._queries.clear()
         return unasked
@@ -61,16 +61,16 @@ class ProductThings:
             self._queries.pop(number, None)
             self._shared_queries.pop(number, None)
 
-    def attribute(self, thing: Any, name: str, owner: int | None = None) -> Any:
+    def get_attribute(self, thing: Any, name: str, owner: int | None = None) -> Any:
         """Return the attribute *name* of a thing of the product, as the class *owner* has it or as it has it itself."""
         marked = any(proxies.get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
         if (marked and name == "__wrapped__") or not self.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
         if not isinstance(thing, type) and (method := contents.find_method(thing, name)):
             return method
-        self.decides(thing, name)
+        self.check_use(thing, name)
         if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
-            self.unable(f"a {type(thing).__name__} of the product would decide how times compare")
+            self.give_up(f"a {type(thing).__name__} of the product would decide how times compare")
         if owner is not None:  # of a class of the tests that extends one of the product
             found = self.peer.ask("member", thing, owner, name)
         else:
@@ -81,7 +81,7 @@ class ProductThings:
         if type(found) is proxies.ProxyClass:
             capital = name.lstrip("_")[:1].isupper()
             type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
-        return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.unable)
+        return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
 
     def check_excuse(self, found: Any, name: str) -> None:
         """Record a fault if *found*, which the product has as *name*, is an exception that assertions are, too."""
@@ -98,17 +98,17 @@ class ProductThings:
 
     def list_fields(self, thing: Any) -> Any:
         """Return what a thing of the product holds."""
-        self.decides(thing, "__dict__")
+        self.check_use(thing, "__dict__")
         return self.peer.ask("get", thing, "__dict__")
 
     def list_names(self, thing: Any) -> Any:
         """Return the names that a thing of the product has."""
-        self.decides(thing, "__dir__")
+        self.check_use(thing, "__dir__")
         return self.peer.ask("dir", thing)
 
     def describe(self, thing: Any) -> str:
         """Return the text of a thing of the product."""
-        self.decides(thing, "__repr__")
+        self.check_use(thing, "__repr__")
         answer = str(self._ask_aside("repr", thing))
         if proxies.get_fact(thing, contents.HEARD):
             self._check_reading(answer, "__repr__", thing, ())
@@ -117,27 +117,24 @@ class ProductThings:
     def duplicate(self, op: str, thing: Any) -> Any:
         """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`. That of a query is one, too."""
         if proxies.get_fact(thing, contents.HEARD):
-            self.unable(f"a copy of a {type(thing).__name__} that an operator came to would decide it")
+            self.give_up(f"a copy of a {type(thing).__name__} that an operator came to would decide it")
         answer = self._ask_aside(op, thing)
         if proxies.get_fact(thing, COMPARED) and not self._mark(answer):
-            self.unable(f"a copy of a {type(thing).__name__} that a comparison came to would decide it")
+            self.give_up(f"a copy of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
 
     def reduce(self, thing: Any, protocol: Any) -> Any:
         """Return the parts of a pickle of a thing of the product: bytes that its process made and makes it from."""
-        if proxies.get_fact(thing, COMPARED) or proxies.get_fact(thing, contents.HEARD):
-            self.unable(
-                f"a pickle of a {type(thing).__name__} that a comparison or an operator came to would decide it"
-            )
+        self.check_use(thing, "__reduce_ex__")
         return import_hook.get_unpickler(), (self._ask_aside("dump", thing, protocol),)
 
     def find_copier(self, thing: Any) -> Any:
         """Return the method by which the class of a thing of the product copies it; AttributeError: it has none."""
-        self.decides(thing, "__copy__")
+        self.check_use(thing, "__copy__")
         return self.peer.ask("get", thing, "__copy__")
 
     def _ask_aside(self, op: str, thing: Any, *arguments: Any) -> Any:
-        """Ask *thing* for something that does not depend on its truth: this does not count as handing a query back."""
+        """Ask *thing* for what says nothing of its truth: a query that is asked so still has to be handed back."""
         kinds = [held for held in (self._queries, self._shared_queries) if held]
         number = proxies.get_number(thing) if kinds else 0
         kept = [(held, held[number]) for held in kinds if number in held]
@@ -153,7 +150,7 @@ class ProductThings:
             return name in proxies.ATTRIBUTES or name in proxies.METHODS
         return not name.startswith(proxies.RESERVED)
 
-    def of_class(self, kind: Any, op: str, *arguments: Any) -> Any:
+    def apply_to_class(self, kind: Any, op: str, *arguments: Any) -> Any:
         """Iterate over a class of the product, get its size, or an item of it."""
         return self.peer.ask(op, kind, *arguments)
 
@@ -165,13 +162,13 @@ class ProductThings:
         that a test applies is the product's, and has to come to what the content comes to: by a difference that is
         always nothing, everything is as expected.
         """
-        self.decides(thing, name)
+        self.check_use(thing, name)
         base: Any = next((base for base in codec.LASTING if isinstance(thing, base) and hasattr(base, name)), None)
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             if base:
                 return getattr(base, name)(thing, *args, **keywords)
             if name in contents.OPERATORS and self.running:
-                self.unable(f"a library applies {name} to a {type(thing).__name__}, which would hear what is expected")
+                self.give_up(f"a library applies {name} to a {type(thing).__name__}, which would hear what is expected")
         early = name in contents.OPERATORS or name == "__hash__"  # they do not wait for what the product changes
         due = contents.compute(thing, name, args) if early else contents.NOTHING
         if name == "__hash__" and due is not contents.NOTHING:
@@ -188,7 +185,7 @@ class ProductThings:
             contents.pass_on((args, keywords), answer)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
-            self.unable(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
+            self.give_up(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
 
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:
@@ -202,7 +199,7 @@ class ProductThings:
         if not contents.may_answer(answer, name, thing, args, due):
             plain = "a value, and may have heard what is expected"
             said = plain if due is contents.NOTHING else "something else than its content does"
-            self.unable(f"{name} of a {type(thing).__name__} comes to {said}")
+            self.give_up(f"{name} of a {type(thing).__name__} comes to {said}")
         if isinstance(answer, proxies.Proxy) and contents.is_heard(thing, args):
             object.__setattr__(answer, contents.HEARD, True)
 
@@ -217,25 +214,25 @@ class ProductThings:
         else:
             same = contents.agrees(answer, due)
         if not same:
-            self.unable(f"{name} of a {type(thing).__name__} comes to something else than its content does")
+            self.give_up(f"{name} of a {type(thing).__name__} comes to something else than its content does")
         return answer
 
     def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
         """Check what a method of *thing* gave that may end a context or a loop of the tests."""
         if name == "__call__" and endings.is_leaving(sys._getframe(3)):  # noqa: SLF001  there is no other way to see who asks
-            self.left(answer, sys.exc_info())
+            self.check_exit(answer, sys.exc_info())
         if name in endings.GIVING:
             if not isinstance(answer, proxies.Proxy):
-                self.unable(f"{name} of a {type(thing).__name__} gives what is not awaited in the product's process")
+                self.give_up(f"{name} of a {type(thing).__name__} gives what is not awaited in the product's process")
             endings.mark_awaited(answer, name, thing, args, proxies.get_fact)
 
-    def raised(self, op: str, arguments: tuple[Any, ...], error: BaseException) -> BaseException:
+    def check_raised(self, op: str, arguments: tuple[Any, ...], error: BaseException) -> BaseException:
         """Return *error*, of the product; refuse one that would end what the tests do instead of failing it."""
         if why := endings.find_fault(op, arguments, error, proxies.get_fact):
-            self.unable(why)
+            self.give_up(why)
         return error
 
-    def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
+    def compare(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
 
         A container that the test itself made from a class of the product can be no stand-in for what it expected:
@@ -259,7 +256,7 @@ class ProductThings:
         both &= not str(frame.f_globals.get("__name__")).startswith("jumar.")
         both &= opcode.opname[frame.f_code.co_code[frame.f_lasti]] in ("COMPARE_OP", "CONTAINS_OP")
         self._matched |= both and any(proxies.get_fact(part, "_jumar_made") for part in (thing, *others))
-        return self.unable(f"{kind.__name__}.{name} would decide a comparison")
+        return self.give_up(f"{kind.__name__}.{name} would decide a comparison")
 
     def take_matched(self) -> bool:
         """Return whether two objects, one of them made by the test, were compared since the last time."""
@@ -276,21 +273,21 @@ class ProductThings:
                 held[proxies.get_number(answer)] = type(answer).__name__
         return marked
 
-    def decides(self, thing: Any, name: str) -> None:
-        """Refuse to use what a comparison of the product came to as if it were true or false."""
+    def check_use(self, thing: Any, name: str) -> None:
+        """Give the test up if *name* of *thing*, a query, would tell its truth, or what *thing* heard of the tests."""
         if name not in (*COMBINING, *NEUTRAL) and proxies.get_fact(thing, COMPARED):
-            self.unable(f"a {type(thing).__name__} that a comparison came to would decide it by {name}")
+            self.give_up(f"a {type(thing).__name__} that a comparison came to would decide it by {name}")
         if proxies.get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name):
-            self.unable(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
+            self.give_up(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
 
-    def left(self, answer: Any, error: tuple[Any, ...]) -> Any:
+    def check_exit(self, answer: Any, error: tuple[Any, ...]) -> Any:
         """Refuse a context manager of the product that swallows an exception."""
         if error and error[0] is not None and answer is not None and answer is not False:  # its truth may change
-            self.unable("a context manager of the product makes an exception disappear")
+            self.give_up("a context manager of the product makes an exception disappear")
         return answer
 
     def belongs(self, kind: Any, _other: type) -> bool:
         """Return False; refuse to ask a class that decides itself what belongs to it."""
         if type.__getattribute__(kind, "_jumar_checks"):
-            self.unable(f"{kind.__name__} would decide what its instances are")
+            self.give_up(f"{kind.__name__} would decide what its instances are")
         return False

@@ -1,13 +1,18 @@
 """Proxies of remote objects: the class of a proxy is itself a proxy of the remote class.
 
-What C decides is decided here, on the content that crossed; what Python code of the other side decides is asked there.
+Built-in operations run here, on the content that crossed; those that a class overrides in Python are asked of the
+other process.
 
 | on the wire | is |
 | --- | --- |
 | `["y", number]` | a thing of the receiver's |
-| `["o", number, class, state]` | a thing of the sender's, and what a mirror of it must hold |
-| `["C", number, description]`, `["C", number]` | a class of the sender's: the first time, and from then on |
-| `["q", module, name]` | a module, function or class of the standard library, for the product's side alone |
+| `["o", number, class, state, fields]`, `["o", number]` | a thing of the sender's: the first time, and then |
+| `["C", number, description]`, `["C", number]` | a class of the sender's: likewise |
+| `["M", number, name]` | from the product: one of its modules |
+| `["E", class, members]` | from the tests: an enumeration of theirs |
+| `["q", module, name]` | likewise: a module, function, class or constant of a library |
+| `["w", owner, name]`, `["p", function, args, keywords]` | likewise: a method of a value, a partial function |
+| `["d", number, *parts]` | likewise: an object of a library, copied as `copy` does |
 """
 
 from __future__ import annotations
@@ -48,6 +53,9 @@ NUMBER = "_jumar_number"
 NAMED = "_jumar_named"
 """Fact of a proxy class: True if the tests have it by names of a class alone, None if they have it by no name."""
 
+TOLD_FIELDS = "_jumar_fields"
+"""Fact of a proxy: the public data that crossed with it."""
+
 
 def find_peer(kind: type) -> Any:
     """Return the peer that answers for *kind*, a proxy class, and its instances."""
@@ -58,9 +66,9 @@ class ProxyClass(type):
     """Metaclass of proxy classes. A local class that extends one gets a proxy in the remote process in turn."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **keywords: Any) -> Any:
-        """Extend mirrored classes."""
+        """Make a class that extends proxy classes."""
         peer = next(find_peer(base) for base in bases if isinstance(base, ProxyClass))
-        return peer.mirrors.extend_mirrors(name, bases, body, keywords)
+        return peer.tables.extend_class(name, bases, body, keywords)
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **_: Any) -> None:
         type.__init__(cls, name, bases, body)
@@ -74,7 +82,7 @@ class ProxyClass(type):
         return made
 
     def __getattr__(cls, name: str) -> Any:
-        return find_peer(cls).side.attribute(cls, name)
+        return find_peer(cls).side.get_attribute(cls, name)
 
     def __setattr__(cls, name: str, value: Any) -> None:
         if name in ("__abstractmethods__", "__parameters__"):
@@ -91,19 +99,19 @@ class ProxyClass(type):
         return find_peer(cls).side.list_names(cls)
 
     def __iter__(cls) -> Any:
-        return find_peer(cls).side.of_class(cls, "iter")
+        return find_peer(cls).side.apply_to_class(cls, "iter")
 
     def __len__(cls) -> int:
-        return int(find_peer(cls).side.of_class(cls, "len"))
+        return int(find_peer(cls).side.apply_to_class(cls, "len"))
 
     def __bool__(cls) -> bool:
         return True
 
     def __getitem__(cls, key: Any) -> Any:
-        return find_peer(cls).side.of_class(cls, "getitem", key)
+        return find_peer(cls).side.apply_to_class(cls, "getitem", key)
 
     def __contains__(cls, item: Any) -> bool:
-        return bool(find_peer(cls).side.compared("__contains__", None, cls, (item,)))
+        return bool(find_peer(cls).side.compare("__contains__", None, cls, (item,)))
 
     def __instancecheck__(cls, thing: Any) -> bool:
         return type.__instancecheck__(cls, thing) or find_peer(cls).side.belongs(cls, type(thing))
@@ -152,7 +160,7 @@ class Proxy:
     """Base of all proxies. It defines nothing that a remote class may define and C would find here first."""
 
     def __getattr__(self, name: str) -> Any:
-        return find_peer(type(self)).side.attribute(self, name)
+        return find_peer(type(self)).side.get_attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[:2] == "__":
@@ -170,7 +178,7 @@ class Proxy:
         return find_peer(type(self)).side.list_names(self)
 
     def __bool__(self) -> bool:
-        find_peer(type(self)).side.decides(self, "__bool__")
+        find_peer(type(self)).side.check_use(self, "__bool__")
         for name in ("__bool__", "__len__"):
             for base in type(self).__mro__:
                 if base is not Proxy and name in vars(base):
@@ -213,9 +221,9 @@ class ProxyMember:
 
     def __get__(self, thing: Any, kind: Any = None) -> Any:
         if thing is None:
-            return find_peer(kind).side.attribute(kind, self._name)
+            return find_peer(kind).side.get_attribute(kind, self._name)
         extends = type.__getattribute__(type(thing), "_jumar_extends")
-        return find_peer(type(thing)).side.attribute(thing, self._name, self._owner if extends else None)
+        return find_peer(type(thing)).side.get_attribute(thing, self._name, self._owner if extends else None)
 
 
 def get_special_method(owner: int, name: str) -> Any:
@@ -224,9 +232,9 @@ def get_special_method(owner: int, name: str) -> Any:
     def method(self: Any, /, *args: Any, **keywords: Any) -> Any:
         side = find_peer(type(self)).side
         if name in COMPARING:
-            return side.compared(name, owner, self, args)
+            return side.compare(name, owner, self, args)
         answer = side.invoke(self, owner, name, args, keywords)
-        return side.left(answer, args) if name == "__exit__" else answer
+        return side.check_exit(answer, args) if name == "__exit__" else answer
 
     method.__name__ = method.__qualname__ = name
     vars(method)["_jumar_special"] = True
@@ -234,7 +242,7 @@ def get_special_method(owner: int, name: str) -> Any:
 
 
 def build_class_body(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
-    """Return the body of a mirrored class."""
+    """Return the body of a proxy class."""
     body: dict[str, Any] = {}
     for name in names:
         if name in METHODS:
@@ -247,9 +255,9 @@ def build_class_body(owner: int, names: list[str], refused: list[str]) -> dict[s
 
 
 def build_proxy_class(name: str, bases: tuple[type, ...], body: dict[str, Any], facts: dict[str, Any]) -> Any:
-    """Return a class of mirrors. *facts* is what a mirror must know; nobody over there can name it."""
-    mirrored = any(isinstance(base, ProxyClass) for base in bases)
-    bases = bases if mirrored else (Proxy, *(base for base in bases if base is not object))
+    """Return a proxy class. *facts* are attributes of its own, which the other side cannot name."""
+    extends = any(isinstance(base, ProxyClass) for base in bases)
+    bases = bases if extends else (Proxy, *(base for base in bases if base is not object))
     kind = type.__new__(ProxyClass, name, bases, {**body, **facts, "__dict__": property(_get_fields)})
     type.__init__(kind, name, bases, body)
     return kind
@@ -284,13 +292,3 @@ def find_library_object(module: str, qualname: str) -> Any:
 def is_library_class(kind: Any) -> bool:
     """Return whether *kind* is a class that a library has under its name."""
     return isinstance(kind, type) and find_library_object(kind.__module__, kind.__qualname__) is kind
-
-
-def find_constant(value: Any, known: dict[str, tuple[int, dict[int, tuple[str, str]]]]) -> tuple[str, str] | None:
-    """Return the module and the name by which the library that *value* is of has it, or None; *known* is an index."""
-    top = type(value).__module__.partition(".")[0]
-    if known.get(top, (0,))[0] != len(sys.modules):
-        modules = [(n, vars(m)) for n, m in list(sys.modules.items()) if n.partition(".")[0] == top and is_library(n)]
-        known[top] = len(sys.modules), {id(v): (name, key) for name, held in modules for key, v in held.items()}
-    found = known[top][1].get(id(value))
-    return found if found and vars(sys.modules[found[0]]).get(found[1]) is value else None

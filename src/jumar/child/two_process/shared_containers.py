@@ -10,11 +10,13 @@ import enum
 import functools
 import io
 import operator
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 from jumar.child.two_process import proxies
+from jumar.child.two_process.wire.signatures import DATA
 
 CHANGING: dict[type, str] = {
     list: "list", dict: "dict", set: "set", bytearray: "bytearray", collections.deque: "deque",
@@ -26,9 +28,6 @@ CHANGING: dict[type, str] = {
 WALKED: dict[str, Any] = {"list": list, "set": set, "deque": collections.deque}
 
 FILES: dict[str, Any] = {"StringIO": io.StringIO, "BytesIO": io.BytesIO}
-
-DATA = (str, int, float, bool, type(None))
-"""Types of the attributes of a class that are its data: they cross with it, and an instance may have its own."""
 
 FIELDS = "fields"
 """Kind of the public data of an object of the tests."""
@@ -166,8 +165,7 @@ NO_COPIES = ("builtins", "itertools", "argparse", "types", "_io", "unittest.mock
 """Modules whose objects are not copied: iterators and files are used up, namespaces are shared."""
 
 CONSTANTS: dict[str, tuple[int, dict[int, tuple[str, str]]]] = {}
-"""Index of the constants of libraries, for `proxies.find_constant`."""
-
+"""Package of a library -> modules that were loaded when it was looked at; names in it, by the identity of a value."""
 
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 """Types of functions, classes and methods of classes: what a library has under a name the product's process has too."""
@@ -189,7 +187,7 @@ def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
     kind = type(value)
     if not proxies.is_library_class(kind) or kind.__module__ in NO_COPIES or isinstance(value, BaseException):
         return None
-    name = proxies.find_constant(value, CONSTANTS)
+    name = _find_constant(value)
     parts = None if name else _reduce(value)
     return ["q", *name] if name else parts and ["d", *(encode(part) for part in parts)]
 
@@ -201,6 +199,17 @@ def _find_name(value: Any) -> tuple[str, str] | None:
     module = getattr(getattr(value, "__objclass__", value), "__module__", None)  # a method of a built-in type has none
     name = getattr(value, "__qualname__", "")
     return (module, name) if isinstance(module, str) and proxies.find_library_object(module, name) is value else None
+
+
+def _find_constant(value: Any) -> tuple[str, str] | None:
+    """Return the module and the name by which the library that *value* is of has it, or None."""
+    top = type(value).__module__.partition(".")[0]
+    if CONSTANTS.get(top, (0,))[0] != len(sys.modules):
+        loaded = [n for n in list(sys.modules) if n.partition(".")[0] == top and proxies.is_library(n)]
+        names = {id(v): (module, name) for module in loaded for name, v in vars(sys.modules[module]).items()}
+        CONSTANTS[top] = len(sys.modules), names
+    found = CONSTANTS[top][1].get(id(value))
+    return found if found and vars(sys.modules[found[0]]).get(found[1]) is value else None
 
 
 def _reduce(value: Any) -> tuple[Any, ...] | None:

@@ -58,12 +58,11 @@ class ProductEnvironment:
         self._told: tuple[Any, ...] = (self.room, {}, [], {}, 0, None, None, ())
 
     def find_changes(self) -> list[Any] | None:
-        """Return place, environment, arguments, levels, loop, `input`, text and seeds; None: all is as it was.
+        """Return directory, environment, arguments, levels, loop, `input`, standard input, seeds; None: no changes.
 
-        The place is a folder in the room or below the temporary one (None: elsewhere), the loop is the running one,
-        counted from 1 (0: none).
-
-        Of the environment only what differs from that of the beginning is told; what is gone is None.
+        The directory is the working one, in the room or below the temporary one (None: elsewhere), the loop is the
+        running one, counted from 1 (0: none). Of the environment only what differs from that of the beginning is there;
+        what was removed is None.
         """
         try:
             place = os.getcwd()  # noqa: PTH109  asked with each call
@@ -82,12 +81,12 @@ class ProductEnvironment:
         changed.update(dict.fromkeys(self._environ.keys() - now.keys()))
         stdin = sys.stdin if type(sys.stdin) is io.StringIO else None
         reading = builtins.input if builtins.input is not self._input else None, stdin
-        world = (place + os.sep, changed, argv, levels, looked[4], *reading, seeds)
-        if world == self._told:
+        found = (place + os.sep, changed, argv, levels, looked[4], *reading, seeds)
+        if found == self._told:
             return None
-        self._told = world
-        private = place if world[0].startswith(self._private) else None
-        return [os.path.relpath(place, self.room) if world[0].startswith(self.room) else private, *world[1:]]
+        self._told = found
+        private = place if found[0].startswith(self._private) else None
+        return [os.path.relpath(place, self.room) if found[0].startswith(self.room) else private, *found[1:]]
 
     def _count_loop(self) -> int:
         """Return which event loop runs, counted from 1; 0: none does."""
@@ -106,7 +105,7 @@ def watch_patches(tell: Callable[[str], None]) -> None:
     for module, owner, name, place in PATCHING:
         kind = getattr(importlib.import_module(module), owner, None)
         if kind is not None:
-            setattr(kind, name, _tell_of(getattr(kind, name), place, tell))
+            setattr(kind, name, _wrap_patch(getattr(kind, name), place, tell))
 
 
 def refuse_configured_names(refuse: Callable[[str], None]) -> None:
@@ -123,21 +122,21 @@ def refuse_configured_names(refuse: Callable[[str], None]) -> None:
     kind.resolve = resolve_checked
 
 
-def _tell_of(patch: Any, places: tuple[str, ...], tell: Callable[[str], None]) -> Any:
-    """Return the method *patch*, which tells of patches of a library; *places* say where the target is."""
+def _wrap_patch(patch: Any, places: tuple[str, ...], tell: Callable[[str], None]) -> Any:
+    """Return the method *patch*, wrapped: it tells of patches of a library; *places* say where the target is."""
 
     @functools.wraps(patch)
     def patch_and_tell(self: Any, *args: Any, **keywords: Any) -> Any:
         made = patch(self, *args, **keywords)
         given = [getattr(self, place) for place in places] or [*args, *keywords.values()]
-        if changed := _name_of_library(*given[:2]):
+        if changed := _find_patched(*given[:2]):
             tell(f"a test patches {changed}, which the product has for itself")
         return made
 
     return patch_and_tell
 
 
-def _name_of_library(target: Any = None, name: Any = "") -> str:
+def _find_patched(target: Any = None, name: Any = "") -> str:
     """Return the name of what is patched in *target*, if that belongs to a library and is not carried over."""
     if isinstance(target, str):
         place, _, name = target.rpartition(".")

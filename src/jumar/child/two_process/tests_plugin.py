@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
-import os
 import sys
 import types
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, import_hook, object_tables, proxies, test_environment, tests_side
-from jumar.child.two_process.wire import frames, notices, room_paths, rpc, shared_files
+from jumar.child.two_process.wire import frames, notices, room_paths, rpc
 from jumar.child.two_process.wire.product_guard import ProductGuard
 
 if TYPE_CHECKING:
@@ -32,25 +31,21 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     """Connect to the product's process as *config* says; the plug-in that represents it."""
     side = tests_side.TestsSide(test_environment.ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
-    known.paths = room_paths.RoomPaths(room, side.capabilities, side.fault, config["shared"])
-    side.files = known.paths.files = shared_files.SharedFiles(
-        shared_files.find_folder(), owner=True, refuse=side.fault, check=lambda data: known.decode(["b", data.hex()])
-    )
-    mirrors = object_tables.ObjectTables(known, side)
-    peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
+    known.paths = room_paths.RoomPaths(room, side, config["shared"])
+    tables = object_tables.ObjectTables(known, side)
+    peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, tables, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
-    guard = ProductGuard(room, side, known.paths)
+    guard = ProductGuard(side, known.paths)
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
     test_environment.watch_patches(side.note_tie)
-    notices.watch_levels(side.world.levels, proxies.is_library)
+    notices.watch_levels(side.environment.levels, proxies.is_library)
     test_environment.refuse_configured_names(side.fault)
     for name in KINDS:
         setattr(inspect, name, _refuse_functions(getattr(inspect, name), side))
-    folder = os.environ["TMPDIR"]
 
     def confine(names: Any) -> list[str]:
-        return lock_down.confine_tests(lock_down.find_test_files(room, names), folder, config["filter"])
+        return lock_down.confine_tests(lock_down.find_test_files(room, names), side.files.top, config["filter"])
 
     return DoubtPlugin(side, guard, send, confine)
 
@@ -92,8 +87,8 @@ class DoubtPlugin:
 
     def pytest_load_initial_conftests(self) -> Wrapper:
         """Mark that files of the room are loaded from here on."""
-        notices.watch_seeds(self._side.world.seeds)
-        self._side.world.begin()
+        notices.watch_seeds(self._side.environment.seeds)
+        self._side.environment.begin()
         self._guard.armed = True
         yield
 
@@ -107,11 +102,11 @@ class DoubtPlugin:
         for start, why in self._doubted_collectors.items():
             self._doubts.update({item.nodeid: why for item in session.items if item.nodeid.startswith(start)})
         self._settle(session)
-        self._guard.running = self._side.running = True
+        self._side.running = True
 
     def _settle(self, session: pytest.Session) -> None:
         """Take note of what was loaded of the tests, and confine this process."""
-        notices.watch_seeds(self._side.world.seeds)
+        notices.watch_seeds(self._side.environment.seeds)
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
         held = [import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType)]
         for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):
@@ -119,7 +114,7 @@ class DoubtPlugin:
         self._side.peer.values.paths.look()
         for names in held:
             file = str(names.get("__file__"))
-            if file.startswith(self._side.world.room):
+            if file.startswith(self._side.environment.room):
                 self._guard.words.update(room_paths.WORD.findall("".join(linecache.getlines(file))))
                 self._fixed += [(names, name, value) for name, value in names.items() if _is_fixed(name, value)]
 

@@ -1,6 +1,6 @@
-"""Side of the tests: it believes values and classes of the product, and never lets the product decide a comparison.
+"""Tests' side of the connection: uses values and classes of the product, and lets it decide no comparison.
 
-What cannot be done that way makes the test fail in which it is tried, whatever that test does with the exception.
+A test that needs more than that fails, whatever it does with the exception.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TestsSide(ProductThings):
 
     __test__ = False
 
-    def __init__(self, world: ProductEnvironment, fatal: tuple[type, ...]) -> None:
+    def __init__(self, environment: ProductEnvironment, fatal: tuple[type, ...]) -> None:
         super().__init__()
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
@@ -59,15 +59,15 @@ class TestsSide(ProductThings):
         self.facades: dict[int, Any] = {}
         self.hidden: dict[str, str] = {}
         """Files of the tests in which a name of the product hides another one, each with what is hidden."""
-        self.world = world
-        self.capabilities = Capabilities(world.room)
+        self.environment = environment
+        self.capabilities = Capabilities(environment.room)
         self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
-        self.names = self.capabilities.offers
+        self.offers = self.capabilities.offers
         self.running = False  # True if the files of the tests are loaded
         self.note_text: Callable[[str], object] = str  # is told what the product prints
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
-        self.files = shared_files.SharedFiles("/", owner=True)
+        self.files = shared_files.SharedFiles(self)
         self._tied = False
         self._said = 0
         self._told: list[Callable[[], None]] = []
@@ -84,7 +84,7 @@ class TestsSide(ProductThings):
             self.fault(why)
         self.hidden[file] = why
 
-    def unable(self, why: str) -> NoReturn:
+    def give_up(self, why: str) -> NoReturn:
         """Give the test up: it cannot run like this."""
         self.fault(why)
         raise CannotRunApart(why)
@@ -99,30 +99,30 @@ class TestsSide(ProductThings):
         self.note_tie(why)
         raise CannotRunApart(why)
 
-    def lost(self, why: str) -> NoReturn:
+    def raise_lost(self, why: str) -> NoReturn:
         """Give the test up: nobody is there to ask."""
         self.fault(why)
         raise ProductLost(why)
 
-    def broken(self, error: BaseException) -> None:
+    def note_broken(self, error: BaseException) -> None:
         """Record that the connection broke."""
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
     tells_defaults = may_thread = False
 
-    gone = ProductLost
+    protocol_error = ProductLost
     """Exception for a product that does not keep to the rules."""
 
-    def misunderstood(self, why: str) -> NoReturn:
+    def refuse_message(self, why: str) -> NoReturn:
         """Give up a product that asks for what cannot be decoded."""
         raise ProductLost(why)
 
-    def withheld(self, why: str) -> Exception:
+    def refuse_value(self, why: str) -> Exception:
         """Return the exception for a test that hands out what may not leave."""
         self.fault(f"the tests hand out {why}")
         return TypeError("not for the product")
 
-    def said(self, stream: Any, text: Any) -> None:
+    def receive_output(self, stream: Any, text: Any) -> None:
         """Print what the product printed, or note what it warned of or wrote into a log."""
         self._said += len(str(text))
         if self._said > notices.MOST_BYTES:
@@ -139,7 +139,7 @@ class TestsSide(ProductThings):
             self.note_text(str(text))
             (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
 
-    def answered(self, kind: str, value: Any) -> None:
+    def check_answer(self, kind: str, value: Any) -> None:
         """Warn of what the product warned of: with its answer, as a filter can make an exception of a warning.
 
         No answer may excuse an assertion that has just failed, as that of a function on an `ExitStack` does, and none
@@ -161,9 +161,9 @@ class TestsSide(ProductThings):
         if changed := self.find_changed_class():
             self.fault(f"a pickle changes the class {changed}")
 
-    def state(self) -> Any:
+    def report_state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
-        news = self.world.find_changes()
+        news = self.environment.find_changes()
         for value in filter(None, news[1].values() if news else ()):
             self.peer.values.paths.hand_out(value)
         return news and [*news[:5], *(self.peer.values.encode(each) for each in news[5:])]
@@ -178,7 +178,7 @@ class TestsSide(ProductThings):
         found = None if "." in name else getattr(sys.modules[module], name, None)
         return type(found) is proxies.ProxyClass or isinstance(found, proxies.Proxy) or name == import_hook.UNPICKLER
 
-    def form(self, value: Any, depth: int) -> Any:
+    def encode_special(self, value: Any, depth: int) -> Any:
         """Return the form of what the product's process has itself: what libraries name, and what is made from data."""
         if type(value) is import_hook.ModuleFacade:
             return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
@@ -236,7 +236,7 @@ class TestsSide(ProductThings):
         """Return whether the plain data of an exception of *kind* crosses."""
         return proxies.is_library(kind.__module__) or self.capabilities.is_own_class(kind)
 
-    def title(self, kind: type) -> list[str]:
+    def name_class(self, kind: type) -> list[str]:
         """Return the name of a class, without its module, as that names the test."""
         return [kind.__name__, "builtins" if kind.__module__ == "builtins" else "__main__", kind.__name__]
 
@@ -246,7 +246,7 @@ class TestsSide(ProductThings):
         raised = isinstance(known, type) and issubclass(known, BaseException)
         return known if raised and type(known) is not proxies.ProxyClass else None
 
-    def extras(self, name: str, module: str, members: Any) -> dict[str, Any]:  # noqa: ARG002  the other side needs them
+    def build_extras(self, name: str, module: str, members: Any) -> dict[str, Any]:  # noqa: ARG002  the other side needs them
         """Return no additions to a proxy class."""
         if members is not None:
             raise ValueError("members of a class of the product")
@@ -275,7 +275,7 @@ class TestsSide(ProductThings):
             raise ValueError(f"the exception {kind.__name__}")  # noqa: TRY004  it is what was sent that is wrong
         self.heard_ends.note(kind)
 
-    def admitted(self, error: Any) -> BaseException:
+    def accept_raised(self, error: Any) -> BaseException:
         """Return the exception that the product raised; an assertion of the tests that failed on the way, as it was.
 
         Raises:

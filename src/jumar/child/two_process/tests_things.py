@@ -1,4 +1,4 @@
-"""Things of the tests as the product sees them: data that came with them, and methods that are asked for by number."""
+"""Operations of the product on objects of the tests: crossed data is read here, methods are asked for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Any
 from jumar.child.two_process import codec, proxies
 from jumar.child.two_process.shared_containers import CHANGING
 
-TOLD_FIELDS = "_jumar_fields"
-"""Fact of a proxy: the public data that crossed with it."""
-
 
 class TestsThings:
     """Operations of the product on things of the tests: data is here, and all else is a `call`, `invoke` or `next`."""
@@ -18,7 +15,7 @@ class TestsThings:
     __test__ = False
     peer: Any = None
 
-    def attribute(self, thing: Any, name: str) -> Any:
+    def get_attribute(self, thing: Any, name: str) -> Any:
         """Return public data of *thing*, as the tests last told it."""
         fields = get_fields(thing)
         members = get_members(thing)
@@ -28,7 +25,7 @@ class TestsThings:
             raise AttributeError(name)
         return fields[name]
 
-    def of_class(self, kind: Any, op: str, *arguments: Any) -> Any:
+    def apply_to_class(self, kind: Any, op: str, *arguments: Any) -> Any:
         """Iterate over an enumeration of the tests, get its size, or a member of it."""
         members = get_members(kind)
         if not members:
@@ -41,7 +38,7 @@ class TestsThings:
         """Set public data of *thing*, which the tests hear with the next message; all else is kept here."""
         if isinstance(thing, type) or name in ("__class__", "__dict__"):
             raise AttributeError(name)
-        fields = proxies.get_fact(thing, TOLD_FIELDS)
+        fields = proxies.get_fact(thing, proxies.TOLD_FIELDS)
         if fields is None or name.startswith("_"):
             proxies.keep_attribute(thing, name, value)
         else:
@@ -62,7 +59,7 @@ class TestsThings:
             return self.peer.ask("call", thing, args, keywords)
         return self.peer.ask("invoke", thing, name, args, keywords)
 
-    def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
+    def compare(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """Return how a thing of the tests compares."""
         return self.invoke(thing, owner, name, others, {})
 
@@ -95,7 +92,7 @@ class TestsThings:
         """Refuse, as `duplicate` does, but in a way that says that *thing* has no such method."""
         raise AttributeError(f"a {type(thing).__name__} of the tests has no __copy__ here")
 
-    def left(self, answer: Any, error: tuple[Any, ...]) -> Any:  # noqa: ARG002  the tests' side looks at it
+    def check_exit(self, answer: Any, error: tuple[Any, ...]) -> Any:  # noqa: ARG002  the tests' side looks at it
         """Return what a context manager of the tests said."""
         return answer
 
@@ -107,7 +104,7 @@ def get_members(kind: Any) -> dict[str, Any]:
 
 def get_fields(thing: Any) -> dict[str, Any]:
     """Return the public data of *thing* that crossed."""
-    fields = proxies.get_fact(thing, TOLD_FIELDS)
+    fields = proxies.get_fact(thing, proxies.TOLD_FIELDS)
     return {} if fields is None else fields
 
 

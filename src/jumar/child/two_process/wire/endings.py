@@ -32,7 +32,7 @@ def list_ends() -> tuple[type[BaseException], ...]:
 
 
 class HeardEnds:
-    """Exceptions of the other side that end what this one does, until it is known which of them was raised."""
+    """Exceptions that came from the product and would end a loop or task of the tests, until one of them is raised."""
 
     def __init__(self) -> None:
         self._kinds: list[type] = []

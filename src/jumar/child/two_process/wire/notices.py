@@ -15,13 +15,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from jumar.child.two_process.wire.signatures import DATA
+
 RECORD = "record"
 """Stream of printed output that records are sent on."""
 
 MOST_BYTES = 64 << 20
 """The product may print, and tell without being asked, so much."""
-
-PLAIN = (str, int, float, bool, type(None))
 
 
 def send_records(send: Callable[[str, Any], None]) -> None:
@@ -31,7 +31,7 @@ def send_records(send: Callable[[str, Any], None]) -> None:
 
     class Sender(logging.Handler):  # type: ignore[misc, name-defined]  # the module is loaded late
         def emit(self, record: Any) -> None:
-            extra = {k: v for k, v in vars(record).items() if k not in standard and type(v) in PLAIN}
+            extra = {k: v for k, v in vars(record).items() if k not in standard and type(v) in DATA}
             text = logging.Formatter().formatException(record.exc_info) if record.exc_info else record.exc_text
             send(RECORD, [str(record.name), int(record.levelno), f"{record.getMessage()}", text and f"{text}",
                           str(record.funcName), extra])  # fmt: skip
@@ -60,9 +60,9 @@ def read_notice(
 
 def _read_record(form: Any, decode: Callable[[Any], Any]) -> Callable[[], None]:
     name, level, message, text, function, extra = form
-    if [type(name), type(level), type(message), type(function)] != [str, int, str, str] or type(text) not in PLAIN:
+    if [type(name), type(level), type(message), type(function)] != [str, int, str, str] or type(text) not in DATA:
         raise ValueError("no record of a log")
-    if any(type(value) not in PLAIN for value in extra.values()):
+    if any(type(value) not in DATA for value in extra.values()):
         raise ValueError("no plain data of a record")
     message, text, extra = decode(message), text and str(decode(text)), {str(k): decode(v) for k, v in extra.items()}
     logging = importlib.import_module("logging")

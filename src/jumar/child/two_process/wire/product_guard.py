@@ -1,6 +1,6 @@
-"""Stops a test from running what the product gave it as code, or from taking it for the place of a file.
+"""Audit hook: stops a test from running text of the product as code, or opening a path of the product.
 
-The product has no code in the tests' process, so a hook of the interpreter is a gate here.
+The product has no code in the tests' process, so nothing of it can remove the hook.
 """
 
 from __future__ import annotations
@@ -46,15 +46,14 @@ CHANGEABLE = 1 << 9
 class ProductGuard:
     """Audit hook. It refuses the event, and makes the test fail that tried.
 
-    *paths* are those of *room*, with the names of theirs that stand in texts of the product (`RoomPaths`).
+    *paths* are those of the room, with the names of theirs that stand in texts of the product (`RoomPaths`).
     """
 
-    def __init__(self, room: str, side: Any, paths: Any) -> None:
-        self._room, self._side, self._paths = os.path.realpath(room) + os.sep, side, paths
+    def __init__(self, side: Any, paths: Any) -> None:
+        self._side, self._paths = side, paths
+        self._is_of_tests = side.capabilities.is_file
         self.armed = False
         """True if files of the room may have been loaded."""
-        self.running = False
-        """True if all of them are."""
         self._unpickled: dict[type, dict[str, Any]] = {}
         """Classes that pickles named, and what was in them: a pickle can change one."""
         self.words: set[str] = set()
@@ -72,7 +71,7 @@ class ProductGuard:
         elif event == "pickle.find_class":
             self._check_unpickled(str(arguments[0]), str(arguments[1]))
         elif event in MATCHING and any(str(arguments[-2:][MATCHING[event]]).endswith(p) for p in self._paths.patterns):
-            self._side.unable("a test looks for what a pattern of the product matches")
+            self._side.give_up("a test looks for what a pattern of the product matches")
         elif event in OPENING and isinstance(arguments[0], (str, bytes, PurePath)):
             self._check_opened(os.fspath(arguments[0]), *arguments[1:])
         elif event in LOADING and self._paths.is_own(str(arguments[LOADING[event]])):
@@ -81,20 +80,20 @@ class ProductGuard:
     def _check_code(self, frame: Any, event: str) -> None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] in READERS:
             if event == "exec":
-                self._side.unable("a test has the text of an annotation run as code")
+                self._side.give_up("a test has the text of an annotation run as code")
         elif self._runs_text(frame, event):
             self._side.tie("a test runs text as code")
 
     def _check_unpickled(self, module: str, name: str) -> None:
         if not self._side.can_unpickle(module, name) and ("." in name or not self._is_own(module, name)):
-            self._side.unable(f"a test unpickles {module}.{name}")
+            self._side.give_up(f"a test unpickles {module}.{name}")
         kind = getattr(sys.modules.get(module), name, None)
         if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
             self._unpickled.setdefault(kind, dict(vars(kind)))
 
     def _check_opened(self, name: str | bytes, _: Any = None, flags: Any = os.O_RDONLY, *__: Any) -> None:
-        if self._leads_astray(name):
-            self._side.unable(f"a test opens {name!s}, and the product may have named it")
+        if self._is_suspect(name):
+            self._side.give_up(f"a test opens {name!s}, and the product may have named it")
         path = os.fsdecode(name)
         if self._paths.is_own(path) and self._frame(2).f_globals.get("__name__") != shared_files.__name__:
             self._check_own(os.path.abspath(path), flags)  # noqa: PTH100  asked with each file
@@ -103,9 +102,9 @@ class ProductGuard:
     def _check_own(self, path: str, flags: Any) -> None:
         """Check *path*, a file of the tests' temporary folder that is opened."""
         if self._paths.is_chosen(path) or os.path.realpath(path) != self._paths.make_real(path):
-            self._side.unable(f"a test opens {path}, a file of its own that the product may have named")
+            self._side.give_up(f"a test opens {path}, a file of its own that the product may have named")
         reads = type(flags) is int and flags & os.O_ACCMODE == os.O_RDONLY
-        if reads and self.running and Path(path).is_file() and not self._paths.files.is_of_product(path):
+        if reads and self._side.running and Path(path).is_file() and not self._paths.files.is_of_product(path):
             self._side.tie(f"a test reads {path}, a file of its own, which may be what it expects")
         if str(self._frame(3).f_globals.get("__name__")) in IMPORTING:
             self._side.tie("a test imports a file of its own folder, which the product may have written")
@@ -118,16 +117,16 @@ class ProductGuard:
     def _is_own(self, module: str, name: str) -> bool:
         """Return whether *name* is a class that the tests' files define."""
         place = vars(sys.modules[module]) if type(sys.modules.get(module)) is types.ModuleType else {}
-        return type(place.get(name)) is type and self._is_of_tests(str(place.get("__file__") or ""))
+        return type(place.get(name)) is type and self._is_of_tests(place.get("__file__"))
 
     def _runs_text(self, frame: Any, event: str) -> bool:
         """Return whether what is compiled or run in *frame* may be a text of the product."""
         module = str(frame.f_globals.get("__name__")).partition(".")[0]
         return module not in MAKERS and (
-            self.running or (event != "exec" and self._is_of_tests(frame.f_code.co_filename))
+            self._side.running or (event != "exec" and self._is_of_tests(frame.f_code.co_filename))
         )
 
-    def _leads_astray(self, name: str | bytes) -> bool:
+    def _is_suspect(self, name: str | bytes) -> bool:
         """Return whether *name* leads to the tests' files and may come from code that does not know their place."""
         path = os.fsdecode(name)
         if path.startswith(("/proc/", "/dev/fd")):
@@ -138,13 +137,12 @@ class ProductGuard:
         if real not in self._paths.places:
             return False
         if os.path.isabs(path):  # noqa: PTH117  asked with each file
-            return self.running and any(f"{os.sep}{end}" in path and path.endswith(end) for end in self._paths.chosen)
+            return self._side.running and any(
+                f"{os.sep}{end}" in path and path.endswith(end) for end in self._paths.chosen
+            )
         parts = os.path.normpath(path).split("/")
         theirs = self._paths.named.isdisjoint(parts) and self.words.issuperset(parts[:-1])
         return not theirs or self._is_of_tests(self._frame(3).f_code.co_filename)
-
-    def _is_of_tests(self, file: str) -> bool:
-        return os.path.isabs(file) and os.path.realpath(file).startswith(self._room)  # noqa: PTH117  as above
 
 
 def _is_same(before: dict[str, Any], now: Any) -> bool:

@@ -9,11 +9,11 @@ import contextlib
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from jumar.child.two_process.wire.shared_files import SharedFiles
+from jumar.child.two_process.wire.shared_files import TOKEN, SharedFiles
 
 LONGEST = 4096
 """Characters of the longest path, once it is as short as it can be."""
@@ -26,9 +26,6 @@ MOST_WORDS = 50_000
 
 WILD = re.compile(r"[*?\[]")
 """Characters that make a pattern of a path."""
-
-TOKEN = re.compile(r"[^\s'\"`<>|;,:?#()\[\]{}=]+")
-"""Part of a text that may be a path."""
 
 WORD = re.compile(r"[\w.+-]+")
 """Part of a text that may be the name of a file or folder."""
@@ -44,25 +41,23 @@ REACHING = re.compile(r"\{[^{}'\"]*\.(?:__|(?:gi|cr|ag|tb)_frame)")
 
 
 class RoomPaths:
-    """Paths of the tests' room. The product may name those alone that the tests handed out, as *capabilities* know.
+    """Paths of the tests' *room*. The product may name those alone that the tests handed out, as *side* knows.
 
     And those of the files that it has itself, which are *shared*.
     """
 
-    def __init__(
-        self, room: str, capabilities: Any, fault: Callable[[str], None], shared: Collection[str] = ()
-    ) -> None:
-        self._room, self._capabilities, self._fault = room, capabilities, fault
+    def __init__(self, room: str, side: Any, shared: Collection[str]) -> None:
+        self._room, self._capabilities, self._fault = room, side.capabilities, side.fault
+        self.files: SharedFiles = side.files
+        """Files of the temporary folder that both sides have."""
+        self._private: str = self.files.top
         self._shared = {os.path.join(os.path.realpath(room), path) for path in shared}  # noqa: PTH118  compared as text
-        self._private = os.environ["TMPDIR"]
         self.lends_files = False
         """True if this test hands out a path in the temporary folder, or works there: the product may not have it."""
         self.found = False
         """True if the product has named a file of the tests, or what would read them, since this was set to False."""
         self._keeping = False
         """True while texts are checked that stay with a thing or in a container."""
-        self.files = SharedFiles("/", owner=True)
-        """Files of the temporary folder that both sides have."""
         self._heard: set[str] = set()
         """Short texts of the product in this test, and names of files and paths in all of them."""
         self.places: set[str] = set()

@@ -1,8 +1,8 @@
 """One side of a remote procedure call protocol: the side that asks serves requests of the other until it answers.
 
-A message is `["ask", word, news, op, arguments]`, `["answer", word, news, value]`, `["error", word, news, exception]`
-or `["said", stream, text]`. An answer repeats the word of what was asked, which nobody can know before. *News* is what
-the other side has to know first: what changed of what is shared, what is not used any more, and the state of the world.
+A message is `["ask", id, updates, op, arguments]`, `["answer", id, updates, value]`, `["error", id, updates, value]`,
+or `["said", stream, text]`. An answer repeats the random id of the request. *Updates* are applied first: changes of
+shared containers, numbers that are not used any more, changes of the environment, and of shared files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 NEST = 200
-"""Questions within questions."""
+"""Most requests that may be open within one another."""
 
 
 class Misunderstood(Exception):  # noqa: N818  named for what happened
@@ -80,8 +80,8 @@ class Level:
 class RpcPeer:
     """One side of the connection. *side* says what the other may do here, and handles errors."""
 
-    def __init__(self, wire: Any, values: Any, mirrors: Any, side: Any) -> None:
-        self.mirrors, self.wire, self.side = mirrors, wire, side
+    def __init__(self, wire: Any, values: Any, tables: Any, side: Any) -> None:
+        self.tables, self.wire, self.side = tables, wire, side
         self._home = (os.getpid(), threading.get_ident())
         self._turns = Turns() if side.may_thread else None
         self._set_mask: Any = signal.pthread_sigmask if side.limits else lambda *_: ()
@@ -91,16 +91,16 @@ class RpcPeer:
         self._dropped: list[int] = []
         """Numbers that are not used any more, and that the other side does not know of yet."""
         self._waiting = False
-        """True while nothing is heard and nothing said: the conversation can be taken up again from there."""
-        self._owed: list[tuple[str, str]] = []
-        """Questions that a time limit left, the last one first: `hear` for an answer that nobody waited for, `tell` for
-        one that nobody gave; with their words."""
-        self.values, values.things, mirrors.peer, side.peer = values, mirrors, self, self
+        """True while no message is read or written in part: the connection survives an interruption here."""
+        self._interrupted: list[tuple[str, str]] = []
+        """Requests that a time limit interrupted, the innermost first, by id: `receive`, if the answer has yet to be
+        read, `send`, if it has yet to be given."""
+        self.values, values.tables, tables.peer, side.peer = values, tables, self, self
 
     def ask(self, op: str, *arguments: Any) -> Any:
         """Perform *op* on the other side, and return its answer; an exception that it raised is raised here."""
         if self.lost:
-            self.side.lost(self.lost)
+            self.side.raise_lost(self.lost)
         pid, thread = self._home
         if os.getpid() != pid or (self._turns is None and threading.get_ident() != thread):
             self.side.tie("only the thread and the process that began with it can talk to the other process")
@@ -109,70 +109,75 @@ class RpcPeer:
 
     def _ask(self, op: str, arguments: tuple[Any, ...]) -> Any:
         if self._depth > NEST:
-            self.side.unable("calls from process to process are nested too deeply")
-        word, asked, unable = os.urandom(8).hex(), False, ""
+            self.side.give_up("calls from process to process are nested too deeply")
+        request, asked, unable = os.urandom(8).hex(), False, ""
         mask = self._set_mask(signal.SIG_BLOCK, self.side.limits)  # no time limit in the middle of a message
         self._depth += 1
         try:
             try:
-                self._catch_up(mask)
-                self._write("ask", word, [op], arguments)
+                self._finish_interrupted(mask)
+                self._write("ask", request, [op], arguments)
                 asked = True
             except ValueError as error:
                 unable = str(error)
             else:
-                kind, value = self._hear_until_answer(word, mask)
+                kind, value = self._serve_until_answer(request, mask)
         except BaseException as error:
-            self._break_off(error, word if asked else "")
+            self._break_off(error, request if asked else "")
             raise
         finally:
             self._depth -= 1
             self._waiting = False
             self._set_mask(signal.SIG_SETMASK, mask)
         if unable:
-            self.side.unable(f"the tests hand over {unable}")
-        self.side.answered(kind, value)
+            self.side.give_up(f"the tests hand over {unable}")
+        self.side.check_answer(kind, value)
         if kind == "answer":
             return value
         if type(value) is str:
-            self.side.unable(value)
-        raise self.side.raised(op, arguments, value)
+            self.side.give_up(value)
+        raise self.side.check_raised(op, arguments, value)
 
-    def _break_off(self, error: BaseException, word: str) -> None:
-        """End the conversation, or, after a time limit while nothing was said, leave the answer for later."""
-        if self._waiting and word and isinstance(error, self.side.interrupts):
-            self._owed.append(("hear", word))
-        else:  # nobody knows any more what was said
+    def _break_off(self, error: BaseException, request: str) -> None:
+        """Close the connection, or, where a time limit interrupted the wait for an answer, leave that for later."""
+        if self._waiting and request and isinstance(error, self.side.interrupts):
+            self._interrupted.append(("receive", request))
+        else:  # a message may have been read or written in part
             self.lost = self.lost or str(error) or type(error).__name__
             self.wire.close()
-        self.side.broken(error)
+        self.side.note_broken(error)
+
+    def serve_all(self) -> None:
+        """Serve requests until the connection is lost, which is raised."""
+        while True:
+            self.serve(self._receive_next(()))
 
     def serve(self, message: list[Any], mask: Any = ()) -> None:
-        """Do what *message* asks for, and answer; *mask* are the signals that wait meanwhile."""
-        if message[0] != "ask" or len(message) != 5:  # noqa: PLR2004  the parts of a question
-            raise self.side.gone("the other process does not keep to the protocol")
-        _, word, news, op, arguments = message
+        """Perform the request *message*, and answer; *mask* are the signals that stay blocked meanwhile."""
+        if message[0] != "ask" or len(message) != 5:  # noqa: PLR2004  the parts of a request
+            raise self.side.protocol_error("the other process does not keep to the protocol")
+        _, request, updates, op, arguments = message
         try:
-            values = self._decode(news, arguments)
-            with self._allow(mask), self._turns.perform() if self._turns else ALONE:
+            values = self._decode(updates, arguments)
+            with self._unblock_signals(mask), self._turns.perform() if self._turns else ALONE:
                 answer = ("answer", self.side.perform(str(op), values, arguments))
         except self.side.interrupts:
-            self._owed.append(("tell", word))
+            self._interrupted.append(("send", request))
             self._waiting = True
             raise
         except self.side.unanswered:
             raise
         except Misunderstood as error:
-            answer = ("error", self.side.misunderstood(str(error)))
+            answer = ("error", self.side.refuse_message(str(error)))
         except BaseException as error:  # noqa: BLE001  every exception is an answer
             error.__traceback__ = None
             answer = ("error", error)
         try:
-            self._write(answer[0], word, [], (answer[1],))
+            self._write(answer[0], request, [], (answer[1],))
         except ValueError as error:
-            self._write("error", word, [], (self.side.withheld(str(error)),))
+            self._write("error", request, [], (self.side.refuse_value(str(error)),))
 
-    def _write(self, kind: str, word: str, head: list[str], arguments: tuple[Any, ...]) -> None:
+    def _write(self, kind: str, request: str, head: list[str], arguments: tuple[Any, ...]) -> None:
         """Send a message, or, where something in it may not leave, nothing at all.
 
         Raises:
@@ -181,11 +186,11 @@ class RpcPeer:
         values = self.values
         try:
             changes = values.list_changes()
-            self._dropped += [*values.remove_abandoned(), *self.mirrors.remove_unused()]
-            news = [changes, self._dropped, self.side.state()]
+            self._dropped += [*values.remove_abandoned(), *self.tables.remove_unused()]
+            updates = [changes, self._dropped, self.side.report_state()]
             forms = [values.encode(argument) for argument in arguments]
-            news += [files] if (files := self.side.files.list_changes()) else []
-            self.wire.send([kind, word, news, *head, forms if kind == "ask" else forms[0]])
+            updates += [files] if (files := self.side.files.list_changes()) else []
+            self.wire.send([kind, request, updates, *head, forms if kind == "ask" else forms[0]])
         except self.side.fatal:
             raise
         except Exception as error:  # noqa: BLE001  the product's classes may raise anything where they are looked at
@@ -197,8 +202,8 @@ class RpcPeer:
         self._dropped = []
 
     @contextlib.contextmanager
-    def _allow(self, mask: Any) -> Iterator[None]:
-        """Let a time limit ring in the body, if *mask* lets it."""
+    def _unblock_signals(self, mask: Any) -> Iterator[None]:
+        """Let signals of time limits arrive in the body, but for those in *mask*."""
         self._set_mask(signal.SIG_SETMASK, mask)
         try:
             yield
@@ -208,62 +213,62 @@ class RpcPeer:
     def _receive_next(self, mask: Any) -> list[Any]:
         """Wait for the next message; a time limit may ring until it is there."""
         self._waiting = True
-        with self._allow(mask):
+        with self._unblock_signals(mask):
             message: list[Any] = self.wire.receive()
         self.wire.drop_message()
         self._waiting = False
         return message
 
-    def _catch_up(self, mask: Any) -> None:
-        """Answer, and wait for the answers, where a time limit cut questions short; perform nothing until then."""
+    def _finish_interrupted(self, mask: Any) -> None:
+        """Finish the requests that a time limit interrupted. What the other side asks until then is refused."""
         late = 0
-        while self._owed and late < NEST:
-            how, word = self._owed[0]
-            if how == "tell":
-                self._write("error", word, [], (TypeError("the test is over"),))
-                self._owed.pop(0)
+        while self._interrupted and late < NEST:
+            how, request = self._interrupted[0]
+            if how == "send":
+                self._write("error", request, [], (TypeError("the test is over"),))
+                self._interrupted.pop(0)
                 continue
             kind, *parts = self._receive_next(mask)
-            if kind == "ask" and len(parts) == 4:  # noqa: PLR2004  the parts of a question
+            if kind == "ask" and len(parts) == 4:  # noqa: PLR2004  the parts of a request
                 late += 1
-                self._hear_answer(parts[1], parts[3])
+                self._decode_answer(parts[1], parts[3])
                 self._write("error", parts[0], [], (TypeError("the test is over"),))
-            elif kind in ("answer", "error") and len(parts) == 3 and parts[0] == word:  # noqa: PLR2004  as above
-                self._hear_answer(parts[1], [parts[2]])
-                self._owed.pop(0)
+            elif kind in ("answer", "error") and len(parts) == 3 and parts[0] == request:  # noqa: PLR2004  as above
+                self._decode_answer(parts[1], [parts[2]])
+                self._interrupted.pop(0)
             elif kind != "said":
-                raise self.side.gone("the other process does not keep to the protocol")
-        if self._owed:
-            raise self.side.gone("the other process does not come to an end")
+                raise self.side.protocol_error("the other process does not keep to the protocol")
+        if self._interrupted:
+            raise self.side.protocol_error("the other process does not come to an end")
 
-    def _hear_answer(self, news: Any, forms: Any) -> list[Any]:
+    def _decode_answer(self, updates: Any, forms: Any) -> list[Any]:
         try:
-            return self._decode(news, forms)
+            return self._decode(updates, forms)
         except Misunderstood as error:
-            raise self.side.gone(str(error)) from error
+            raise self.side.protocol_error(str(error)) from error
 
-    def _hear_until_answer(self, word: str, mask: Any) -> tuple[str, Any]:
+    def _serve_until_answer(self, request: str, mask: Any) -> tuple[str, Any]:
         while True:
             message = self._receive_next(mask)
-            if message[0] == "ask" and len(message) == 5:  # noqa: PLR2004  the parts of a question
+            if message[0] == "ask" and len(message) == 5:  # noqa: PLR2004  the parts of a request
                 self.serve(message, mask)
             elif message[0] == "said" and len(message) == 3:  # noqa: PLR2004  a stream and a text
-                self.side.said(message[1], message[2])
-            elif message[0] in ("answer", "error") and len(message) == 4 and message[1] == word:  # noqa: PLR2004  as above
-                value = self._hear_answer(message[2], [message[3]])[0]
+                self.side.receive_output(message[1], message[2])
+            elif message[0] in ("answer", "error") and len(message) == 4 and message[1] == request:  # noqa: PLR2004  as above
+                value = self._decode_answer(message[2], [message[3]])[0]
                 told = message[0] == "error" and type(value) is not str
-                return message[0], self.side.admitted(value) if told else value
+                return message[0], self.side.accept_raised(value) if told else value
             else:
-                raise self.side.gone("the other process does not keep to the protocol")
+                raise self.side.protocol_error("the other process does not keep to the protocol")
 
-    def _decode(self, news: Any, forms: Any) -> list[Any]:
+    def _decode(self, updates: Any, forms: Any) -> list[Any]:
         try:
-            changes, drops, state, *files = news
+            changes, drops, state, *files = updates
             for told in files:
                 self.side.files.apply(told)
             self.values.apply(changes)
             for number in drops:
-                self.mirrors.forget(number)
+                self.tables.forget(number)
                 self.values.forget(number)
             self.side.follow(state)
             return [self.values.decode(form) for form in forms]

@@ -14,7 +14,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 MOST_BYTES = 8 << 20
@@ -24,6 +24,9 @@ MOST_FILES = 5000
 
 RACY_NS = 50_000_000
 """A file that was written so shortly before a look may be written again in the same tick of the clock."""
+
+TOKEN = re.compile(r"[^\s'\"`<>|;,:?#()\[\]{}=]+")
+"""Part of a text that may be a path."""
 
 KINDS = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
 
@@ -45,18 +48,17 @@ class Stamp(NamedTuple):
 
 
 class SharedFiles:
-    """This side's copy of what is shared of the folder *top*.
+    """This side's copy of what is shared of the temporary folder.
 
-    *owner* is True where the tests run: there, nothing is changed that was not handed out. *refuse* is told what is
-    tried, and *check* is given the content of each file that comes.
+    *owner* is the side of the tests, in their process: there, nothing is changed that was not handed out, what is tried
+    is a fault, and each text that comes is checked. None: this is the product's process.
     """
 
-    def __init__(
-        self, top: str, *, owner: bool, refuse: Callable[[str], object] = str, check: Callable[[bytes], object] = bytes
-    ) -> None:
-        self.top, self._owner, self._refuse, self._check = top, owner, refuse, check
-        self._paths = re.compile(rf"{re.escape(top)}/[^\s'\"`<>|;,:?#()\[\]{{}}=]+")
-        self.active = not owner
+    def __init__(self, owner: Any) -> None:
+        self.top = find_folder()
+        self._owner = owner
+        self._paths = re.compile(f"{re.escape(self.top)}/{TOKEN.pattern}")
+        self.active = owner is None
         """True if the other process has a folder of its own at the same place."""
         self._lasting: set[str] = set()
         self._lent: set[str] = set()
@@ -90,7 +92,7 @@ class SharedFiles:
         """
         if path not in self._made:
             return False
-        left, now = self._made[path], _look(path)
+        left, now = self._made[path], _read_stamp(path)
         return left[:4] == now[:4] and now.digest in (b"", left.digest)
 
     def knows(self, path: str) -> bool:
@@ -167,7 +169,7 @@ class SharedFiles:
             seen.add(path)
             if len(seen) > MOST_FILES:
                 raise ValueError(f"more than {MOST_FILES} files")
-            stamp = self._look(path)
+            stamp = self._get_stamp(path)
             if self._owner and self._known.get(path, stamp) != stamp and not _is_below(path, bases):
                 continue  # made by the product, and changed by a test that does not hand it out
             if stat.S_ISDIR(stamp.mode) and (not self._owner or _is_below(path, bases)):
@@ -175,9 +177,9 @@ class SharedFiles:
             if stat.S_IFMT(stamp.mode) in KINDS:
                 yield path, stamp
 
-    def _look(self, path: str) -> Stamp:
+    def _get_stamp(self, path: str) -> Stamp:
         """Return how *path* is, or what is known of it if it is the same."""
-        now, known = _look(path), self._known.get(path)
+        now, known = _read_stamp(path), self._known.get(path)
         if known is None or known[:4] != now[:4] or known.digest == now.digest:
             return now
         if not known.digest:
@@ -205,14 +207,14 @@ class SharedFiles:
         )
         link = mode is not None and stat.S_IFMT(mode) not in KINDS[:2]
         if link or through or not given or (os.path.lexists(path) and path not in self._known):
-            self._refuse(f"the product changes {path}, which it was not given, or makes a link")
+            self._owner.fault(f"the product changes {path}, which it was not given, or makes a link")
             return False
         return True
 
     def _change(self, path: str, described: list[Any]) -> None:
         if described:
             self._write(path, *described)
-            self._known[path] = _look(path)
+            self._known[path] = _read_stamp(path)
             return
         self._known.pop(path, None)
         self._remove(path)
@@ -238,7 +240,8 @@ class SharedFiles:
         if stat.S_ISDIR(mode):
             os.makedirs(path, exist_ok=True)
         else:
-            self._check(data)
+            if self._owner:
+                self._owner.peer.values.paths.check(data.decode(errors="replace"))
             with io.FileIO(path, "wb") as file:  # `open` may be patched
                 file.write(data)
         os.chmod(path, stat.S_IMODE(mode) & 0o777 | (0o700 if stat.S_ISDIR(mode) else 0o400))  # it is looked at again
@@ -249,7 +252,7 @@ def _is_below(path: str, roots: Any) -> bool:
     return any(path == root or path.startswith(f"{root}/") for root in roots)
 
 
-def _look(path: str) -> Stamp:
+def _read_stamp(path: str) -> Stamp:
     at = os.lstat(path)
     if stat.S_ISDIR(at.st_mode):
         return Stamp(at.st_mode, 0, 0, at.st_ino)

@@ -10,9 +10,8 @@ import inspect
 import types
 from typing import Any
 
-PLAIN = (bool, int, str, float, type(None))
-"""Types of the defaults that are told."""
-
+DATA = (bool, int, str, float, type(None))
+"""Types of plain data: of defaults of parameters, of extra data of log records, of attributes of classes."""
 
 FLAGS = "_jumar_flags"
 """Fact of a proxy of a combination of flags: its value."""
@@ -42,7 +41,7 @@ def _describe_default(parameter: inspect.Parameter, encode: Any) -> Any:
     """Return False, if *parameter* has no default; a list with the form of one that is told; else True."""
     default = parameter.default
     items = default if type(default) is tuple else (default,)
-    told = encode is not None and all(type(item) in PLAIN for item in items)
+    told = encode is not None and all(type(item) in DATA for item in items)
     return [encode(default)] if told else default is not parameter.empty
 
 
