@@ -74,7 +74,7 @@ class ProductGuard:
             self._side.give_up("a test looks for what a pattern of the product matches")
         elif event in OPENING and isinstance(arguments[0], (str, bytes, PurePath)):
             self._check_opened(os.fspath(arguments[0]), *arguments[1:])
-        elif event in LOADING and self._paths.is_own(str(arguments[LOADING[event]])):
+        elif event in LOADING and self._paths.is_temporary(str(arguments[LOADING[event]])):
             self._side.tie("a test loads a library from its own folder")
 
     def _check_code(self, frame: Any, event: str) -> None:
@@ -85,7 +85,7 @@ class ProductGuard:
             self._side.tie("a test runs text as code")
 
     def _check_unpickled(self, module: str, name: str) -> None:
-        if not self._side.can_unpickle(module, name) and ("." in name or not self._is_own(module, name)):
+        if not self._side.can_unpickle(module, name) and ("." in name or not self._is_class_of_tests(module, name)):
             self._side.give_up(f"a test unpickles {module}.{name}")
         kind = getattr(sys.modules.get(module), name, None)
         if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
@@ -95,13 +95,13 @@ class ProductGuard:
         if self._is_suspect(name):
             self._side.give_up(f"a test opens {name!s}, and the product may have named it")
         path = os.fsdecode(name)
-        if self._paths.is_own(path) and self._frame(2).f_globals.get("__name__") != shared_files.__name__:
-            self._check_own(os.path.abspath(path), flags)  # noqa: PTH100  asked with each file
-        self._paths.note_own(path)
+        if self._paths.is_temporary(path) and self._frame(2).f_globals.get("__name__") != shared_files.__name__:
+            self._check_temporary(os.path.abspath(path), flags)  # noqa: PTH100  asked with each file
+        self._paths.note_temporary(path)
 
-    def _check_own(self, path: str, flags: Any) -> None:
+    def _check_temporary(self, path: str, flags: Any) -> None:
         """Check *path*, a file of the tests' temporary folder that is opened."""
-        if self._paths.is_chosen(path) or os.path.realpath(path) != self._paths.make_real(path):
+        if self._paths.may_be_named(path) or os.path.realpath(path) != self._paths.make_real(path):
             self._side.give_up(f"a test opens {path}, a file of its own that the product may have named")
         reads = type(flags) is int and flags & os.O_ACCMODE == os.O_RDONLY
         if reads and self._side.running and Path(path).is_file() and not self._paths.files.is_of_product(path):
@@ -114,7 +114,7 @@ class ProductGuard:
         changed = (kind.__name__ for kind, held in self._unpickled.items() if not _is_same(held, vars(kind)))
         return next(changed, "")
 
-    def _is_own(self, module: str, name: str) -> bool:
+    def _is_class_of_tests(self, module: str, name: str) -> bool:
         """Return whether *name* is a class that the tests' files define."""
         place = vars(sys.modules[module]) if type(sys.modules.get(module)) is types.ModuleType else {}
         return type(place.get(name)) is type and self._is_of_tests(place.get("__file__"))

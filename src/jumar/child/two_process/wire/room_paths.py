@@ -58,7 +58,7 @@ class RoomPaths:
         """True if the product has named a file of the tests, or what would read them, since this was set to False."""
         self._keeping = False
         """True while texts are checked that stay with a thing or in a container."""
-        self._heard: set[str] = set()
+        self._texts: set[str] = set()
         """Short texts of the product in this test, and names of files and paths in all of them."""
         self.places: set[str] = set()
         """Files and folders of the room."""
@@ -89,20 +89,19 @@ class RoomPaths:
     def begin_test(self) -> None:
         """Forget what only one test has handed out, or heard."""
         self.found = False
-        self._heard.clear()
+        self._texts.clear()
         self.files.begin_test()
 
-    def is_chosen(self, path: str) -> bool:
-        """Return whether *path* is a file of the temporary folder that the product was not given, and may have named.
+    def may_be_named(self, path: str) -> bool:
+        """Return whether the product may have named *path*, a file of the temporary folder that it was not given.
 
         Its path stood in a text of the product in this test, its name in a short one, or one said its stem and no more.
         """
-        whole = os.path.abspath(path)  # noqa: PTH100  asked with each file
-        name = whole.rpartition("/")[2]
-        named = not self._heard.isdisjoint((whole, name, name.partition(".")[0]))
-        return named and self.is_own(whole) and os.path.lexists(whole) and not self.files.knows(whole)
+        name = path.rpartition("/")[2]
+        named = not self._texts.isdisjoint((path, name, name.partition(".")[0]))
+        return named and os.path.lexists(path) and not self.files.knows(path)
 
-    def is_own(self, path: str) -> bool:
+    def is_temporary(self, path: str) -> bool:
         """Return whether *path* lies in the temporary folder of the tests."""
         return os.path.abspath(path).startswith(f"{self._private}{os.sep}")  # noqa: PTH100  asked with each file
 
@@ -110,15 +109,15 @@ class RoomPaths:
         """Return *path*, of the temporary folder, as it is where nothing in it is a link."""
         return os.path.realpath(self._private) + path[len(self._private) :]
 
-    def note_own(self, path: str) -> None:
-        """Note that a test opens *path*: it works with files of its own if it does so from within its folder."""
+    def note_temporary(self, path: str) -> None:
+        """Note that a test opens *path*: a relative one within the temporary folder is a file of its own."""
         self.lends_files |= not path.startswith("/") and f"{os.getcwd()}/".startswith(f"{self._private}/")  # noqa: PTH109  as below
 
     def hand_out(self, text: str) -> None:
         """Let the product name what *text* names, and say what it would reach as a format string."""
         if self._private in text:
             self.lends_files = True
-            if chosen := next(filter(self.is_chosen, self.files.find_paths(text)), ""):
+            if chosen := next(filter(self.may_be_named, self.files.find_paths(text)), ""):
                 self._fault(f"a test hands out {chosen}, and the product may have named it")
             else:
                 self.files.share(text, lasting=self._capabilities.lasting)
@@ -162,12 +161,12 @@ class RoomPaths:
     def note(self, text: str) -> None:
         """Note the names of the room that stand in *text*, of the product."""
         words = WORD.findall(text[:MOST])
-        if len(self._heard) < MOST_WORDS:
+        if len(self._texts) < MOST_WORDS:
             paths = self.files.find_paths(text) if self._private in text else ()
-            self._heard.update(paths)
+            self._texts.update(paths)
             if len(text) <= LONGEST:
                 within = {word for path in paths for word in WORD.findall(path)}
-                self._heard.update([text], (word for word in words if "." in word and word not in within))
+                self._texts.update([text], (word for word in words if "." in word and word not in within))
         self.named.update(self._names.intersection(words), self._names.intersection(".".join(words).split(".")))
         for part in TOKEN.findall(text[:MOST]) if self._room in text else ():
             if part.startswith(self._room) and not self._capabilities.is_handed_out(part):

@@ -97,7 +97,7 @@ class SharedFiles:
 
     def knows(self, path: str) -> bool:
         """Return whether *path* is shared, or something that the product has made."""
-        return path in self._known or _is_below(path, (*self._lasting, *self._lent, *self._list_working()))
+        return path in self._known or _is_below(path, self._list_roots())
 
     def list_changes(self) -> list[Any] | None:
         """Return the shared places and what has changed there since `settle` was called; None: nothing.
@@ -140,15 +140,14 @@ class SharedFiles:
         self._next = self._bases, self._known
 
     def _list_bases(self) -> dict[str, str]:
-        roots = {*self._lasting, *self._lent, *self._list_working()}
-        return {root: self._find_base(root) for root in sorted(roots)}
+        return {root: self._find_base(root) for root in sorted(self._list_roots())}
 
-    def _list_working(self) -> list[str]:
-        """Return the working directory, if it lies in the folder."""
+    def _list_roots(self) -> set[str]:
+        """Return what the tests share: what they handed out, and the working directory, if it lies in the folder."""
+        roots = self._lasting | self._lent
         with contextlib.suppress(FileNotFoundError):
-            here = os.getcwd()
-            return [here] if here.startswith(f"{self.top}/") else []
-        return []
+            roots.add(os.getcwd())
+        return {root for root in roots if root.startswith(f"{self.top}/")}
 
     def _find_base(self, root: str) -> str:
         base = root
