@@ -127,7 +127,7 @@ def compute(thing: Any, name: str, others: tuple[Any, ...]) -> Any:
     try:
         if name == "__getitem__" and issubclass(base, dict):
             look_up: Any = dict.get
-            return look_up(thing, *others, NOTHING)
+            return look_up(thing, *others, 0 if base is collections.Counter else NOTHING)
         if name in DIRECT and hasattr(base, name):
             return getattr(base, name)(thing, *others)
         return make(CONTENTS[base](thing), *map(_get_content, others))
@@ -260,6 +260,8 @@ def check_method(thing: Any, name: str, found: Any, give_up: Callable[[str], NoR
             give_up(f"{name} of a {type(thing).__name__} does something else than that of its content")
         return answer
 
+    if isinstance(found, proxies.Proxy):  # handed to the product, it is that method
+        vars(call)[proxies.NUMBER] = proxies.get_number(found)
     return call
 
 

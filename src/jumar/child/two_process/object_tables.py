@@ -7,6 +7,7 @@ import collections.abc
 import contextlib
 import re
 import sys
+import types
 from typing import Any
 
 from jumar.child.two_process import codec, proxies
@@ -113,10 +114,9 @@ class ObjectTables:
 
     def _find_theirs(self, value: Any) -> int | None:
         """Return the number of *value* if it stands for a thing of the other side, else None."""
-        kind = proxies.ProxyClass
-        if type(value) is kind or type(type(value)) is kind:
+        if type(value) is proxies.ProxyClass or type(type(value)) is proxies.ProxyClass:
             return proxies.get_number(value)
-        if issubclass(type(value), BaseException) and proxies.NUMBER in vars(value):
+        if issubclass(type(value), (BaseException, types.FunctionType)) and proxies.NUMBER in vars(value):
             return int(vars(value)[proxies.NUMBER])
         return self.copies[id(value)][0] if id(value) in self.copies else None
 
@@ -179,6 +179,7 @@ class ObjectTables:
         """Return the thing that *form* stands for. Any exception of its own means that it stands for none."""
         tag, number = form[0], form[1]
         if tag == "y":
+            self._side.heard_ends.note(type(self.own[number]))
             return self.own[number]
         if tag == "E":
             kind, *members = (self._values.decode(each, depth + 1) for each in (number, *form[2]))
@@ -187,7 +188,9 @@ class ObjectTables:
         if tag == "C":
             return self._classes[number] if len(form) == 2 else self._new_class(form, depth)  # noqa: PLR2004  a known one
         if tag == "o":
-            return self._known[number] if len(form) == 2 else self._new_proxy(form, depth)  # noqa: PLR2004  as above
+            thing = self._known[number] if len(form) == 2 else self._new_proxy(form, depth)  # noqa: PLR2004  as above
+            self._side.note_given(thing)
+            return thing
         return self._side.resolve(form)
 
     def _new_class(self, form: list[Any], depth: int) -> Any:
@@ -263,8 +266,7 @@ class ObjectTables:
         if issubclass(base, codec.LASTING):
             thing = base.__new__(kind, self._values.decode(state, depth + 1))
         else:
-            maker: Any = base if base in CHANGING else object
-            thing = maker.__new__(kind)
+            thing = (base if base in CHANGING else object).__new__(kind)
         object.__setattr__(thing, "_jumar_thing", number)
         self._known[number] = thing
         if base in CHANGING:
@@ -287,9 +289,7 @@ class ObjectTables:
         with contextlib.suppress(TypeError, ValueError, AttributeError):
             base.__init__(error, *args)
         object.__setattr__(error, "args", args)
-        for name, value in extras:
-            held = decode(value)
-            object.__setattr__(error, str(name), list(held) if type(held) is tuple else held)  # notes
+        exceptions.set_extras(error, base, [(name, decode(value)) for name, value in extras])
         object.__setattr__(error, "_jumar_thing", number)
         object.__setattr__(error, proxies.NUMBER, number)
         self._known[number] = error

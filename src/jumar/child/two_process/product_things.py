@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import opcode
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jumar.child.two_process import codec, contents, import_hook, proxies
 from jumar.child.two_process.wire import endings
+from jumar.child.two_process.wire.own_instances import OWN, OwnInstances
 
 if TYPE_CHECKING:
     from jumar.child.two_process.capabilities import Capabilities
@@ -42,10 +42,13 @@ class ProductThings:
         self._shared_queries: dict[int, str] = {}
         """The same of queries that a fixture of several tests has made: each of them may use them."""
         self._matched = False
+        self.own_instances = OwnInstances(proxies.get_fact)
+        self.note_given = self.own_instances.note_given
         self.heard_ends = endings.HeardEnds()
 
-    def check_endings(self, error: Any = None) -> None:
+    def check_arrived(self, error: Any = None, *, answered: bool = False) -> None:
         """Refuse an exception that ends what the tests do, and came as a value; *error* is what was raised."""
+        self.own_instances.settle(answered=answered)
         if ended := self.heard_ends.take_value(error):
             self.give_up(f"a {ended} of the product comes as a value, and may be raised later")
 
@@ -78,6 +81,8 @@ class ProductThings:
         self.check_excuse(found, name)
         if name in endings.STEPS and isinstance(found, proxies.Proxy):
             object.__setattr__(found, endings.STEP, True)
+        if type(thing) is proxies.ProxyClass and isinstance(found, proxies.Proxy) and proxies.is_named(thing):
+            self.own_instances.note_maker(found, thing)
         if type(found) is proxies.ProxyClass:
             capital = name.lstrip("_")[:1].isupper()
             type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
@@ -181,6 +186,8 @@ class ProductThings:
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
             return self._check_reading(answer, name, thing, args)
         self._check_end(answer, name, thing, args)
+        frame = sys._getframe(2)  # noqa: SLF001  as above
+        self.own_instances.note_result(answer, name, thing, lambda: endings.is_unused(frame))
         if name == "__call__":
             contents.pass_on((args, keywords), answer)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
@@ -192,6 +199,8 @@ class ProductThings:
         """Make an instance of *kind*, a class of the product."""
         made = self.peer.ask("call", kind, args, keywords or None)
         contents.pass_on((args, keywords), made)
+        if type(made) is kind and proxies.is_named(kind):
+            self.own_instances.note_made(made)
         return made
 
     def _check_operator(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...], due: Any) -> None:
@@ -243,19 +252,16 @@ class ProductThings:
             return name == "__eq__"
         if name == "__contains__" and type(thing) is type(others[0]) and contents.get_flags(thing) is not None:
             return contents.get_flags(thing) | contents.get_flags(others[0]) == contents.get_flags(thing)
-        if name == "__contains__" and not isinstance(thing, type) and proxies.get_fact(thing, "_jumar_made"):
+        if name == "__contains__" and not isinstance(thing, type) and self.own_instances.get_made(thing) == OWN:
             return self.invoke(thing, owner, name, others, {})
         kind = thing if isinstance(thing, type) else type(thing)
         if not isinstance(thing, type) and name != "__contains__":
             answer = self.invoke(thing, owner, name, others, {})
             if self._mark(answer):
                 return answer
-        both = isinstance(thing, proxies.Proxy) and any(isinstance(other, proxies.Proxy) for other in others)
-        # Not where they are sorted, or a set is just being decoded that the product put them into.
-        frame = sys._getframe(2)  # noqa: SLF001  there is no other way to see who asks
-        both &= not str(frame.f_globals.get("__name__")).startswith("jumar.")
-        both &= opcode.opname[frame.f_code.co_code[frame.f_lasti]] in ("COMPARE_OP", "CONTAINS_OP")
-        self._matched |= both and any(proxies.get_fact(part, "_jumar_made") for part in (thing, *others))
+        # Not where a set is just being decoded that the product put them into.
+        decoding = str(sys._getframe(2).f_globals.get("__name__")).startswith("jumar.")  # noqa: SLF001  there is no other way to see who asks
+        self._matched |= not decoding and self.own_instances.is_compared((thing, *others))
         return self.give_up(f"{kind.__name__}.{name} would decide a comparison")
 
     def take_matched(self) -> bool:

@@ -75,11 +75,7 @@ class ProxyClass(type):
 
     def __call__(cls, /, *args: Any, **keywords: Any) -> Any:
         """Make an instance over there."""
-        made: Any = find_peer(cls).side.create(cls, args, keywords)
-        own: Any = cls
-        if type(made) is own and type.__getattribute__(cls, NAMED):
-            object.__setattr__(made, "_jumar_made", True)
-        return made
+        return find_peer(cls).side.create(cls, args, keywords)
 
     def __getattr__(cls, name: str) -> Any:
         return find_peer(cls).side.get_attribute(cls, name)
@@ -132,6 +128,11 @@ def get_number(proxy: Any) -> int:
     if number is None:
         raise ValueError("an object that was made without its constructor")
     return int(number)
+
+
+def is_named(kind: Any) -> bool:
+    """Return whether the tests know *kind*, a proxy class, by a name of a class."""
+    return bool(type.__getattribute__(kind, NAMED))
 
 
 def get_fact(proxy: Any, name: str) -> Any:

@@ -146,7 +146,7 @@ class TestsSide(ProductThings):
         may come in the place of one that failed on the way.
         """
         self.check_classes()
-        self.check_endings(value if kind == "error" else None)
+        self.check_arrived(value if kind == "error" else None, answered=True)
         while self._told:
             self._told.pop(0)()
         error = sys.exc_info()[1]
@@ -291,7 +291,7 @@ class TestsSide(ProductThings):
     def perform(self, op: str, values: list[Any], forms: Any) -> Any:
         """Perform a request of the product, if the tests handed out what it names. Note an assertion that fails."""
         try:
-            self.check_endings()
+            self.check_arrived()
             return self.capabilities.perform(op, forms, values)
         except BaseException as error:
             parts = getattr(error, "exceptions", None)  # of a group

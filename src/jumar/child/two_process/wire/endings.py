@@ -59,14 +59,14 @@ def is_leaving(frame: Any) -> bool:
 
     By an `ExitStack`, a context manager of the tests, or one that `contextlib` makes of a generator.
     """
-    if sys.exc_info()[1] is None or _is_thrown_away(frame):
+    if sys.exc_info()[1] is None or is_unused(frame):
         return False
     while frame is not None and frame.f_code.co_name not in LEAVING:
         frame = frame.f_back
     return frame is not None
 
 
-def _is_thrown_away(frame: Any) -> bool:
+def is_unused(frame: Any) -> bool:
     """Return whether *frame*, which is just calling something, does nothing with what that comes to."""
     code, place = frame.f_code.co_code, frame.f_lasti + 2
     while place < len(code) and opcode.opname[code[place]] == "CACHE":

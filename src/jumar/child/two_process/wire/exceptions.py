@@ -11,14 +11,30 @@ EXTRAS = ("filename", "filename2", "name", "path")
 CHAIN = 4
 """So many causes of an exception cross with it."""
 
+PLAIN = (str, int, float, bool)
+"""Types of the attributes that cross."""
+
 SILENT: list[Any] = [[], [], None, None, False]
 """Form of an exception of which nothing crosses but its class."""
+
+
+def set_extras(error: BaseException, base: type, extras: list[tuple[Any, Any]]) -> None:
+    """Give *error*, of the built-in class *base*, the attributes that crossed with it: notes, and plain data.
+
+    None that the class has itself: Python reads those of a `StopIteration` or an exception's `args`.
+    """
+    for name, value in extras:
+        if name == "__notes__" and type(value) is tuple:
+            object.__setattr__(error, name, [note for note in value if type(note) is str])
+        own = type(name) is str and not name.startswith("_") and (name in EXTRAS or not hasattr(base, name))
+        if own and type(value) in PLAIN:
+            object.__setattr__(error, name, value)
 
 
 def describe(error: BaseException, held: dict[str, Any] | None, encode: Callable[[Any], Any], depth: int) -> list[Any]:
     """Return the form of *error*; *held* are the attributes that may cross, None: those of built-in exceptions."""
     found = {name: getattr(error, name, None) for name in EXTRAS} if held is None else held
-    kept = [[name, encode(value)] for name, value in found.items() if type(value) in (str, int, float, bool)]
+    kept = [[name, encode(value)] for name, value in found.items() if type(value) in PLAIN]
     notes = getattr(error, "__notes__", None)
     if type(notes) is list and all(type(note) is str for note in notes):
         kept.append(["__notes__", encode(tuple(notes))])
