@@ -19,7 +19,7 @@ from jumar.verify.challenge.constants import (
 )
 from jumar.verify.challenge.eligibility import read_imported_modules
 from jumar.verify.challenge.reachable_statements import find_reachable
-from jumar.verify.challenge.source_edits import FalsifyingEdit
+from jumar.verify.challenge.source_edits import DrawEdits
 
 PREPARING = frozenset({".setUp", ".asyncSetUp", ".setUpClass", ".setup_method", ".setup_class"})
 """Methods that run before each test of their class."""
@@ -128,7 +128,7 @@ class LenienceIndex:
         self.scans: dict[str, ComparisonScan] = {}
         self.lenient: set[str] = set()
         """Functions; methods with a dot before their name."""
-        self.stricter: list[FalsifyingEdit] = []
+        self.stricter: list[DrawEdits] = []
         """Edits that make the other comparisons in them stricter."""
 
     def add(self, scan: ComparisonScan, *, whole: bool, method: bool) -> None:

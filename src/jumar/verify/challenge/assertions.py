@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from jumar.verify.challenge import expected_values as expected
 from jumar.verify.challenge.constants import EQUAL, RAISES, NameBindings, find_compared_arguments
 from jumar.verify.challenge.reachable_statements import STANDARD, ReachableStatement
-from jumar.verify.challenge.source_edits import Edits, FalsifyingEdit, ParsedSource, get_dotted_name
+from jumar.verify.challenge.source_edits import DrawEdits, ParsedSource, get_dotted_name
 
 MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_awaited_with", "assert_awaited_once_with"})
 TWO = 2
@@ -39,7 +39,7 @@ class AssertionFalsifier:
     falsified: set[int] = field(default_factory=set)
     """Ids of the comparisons and calls for which a way was found."""
 
-    def find_ways(self, place: ReachableStatement) -> Iterator[FalsifyingEdit]:
+    def find_ways(self, place: ReachableStatement) -> Iterator[DrawEdits]:
         """Yield all ways to falsify what stands at *place*."""
         match place:
             case ast.Assert(test=test):
@@ -55,7 +55,7 @@ class AssertionFalsifier:
             case _:
                 pass
 
-    def _falsify_condition(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
+    def _falsify_condition(self, test: ast.expr) -> Iterator[DrawEdits]:
         """Yield the ways to falsify *test*, which a passing test certainly evaluates to true."""
         if not expected.can_differ(test):
             return
@@ -67,7 +67,7 @@ class AssertionFalsifier:
         self.falsified.update({id(test)} if found else ())
         yield from found
 
-    def _change_expected(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
+    def _change_expected(self, test: ast.expr) -> Iterator[DrawEdits]:
         """Yield the ways to falsify *test* by a change of the value that it expects."""
         if isinstance(test, ast.Compare):
             sides = [test.left, *test.comparators]
@@ -88,7 +88,7 @@ class AssertionFalsifier:
         """Return whether its file uses mocks, which may equal everything."""
         return any("mock" in name for name in (*self.imported.values(), *self.imported))
 
-    def _falsify_equality(self, left: ast.expr, right: ast.expr) -> Iterator[FalsifyingEdit]:
+    def _falsify_equality(self, left: ast.expr, right: ast.expr) -> Iterator[DrawEdits]:
         for side, other in ((right, left), (left, right)):
             if isinstance(side, ast.Call) and expected.is_approximate(side):
                 yield from self._falsify_approximation(side, side.args[:1], ("rel", "abs"))
@@ -97,7 +97,7 @@ class AssertionFalsifier:
 
     def _falsify_approximation(
         self, call: ast.Call, sides: Sequence[ast.expr], margins: Sequence[str]
-    ) -> Iterator[FalsifyingEdit]:
+    ) -> Iterator[DrawEdits]:
         """Yield the ways to change a number in *sides* beyond the tolerance; in *call*, the *margins* follow them."""
         words = {word.arg or "": word.value for word in call.keywords}
         words |= dict(zip(margins, call.args[len(sides) :], strict=False))
@@ -105,7 +105,7 @@ class AssertionFalsifier:
         for side in sides:
             yield from self._build_way(expected.change_number(self.source, side, given))
 
-    def _change_literal(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
+    def _change_literal(self, node: ast.expr) -> Iterator[DrawEdits]:
         """Yield the way to change *node*, a literal or a name bound to literals."""
         if isinstance(node, ast.Name):
             bound = self.names.get_compared(node.id)
@@ -113,7 +113,7 @@ class AssertionFalsifier:
         else:
             yield from self._build_way(expected.change_literals(self.source, [node], every=True))
 
-    def _falsify_identity(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
+    def _falsify_identity(self, node: ast.expr) -> Iterator[DrawEdits]:
         """Yield the way to change *node*, a value that is compared by identity: None, True, False, a built-in type."""
         if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool)):
             others = [one for one in ("True", "False") if one != str(node.value)]
@@ -121,11 +121,11 @@ class AssertionFalsifier:
         else:
             yield from self._build_way(expected.change_type(self.source, node, self.bound))
 
-    def _falsify_containment(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
+    def _falsify_containment(self, node: ast.expr) -> Iterator[DrawEdits]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from self._build_way(expected.change_word(self.source, node, node.value))
 
-    def _falsify_call(self, call: ast.Call) -> Iterator[FalsifyingEdit]:
+    def _falsify_call(self, call: ast.Call) -> Iterator[DrawEdits]:
         name = get_dotted_name(call.func)
         receiver, _, last = name.rpartition(".")
         if last in MOCKED and receiver:
@@ -140,16 +140,14 @@ class AssertionFalsifier:
         elif receiver == self.unittest != "" and last not in self.bound:
             yield from self._falsify_unittest_call(call, last)
 
-    def _falsify_unittest_call(self, call: ast.Call, name: str) -> Iterator[FalsifyingEdit]:
+    def _falsify_unittest_call(self, call: ast.Call, name: str) -> Iterator[DrawEdits]:
         """Yield the ways to falsify an assertion of unittest's."""
         args = call.args
         if any(isinstance(arg, ast.Starred) for arg in args) or not any(map(expected.can_differ, args)):
             return
         yield from self._change_unittest_expected(call, name, args)
 
-    def _change_unittest_expected(
-        self, call: ast.Call, name: str, args: Sequence[ast.expr]
-    ) -> Iterator[FalsifyingEdit]:
+    def _change_unittest_expected(self, call: ast.Call, name: str, args: Sequence[ast.expr]) -> Iterator[DrawEdits]:
         if name == "assertCountEqual":  # to it, the letters of a text may come in any order
             sides = [arg for arg in args[:TWO] if isinstance(arg, ast.List | ast.Tuple | ast.Set)]
             yield from (way for side in sides for way in self._change_literal(side))
@@ -176,7 +174,7 @@ class AssertionFalsifier:
         built_in = isinstance(node, ast.Name) and hasattr(builtins, root) and root not in self.bound
         return isinstance(node, ast.Constant) or (built_in and not rest)
 
-    def _falsify_raises(self, call: ast.Call) -> Iterator[FalsifyingEdit]:
+    def _falsify_raises(self, call: ast.Call) -> Iterator[DrawEdits]:
         """Yield the ways to expect another exception or warning."""
         receiver, _, last = get_dotted_name(call.func).rpartition(".")
         ours = self.imported.get(receiver or last) == "pytest" or (receiver == self.unittest != "")
@@ -197,6 +195,6 @@ class AssertionFalsifier:
             if isinstance(pattern, ast.Constant) and isinstance(pattern.value, str) and PLAIN.fullmatch(pattern.value):
                 yield from self._build_way(expected.change_word(self.source, pattern, pattern.value))
 
-    def _build_way(self, edits: Callable[[Random], Edits]) -> Iterator[FalsifyingEdit]:
-        if edits(Random(0)):  # noqa: S311  whether there is a way, not which
-            yield FalsifyingEdit(edits)
+    def _build_way(self, draw: DrawEdits) -> Iterator[DrawEdits]:
+        if draw(Random(0)):  # noqa: S311  whether there is a way, not which
+            yield draw

@@ -34,7 +34,7 @@ from jumar.verify.challenge.comparison_scan import ComparisonScan
 from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, find_constants
 from jumar.verify.challenge.reachable_statements import find_reachable
 from jumar.verify.challenge.result_uses import find_truths
-from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit
+from jumar.verify.challenge.source_edits import DrawEdits, ParsedSource, SourceEdit
 from jumar.verify.challenge.stricter_comparisons import ASSERTIONS, is_candid, is_odd, is_open
 
 
@@ -46,8 +46,8 @@ class SuiteChallenge:
     """Test function, `path::Class::name` without parameters -> how it can be falsified."""
     _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
-    _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
-    _stricter: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
+    _ways: Mapping[str, tuple[DrawEdits, ...]] = field(repr=False, default_factory=dict)
+    _stricter: Mapping[str, tuple[DrawEdits, ...]] = field(repr=False, default_factory=dict)
 
     def falsify(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
         """Return every test file, by path, in which exactly the tests *chosen* are false.
@@ -61,9 +61,9 @@ class SuiteChallenge:
             raise ValueError(f"{unable[0]} cannot be falsified")
         edits: dict[str, list[SourceEdit]] = {path: [] for path in self._sources}
         for name in sorted(chosen):
-            edits[name.partition("::")[0]] += rng.choice(self._ways[name]).edits(rng)
+            edits[name.partition("::")[0]] += rng.choice(self._ways[name])(rng)
         for name, ways in self._stricter.items():
-            edits[name.partition("::")[0]] += [edit for way in ways for edit in way.edits(rng)]
+            edits[name.partition("::")[0]] += [edit for way in ways for edit in way(rng)]
         for path in {name.partition("::")[0] for name, ways in self._stricter.items() if ways}:
             edits[path].append(self._sources[path].append_text(HELPER))
         rewritten = {path: source.apply_edits(edits[path]) for path, source in self._sources.items()}
@@ -90,8 +90,8 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
         files[path] = _File(source, used, witnesses, starred=starred, candid=path in read and not near)
     lenient = find_lenient({path: file.index for path, file in files.items()})
     strengths: dict[str, Strength] = {}
-    ways: dict[str, tuple[FalsifyingEdit, ...]] = {}
-    stricter: dict[str, tuple[FalsifyingEdit, ...]] = {}
+    ways: dict[str, tuple[DrawEdits, ...]] = {}
+    stricter: dict[str, tuple[DrawEdits, ...]] = {}
     for path in read:
         found = files[path].find_ways(lenient[path])
         for name, (known, more, whole) in found.items():
@@ -118,7 +118,7 @@ def _has_import_of(tree: ast.Module, paths: Collection[str]) -> bool:
     return any(PurePosixPath(path).stem in mentioned for path in paths)
 
 
-_Found = tuple[list[FalsifyingEdit], list[FalsifyingEdit], bool]
+_Found = tuple[list[DrawEdits], list[DrawEdits], bool]
 """Ways to falsify a test, ways to make it stricter, and whether nothing that it compares is left out."""
 
 

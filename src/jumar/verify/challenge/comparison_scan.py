@@ -18,7 +18,7 @@ from jumar.verify.challenge import literals
 from jumar.verify.challenge import stricter_comparisons as stricter
 from jumar.verify.challenge.constants import NameBindings, find_compared_arguments
 from jumar.verify.challenge.result_uses import ResultUses
-from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, get_dotted_name
+from jumar.verify.challenge.source_edits import DrawEdits, ParsedSource, get_dotted_name
 
 OPERATORS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "countOf", "indexOf", "sub", "and_", "xor"})
 """Functions of `operator` that compare."""
@@ -67,7 +67,7 @@ class ComparisonScan:
     """Name of the `TestCase` instance in it, if its methods are unittest's own."""
     falsified: Collection[int] = ()
     """Ids of the comparisons and calls that are falsified."""
-    edits: list[FalsifyingEdit] = field(default_factory=list)
+    edits: list[DrawEdits] = field(default_factory=list)
     """Edits that make its comparisons stricter."""
 
     def run(self) -> bool:
@@ -130,8 +130,7 @@ class ComparisonScan:
         """Make *pair* stricter: it then fails for an object that affirms everything. Return whether it can be."""
         if pair is None or not self.candid or self._has_lenient_side(pair):
             return False
-        make = partial(stricter.make_stricter, pair, truth=truth)
-        self.edits.append(FalsifyingEdit(make))
+        self.edits.append(partial(stricter.make_stricter, pair, truth=truth))
         return True
 
     def _has_lenient_side(self, pair: stricter.Comparison) -> bool:
