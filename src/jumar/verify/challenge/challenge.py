@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -47,12 +47,14 @@ class SuiteChallenge:
     _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
     _ways: Mapping[str, tuple[DrawEdits, ...]] = field(repr=False, default_factory=dict)
-    _stricter: Mapping[str, tuple[DrawEdits, ...]] = field(repr=False, default_factory=dict)
+    """Test function -> the ways to make it false."""
+    _stricter: Mapping[str, Sequence[DrawEdits]] = field(repr=False, default_factory=dict)
+    """Path -> what makes comparisons in that file stricter, in whatever functions they stand."""
 
     def falsify(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
         """Return every test file, by path, in which exactly the tests *chosen* are false.
 
-        Comparisons that no literal falsifies are stricter in it, in whatever tests they stand.
+        Comparisons that no literal falsifies are stricter in all of them.
 
         Raises:
             ValueError: if one of them cannot be falsified.
@@ -62,10 +64,9 @@ class SuiteChallenge:
         edits: dict[str, list[SourceEdit]] = {path: [] for path in self._sources}
         for name in sorted(chosen):
             edits[name.partition("::")[0]] += rng.choice(self._ways[name])(rng)
-        for name, ways in self._stricter.items():
-            edits[name.partition("::")[0]] += [edit for way in ways for edit in way(rng)]
-        for path in {name.partition("::")[0] for name, ways in self._stricter.items() if ways}:
-            edits[path].append(self._sources[path].append_text(HELPER))
+        for path, ways in self._stricter.items():
+            edits[path] += [edit for way in ways for edit in way(rng)]
+            edits[path] += [self._sources[path].append_text(HELPER)] if ways else []
         rewritten = {path: source.apply_edits(edits[path]) for path, source in self._sources.items()}
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
 
@@ -78,11 +79,12 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
         helpers: the other Python files of the tests: what they mention is left alone.
     """
     read = _read(sources)
-    trees = {path: source.tree for path, source in {**_read(helpers or {}), **read}.items()}
+    every = {**_read(helpers or {}), **read}
+    trees = {path: source.tree for path, source in every.items()}
     used, company = eligibility.collect_uses(trees.values()), HelperIndex(trees)
     odd = frozenset(path for path, tree in trees.items() if is_odd(tree))
     files: dict[str, _File] = {}
-    for path, source in {**_read(helpers or {}), **read}.items():
+    for path, source in every.items():
         # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
         near = path in odd or not odd <= read.keys() or _has_import_of(source.tree, odd)
         starred = PurePosixPath(path).stem in used.starred
@@ -91,14 +93,15 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
     lenient = find_lenient({path: file.index for path, file in files.items()})
     strengths: dict[str, Strength] = {}
     ways: dict[str, tuple[DrawEdits, ...]] = {}
-    stricter: dict[str, tuple[DrawEdits, ...]] = {}
+    stricter: dict[str, list[DrawEdits]] = {}
     for path in read:
         found = files[path].find_ways(lenient[path])
-        for name, (known, more, whole) in found.items():
+        for name, (known, _, whole) in found.items():
             test = f"{path}::{name}"
-            ways[test], stricter[test] = tuple(known), tuple(more)
+            ways[test] = tuple(known)
             strengths[test] = (Strength.WHOLE if whole else Strength.PARTIAL) if known else Strength.NONE
-        stricter[path] = tuple(files[path].index.stricter) if found else ()
+        inside = [way for _, more, _ in found.values() for way in more]
+        stricter[path] = [*inside, *files[path].index.stricter] if found else []
     return SuiteChallenge(strengths, dict(sources), read, ways, stricter)
 
 
