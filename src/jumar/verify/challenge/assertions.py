@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -14,6 +14,7 @@ from jumar.verify.challenge.constants import EQUAL, RAISES, NameBindings, find_c
 from jumar.verify.challenge.reachable_statements import STANDARD, ReachableStatement
 from jumar.verify.challenge.source_edits import DrawEdits, ParsedSource, get_dotted_name
 
+WARNS = frozenset({"warns", "assertWarns", "assertWarnsRegex"})
 MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_awaited_with", "assert_awaited_once_with"})
 TWO = 2
 """Operands of most assertions."""
@@ -45,15 +46,19 @@ class AssertionFalsifier:
             case ast.Assert(test=test):
                 yield from self._falsify_condition(test)
             case ast.Expr(value=ast.Call() as call):
-                found = list(self._falsify_call(call))
-                self.falsified.update({id(call)} if found else ())
-                yield from found
+                yield from self._note(call, self._falsify_call(call))
             case ast.With(items=[item, *_]) | ast.AsyncWith(items=[item, *_]):
                 # What comes out of the first one, no other can end.
                 if isinstance(item.context_expr, ast.Call):
                     yield from self._falsify_raises(item.context_expr)
             case _:
                 pass
+
+    def _note(self, node: ast.expr, ways: Iterable[DrawEdits]) -> Iterator[DrawEdits]:
+        """Yield *ways* to falsify *node*, and note that it has some."""
+        for way in ways:
+            self.falsified.add(id(node))
+            yield way
 
     def _falsify_condition(self, test: ast.expr) -> Iterator[DrawEdits]:
         """Yield the ways to falsify *test*, which a passing test certainly evaluates to true."""
@@ -63,9 +68,7 @@ class AssertionFalsifier:
             for part in test.values:
                 yield from self._falsify_condition(part)
             return
-        found = list(self._change_expected(test))
-        self.falsified.update({id(test)} if found else ())
-        yield from found
+        yield from self._note(test, self._change_expected(test))
 
     def _change_expected(self, test: ast.expr) -> Iterator[DrawEdits]:
         """Yield the ways to falsify *test* by a change of the value that it expects."""
@@ -81,7 +84,7 @@ class AssertionFalsifier:
         elif isinstance(test, ast.Call) and get_dotted_name(test.func) == "isinstance" and len(test.args) == TWO:
             yield from self._build_way(expected.change_type(self.source, test.args[1], self.bound))
         elif isinstance(test, ast.Call) and expected.is_affix(test) and self.candid and not self._has_mocks:
-            yield from self._build_way(expected.change_literals(self.source, test.args[:1], every=True))
+            yield from self._build_way(expected.change_literals(self.source, test.args[0]))
 
     @property
     def _has_mocks(self) -> bool:
@@ -111,7 +114,7 @@ class AssertionFalsifier:
             bound = self.names.get_compared(node.id)
             yield from self._build_way(expected.change_bound_value(self.source, bound)) if bound else ()
         else:
-            yield from self._build_way(expected.change_literals(self.source, [node], every=True))
+            yield from self._build_way(expected.change_literals(self.source, node))
 
     def _falsify_identity(self, node: ast.expr) -> Iterator[DrawEdits]:
         """Yield the way to change *node*, a value that is compared by identity: None, True, False, a built-in type."""
@@ -130,8 +133,8 @@ class AssertionFalsifier:
         receiver, _, last = name.rpartition(".")
         if last in MOCKED and receiver:
             given = [*call.args, *(word.value for word in call.keywords)]
-            yield from self._build_way(expected.change_literals(self.source, given, every=False))
-        elif last in (*RAISES, "warns", "assertWarns", "assertWarnsRegex"):
+            yield from self._build_way(expected.change_literals(self.source, *given))
+        elif last in RAISES | WARNS:
             yield from self._falsify_raises(call)
         elif places := find_compared_arguments(call, self.names.witnesses):
             for place in places:
@@ -145,9 +148,6 @@ class AssertionFalsifier:
         args = call.args
         if any(isinstance(arg, ast.Starred) for arg in args) or not any(map(expected.can_differ, args)):
             return
-        yield from self._change_unittest_expected(call, name, args)
-
-    def _change_unittest_expected(self, call: ast.Call, name: str, args: Sequence[ast.expr]) -> Iterator[DrawEdits]:
         if name == "assertCountEqual":  # to it, the letters of a text may come in any order
             sides = [arg for arg in args[:TWO] if isinstance(arg, ast.List | ast.Tuple | ast.Set)]
             yield from (way for side in sides for way in self._change_literal(side))
@@ -156,9 +156,7 @@ class AssertionFalsifier:
         elif name in ("assertAlmostEqual", "assertAlmostEquals") and len(args) >= TWO:
             yield from self._falsify_approximation(call, args[:TWO], ("places", "msg", "delta"))
         elif name in ("assertTrue", "assert_") and args:
-            found = list(self._change_expected(args[0]))
-            self.falsified.update({id(args[0])} if found else ())
-            yield from found
+            yield from self._note(args[0], self._change_expected(args[0]))
         elif name == "assertIs" and len(args) >= TWO:
             yield from self._falsify_identity(args[1])
         elif name == "assertIn" and len(args) >= TWO and expected.is_text(args[1]):
@@ -178,7 +176,7 @@ class AssertionFalsifier:
         """Yield the ways to expect another exception or warning."""
         receiver, _, last = get_dotted_name(call.func).rpartition(".")
         ours = self.imported.get(receiver or last) == "pytest" or (receiver == self.unittest != "")
-        if not call.args or not ours or last not in (*RAISES, "warns", "assertWarns", "assertWarnsRegex"):
+        if not call.args or not ours or last not in RAISES | WARNS:
             return
         wanted = call.args[0]
         known = expected.EXCEPTIONS if last in RAISES else expected.WARNINGS

@@ -43,10 +43,10 @@ DECIMALS = 7
 """Decimal places that `assertAlmostEqual` compares."""
 
 
-def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> DrawEdits:
-    """Change the literals in each of *nodes*, or in any of them unless *every*.
+def change_literals(source: ParsedSource, *nodes: ast.expr) -> DrawEdits:
+    """Change the literals in one of *nodes*, which is drawn.
 
-    All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part.
+    All that it is made of changes: who is compared with it may have an equality of its own, that heeds a part.
     """
     places = [list(literals.find_scalars(node)) for node in nodes]
     taken = literals.list_values(nodes)
@@ -58,8 +58,6 @@ def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: b
     def choose(random: Random) -> Edits:
         changed = (_change_all(source, some, random, is_fresh) for some in places)
         found = [edits or literals.fill_empty(source, node, random) for node, edits in zip(nodes, changed, strict=True)]
-        if every:
-            return tuple(e for edits in found for e in edits) if all(found) else ()
         some = [edits for edits in found if edits]
         return random.choice(some) if some else ()
 
@@ -69,8 +67,8 @@ def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: b
 def change_bound_value(source: ParsedSource, bound: Binding) -> DrawEdits:
     """Change the value of a name, as `change_literals` does. Each cell of a column is compared with one value."""
     if not bound.every:
-        return change_literals(source, bound.literals, every=False)
-    each = [change_literals(source, [literal], every=True) for literal in bound.literals]
+        return change_literals(source, *bound.literals)
+    each = [change_literals(source, literal) for literal in bound.literals]
 
     def choose(random: Random) -> Edits:
         found = [some(random) for some in each]
