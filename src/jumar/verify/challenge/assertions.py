@@ -35,8 +35,8 @@ class AssertionFalsifier:
     """Name -> the module it was imported from."""
     bound: frozenset[str]
     """Names bound in its file or any function: none of them is a built-in's or unittest's."""
-    candid: bool
-    """True if it handles no objects of its own that are equal to everything."""
+    no_matchers: bool
+    """True if it handles no matchers: objects of the tests that are equal to much."""
     falsified: set[int] = field(default_factory=set)
     """Ids of the comparisons and calls for which a way was found."""
 
@@ -83,7 +83,7 @@ class AssertionFalsifier:
                     yield from self._falsify_containment(left)
         elif isinstance(test, ast.Call) and get_dotted_name(test.func) == "isinstance" and len(test.args) == TWO:
             yield from self._build_way(expected.change_type(self.source, test.args[1], self.bound))
-        elif isinstance(test, ast.Call) and expected.is_affix(test) and self.candid and not self._has_mocks:
+        elif isinstance(test, ast.Call) and expected.is_affix(test) and self.no_matchers and not self._has_mocks:
             yield from self._build_way(expected.change_literals(self.source, test.args[0]))
 
     @property

@@ -35,7 +35,7 @@ from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, 
 from jumar.verify.challenge.reachable_statements import find_reachable
 from jumar.verify.challenge.result_uses import find_truths
 from jumar.verify.challenge.source_edits import DrawEdits, ParsedSource, SourceEdit
-from jumar.verify.challenge.stricter_comparisons import ASSERTIONS, is_candid, is_odd, is_open
+from jumar.verify.challenge.stricter_comparisons import ASSERTIONS, allows_stricter, has_own_equality, names_no_matcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
     read = _read(sources)
     every = {**_read(helpers or {}), **read}
     trees = {path: source.tree for path, source in every.items()}
-    used, company = eligibility.collect_uses(trees.values()), HelperIndex(trees)
-    odd = frozenset(path for path, tree in trees.items() if is_odd(tree))
+    used, index = eligibility.collect_uses(trees.values()), HelperIndex(trees)
+    custom = frozenset(path for path, tree in trees.items() if has_own_equality(tree))
     files: dict[str, _File] = {}
     for path, source in every.items():
         # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
-        near = path in odd or not odd <= read.keys() or _has_import_of(source.tree, odd)
+        met = path in custom or not custom <= read.keys() or _has_import_of(source.tree, custom)
         starred = PurePosixPath(path).stem in used.starred
-        witnesses = company.find_known(path)
-        files[path] = _File(source, used, witnesses, starred=starred, candid=path in read and not near)
+        witnesses = index.find_known(path)
+        files[path] = _File(source, used, witnesses, starred=starred, no_matchers=path in read and not met)
     lenient = find_lenient({path: file.index for path, file in files.items()})
     strengths: dict[str, Strength] = {}
     ways: dict[str, tuple[DrawEdits, ...]] = {}
@@ -130,11 +130,11 @@ class _File:
 
     Args:
         starred: whether somebody imports all of it.
-        candid: whether no class of the tests' own that it may meet says what is equal, or contained.
+        no_matchers: whether it meets no class of the tests that says itself what is equal, or contained.
     """
 
     def __init__(
-        self, source: ParsedSource, used: eligibility.Uses, witnesses: Witnesses, *, starred: bool, candid: bool
+        self, source: ParsedSource, used: eligibility.Uses, witnesses: Witnesses, *, starred: bool, no_matchers: bool
     ) -> None:
         self._source, self._used, self._witnesses, self._starred = source, used, witnesses, starred
         self._excusing = eligibility.find_excusing_marks(source.tree)
@@ -144,7 +144,7 @@ class _File:
         # Who compares some types in another way may mean another thing by equality.
         own = {"assertEqual"} if used.names["addTypeEqualityFunc"] else set[str]()
         self._bound = frozenset({*bound, *self._modules, *used.defined, *own})
-        self._open = candid and is_open(source.tree, self._modules)
+        self._stricter = no_matchers and allows_stricter(source.tree, self._modules)
         functions = list(list_functions(source.tree))
         self._truths = find_truths(function for function, _ in functions)
         self.index, early = LenienceIndex(self._modules), find_early(source.tree)
@@ -178,8 +178,8 @@ class _File:
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}
         names = NameBindings(function, own, self._used.fixtures, self._witnesses)
         instance = _get_instance(function, test.classes[-1] if test.classes else None)
-        candid = self._open and is_candid(function, self._bound)
-        checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, candid)
+        no_matchers = self._stricter and names_no_matcher(function, self._bound)
+        checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, no_matchers)
         ways = [way for place in find_reachable(names, self._modules) for way in checks.find_ways(place)]
         scan = self._scan(names, instance, checks.falsified)
         whole = scan.run()
@@ -188,10 +188,10 @@ class _File:
     def _scan(
         self, names: NameBindings, instance: str, falsified: Collection[int], *, late: bool = True
     ) -> ComparisonScan:
-        candid = late and self._open and is_candid(names.function, self._bound)
-        unit = "" if self._bound & {"assertTrue", *ASSERTIONS} else instance
+        can_be_stricter = late and self._stricter and names_no_matcher(names.function, self._bound)
+        unittest = "" if self._bound & {"assertTrue", *ASSERTIONS} else instance
         return ComparisonScan(
-            self._source, names, candid, self._modules, self._truths, self._used.defined, unit, falsified
+            self._source, names, can_be_stricter, self._modules, self._truths, self._used.defined, unittest, falsified
         )
 
 
