@@ -77,20 +77,19 @@ async def _accept_green(
     ids, patience = (*names, *verifier.held_out.ids), rounds.estimate_patience(first)
     whole = rounds.GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, patience)
     apart, found = await _run_apart(whole)
-    rest = replace(whole, ids=_list_rest(whole.ids, apart), executions=0)
+    rest = replace(whole, ids=_list_rest(whole.ids, apart))
     strengths = _get_strengths(rest, apart)
     if rest.ids and found.void is None and not found.flaky:
         before, found = found, await _confirm_green(rest, strengths)
         found = found._replace(warnings=(*before.warnings, *found.warnings))
-        whole.executions += rest.executions
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake: the visible ones alone were answered.
         found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else NOT_GENERAL
-        return _refute(first, found, names, whole.executions), strengths
+        return _refute(first, found, names, len(whole.runs)), strengths
     grades, warnings, agreed = await grade_green(whole, rest, apart, strengths, names)
     done = msgspec.structs.replace(
         first,
-        executions=first.executions + whole.executions,
+        executions=first.executions + len(whole.runs),
         grade=f"{grades.lowest}{'+H' if agreed else ''}",
         reachable=grades.reachable,
         grades={names[i]: str(grade) for i, grade in grades.tests.items() if i in names},
@@ -153,10 +152,9 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
         if result.forged:
             forged, again = await rounds.confirm_forged(part, step, draw, result.forged)
             if forged:
-                green.executions = part.executions
                 return frozenset(), _judge_forged(green, forged, again)
             kept = frozenset(i for i in kept if i.partition("[")[0] not in result.forged)
-        green.executions, green.asked = part.executions, part.asked
+        green.asked = part.asked
         if result.why:
             return frozenset(), _Found(warnings=(f"two processes prove nothing here: {result.why}",))
         kept &= result.kept

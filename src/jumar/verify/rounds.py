@@ -48,7 +48,8 @@ class GreenCandidate:
     """By the runner's names: what the frozen run had for ids that did not pass."""
     patience: Mapping[str, float] = field(default_factory=dict)
     """Seconds that a test may take in two processes, where that is more than `LEAST_PATIENCE`."""
-    executions: int = 0
+    runs: list[str] = field(default_factory=list)
+    """Trees of the runs that its acceptance took; its parts share the list."""
     asked: int | None = None
     """Requests of the code under test that the tests performed in two processes; None: it was in none."""
     done: list[Round] = field(default_factory=list)
@@ -115,7 +116,7 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
     """Run a round; its result, and the cause if there is none. The same draw makes the same files in the same order."""
     ids, files = _falsify(green, step, draw)
     report = await green.verifier.run_fresh(green.tree, ids, files, draw.order)
-    green.executions += 1
+    green.runs.append(green.tree)
     cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
     return check_round(report, step, green.ids, green.accepted), cause
 
@@ -135,7 +136,7 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
     left = green
     for _ in range(STARTS):
         report = await run_fresh_apart(left, step, draw)
-        green.executions, green.asked = left.executions, left.asked
+        green.asked = left.asked
         if report is None or report.unconfined:
             return ApartResult(frozenset(), why=report.unconfined[0] if report else "")
         later = _list_later(report, left.ids, step)
@@ -186,7 +187,7 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
     trial = green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
     limited = partial(_limit_tests, trial.invocation, green.patience)
     records, child = await run_two_processes(trial._replace(product_tree=green.alone, invocation=limited))
-    green.executions += 1
+    green.runs.append(green.tree)
     report = green.verifier.runner.report(records, child.ended, child.detail)
     green.asked = (green.asked or 0) + (report.asked_tests or 0)
     return None if report.anomalies or child.anomalies else report
