@@ -14,7 +14,7 @@ import msgspec
 
 from jumar.core.gate.challenge_rounds import Round, RoundResult, check_round
 from jumar.core.gate.grades import Grade
-from jumar.core.state.verdict import Cause, Ended, Outcome, Report, reconcile
+from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
 from jumar.ports import Invocation, Verification
 from jumar.verify.two_process import list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
@@ -141,13 +141,13 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
             return ApartResult(frozenset(), why=report.unconfined[0] if report else "")
         later = _list_later(report, left.ids, step)
         done = [i for i in left.ids if i not in later]
-        plain = [i for i in done if i.partition("[")[0] not in step.falsified]
+        plain = [i for i in done if get_function(i) not in step.falsified]
         kept |= reconcile(plain, report, green.accepted).green_ids if plain else frozenset()
         kept |= frozenset(done).difference(plain)
         green.doubted.update(report.doubted)
         green.matched.update(report.matched)
         green.tied.update(report.tied)
-        passing = {r.id.partition("[")[0] for r in report.results if r.outcome is Outcome.PASSED}
+        passing = {get_function(r.id) for r in report.results if r.outcome is Outcome.PASSED}
         forged += sorted(passing & step.falsified)
         if not later:
             break
@@ -164,7 +164,7 @@ async def confirm_forged(
     chance when it is falsified: that forges nothing.
     """
     plain = await run_round_apart(green, Round(challenge=False), draw)
-    sound = {i.partition("[")[0] for i in plain.kept}
+    sound = {get_function(i) for i in plain.kept}
     if sound.isdisjoint(forged):
         return (), ()
     same = await run_round_apart(green, step, draw)
@@ -177,8 +177,8 @@ def _list_later(report: Report, ids: Sequence[str], step: Round) -> frozenset[st
         return frozenset()
     order = [result.id for result in report.results]
     before = set(order[: order.index(report.lost) + 1] if report.lost in order else order)
-    falsified = {i.partition("[")[0] for i in before} & step.falsified
-    return frozenset(i for i in ids if i not in before and i.partition("[")[0] not in falsified)
+    falsified = {get_function(i) for i in before} & step.falsified
+    return frozenset(i for i in ids if i not in before and get_function(i) not in falsified)
 
 
 async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Report | None:
@@ -223,7 +223,7 @@ def _falsify(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[
     if challenge is None or draw == Seeds():
         return green.ids, {}
     files = challenge.falsify(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
-    functions = tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids))
+    functions = tuple(dict.fromkeys(get_function(i) for i in green.ids))
     return functions if step.challenge else green.ids, files
 
 

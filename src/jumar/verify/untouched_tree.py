@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round, Strength
-from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, reconcile
+from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_round_apart
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozense
     """
     challenge = green.verifier.experience.challenge
     strengths = challenge.strengths if challenge else {}
-    doubtful = {i for i in apart if strengths.get(i.partition("[")[0], Strength.NONE) is Strength.NONE}
+    doubtful = {i for i in apart if strengths.get(get_function(i), Strength.NONE) is Strength.NONE}
     red = doubtful & await find_red_tests(green) if doubtful.difference(green.accepted) else frozenset()
     two = await _run_base_apart(green) if red else None
     hollow = frozenset(red) & reconcile(tuple(red), two, green.accepted).green_ids if two else frozenset[str]()
