@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -24,7 +25,7 @@ from jumar.verify.challenge.appended_code import HELPER
 from jumar.verify.challenge.assert_helpers import (
     HelperIndex,
     LenienceIndex,
-    Lenient,
+    calls_lenient,
     find_early,
     find_lenient,
     list_functions,
@@ -157,7 +158,7 @@ class _File:
                     whole = scan.run()
                 self.index.add(scan, whole=whole, method=around is not None)
 
-    def find_ways(self, lenient: Lenient) -> dict[str, _Found]:
+    def find_ways(self, lenient: AbstractSet[str]) -> dict[str, _Found]:
         """Return for each test the ways to falsify it, to make it stricter, and whether that is all it compares."""
         tests = list(eligibility.find_tests(self._source.tree, self._used))
         often = Counter(test.name for test in tests)
@@ -172,7 +173,7 @@ class _File:
     def _can_be_falsified(self, test: eligibility.FalsifiableTest) -> bool:
         return eligibility.can_be_falsified(test, self._used, self._modules, self._excusing)
 
-    def _find(self, test: eligibility.FalsifiableTest, lenient: Lenient) -> _Found:
+    def _find(self, test: eligibility.FalsifiableTest, lenient: AbstractSet[str]) -> _Found:
         function = test.function
         within = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}
@@ -183,7 +184,7 @@ class _File:
         ways = [way for place in find_reachable(names, self._modules) for way in checks.find_ways(place)]
         scan = self._scan(names, instance, checks.falsified)
         whole = scan.run()
-        return ways, scan.edits, whole and not lenient.is_called_in(scan)
+        return ways, scan.edits, whole and not calls_lenient(scan, lenient)
 
     def _scan(
         self, names: NameBindings, instance: str, falsified: Collection[int], *, late: bool = True
