@@ -702,7 +702,8 @@ def test_a_dictionary_that_is_written_to_has_another_version() -> None:
         first = 1
 
     plain = {"a": 1}
-    versions = DictVersions([plain, vars(Sample), vars(json)])
+    versions = DictVersions()
+    versions.add([plain, vars(Sample), vars(json)])
     before = versions.read()
     if before is None:
         pytest.skip("this interpreter numbers no dictionaries")

@@ -15,7 +15,7 @@ import anyio
 import msgspec
 
 from jumar.core.gate.challenge_rounds import Round, Strength, plan_rounds
-from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, mark_flaky
+from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, get_function, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
@@ -77,20 +77,19 @@ async def _accept_green(
     ids, patience = (*names, *verifier.held_out.ids), rounds.estimate_patience(first)
     whole = rounds.GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, patience)
     apart, found = await _run_apart(whole)
-    rest = replace(whole, ids=_list_rest(whole.ids, apart), executions=0)
+    rest = replace(whole, ids=_list_rest(whole.ids, apart))
     strengths = _get_strengths(rest, apart)
     if rest.ids and found.void is None and not found.flaky:
         before, found = found, await _confirm_green(rest, strengths)
         found = found._replace(warnings=(*before.warnings, *found.warnings))
-        whole.executions += rest.executions
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake: the visible ones alone were answered.
         found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else NOT_GENERAL
-        return _refute(first, found, names, whole.executions), strengths
+        return _refute(first, found, names, len(whole.runs)), strengths
     grades, warnings, agreed = await grade_green(whole, rest, apart, strengths, names)
     done = msgspec.structs.replace(
         first,
-        executions=first.executions + whole.executions,
+        executions=first.executions + len(whole.runs),
         grade=f"{grades.lowest}{'+H' if agreed else ''}",
         reachable=grades.reachable,
         grades={names[i]: str(grade) for i, grade in grades.tests.items() if i in names},
@@ -153,10 +152,9 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
         if result.forged:
             forged, again = await rounds.confirm_forged(part, step, draw, result.forged)
             if forged:
-                green.executions = part.executions
                 return frozenset(), _judge_forged(green, forged, again)
-            kept = frozenset(i for i in kept if i.partition("[")[0] not in result.forged)
-        green.executions, green.asked = part.executions, part.asked
+            kept = frozenset(i for i in kept if get_function(i) not in result.forged)
+        green.asked = part.asked
         if result.why:
             return frozenset(), _Found(warnings=(f"two processes prove nothing here: {result.why}",))
         kept &= result.kept
@@ -213,11 +211,11 @@ async def _run_plan(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuf
 def _judge_forged(green: rounds.GreenCandidate, forged: Sequence[str], again: Sequence[str]) -> _Found:
     """Judge tests that passed although falsified: random if not all of them are forged *again*, by the same files."""
     wavering = set(forged).difference(again)
-    if {i.partition("[")[0] for i in green.verifier.held_out.ids}.issuperset(forged):
+    if {get_function(i) for i in green.verifier.held_out.ids}.issuperset(forged):
         # A wrong answer can be just what a falsified test wants, and of held-out tests a falsified one is seen first.
         return NOT_GENERAL
     if wavering:
-        return _Found(flaky=tuple(i for i in green.ids if i.partition("[")[0] in wavering))
+        return _Found(flaky=tuple(i for i in green.ids if get_function(i) in wavering))
     some = f"{len(forged)} tests that had to fail did not, {forged[0]} among them"
     return _Found(void=Void(Cause.TAMPER, _hide_output(green) or some))
 
@@ -233,7 +231,7 @@ def _get_strengths(rest: rounds.GreenCandidate, apart: Collection[str]) -> Mappi
     """Return how the test functions of *rest* can be falsified: those with a case that two processes did not prove."""
     if not rest.ids or not rounds.is_pytest(rest.verifier):
         return {}
-    judging = {i.partition("[")[0] for i in rest.ids if i not in apart and i not in rest.accepted}
+    judging = {get_function(i) for i in rest.ids if i not in apart and i not in rest.accepted}
     return {name: strength for name, strength in _read_challenge(rest.verifier).items() if name in judging}
 
 
@@ -254,7 +252,7 @@ def _read_challenge(verifier: TreeRunner) -> Mapping[str, Strength]:
 def _list_unfalsifiable(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
     """Return the visible tests of those in *strengths* that could not be falsified."""
     store, sites = verifier.store, verifier.runner.sites
-    held_out = {i.partition("[")[0] for i in verifier.held_out.ids}
+    held_out = {get_function(i) for i in verifier.held_out.ids}
     visible = {name: strength for name, strength in strengths.items() if name not in held_out}
     manifest = store.manifest(verifier.experience.tests or verifier.base)
     paths = dict.fromkeys(path for name in visible if (path := name.partition("::")[0]) in manifest)

@@ -8,6 +8,7 @@ import msgspec
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
+from jumar.core.state.verdict import get_function
 from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.untouched_tree import find_red_tests, find_retreated
 
@@ -70,10 +71,10 @@ def _gather(rest: GreenCandidate, apart: frozenset[str], strengths: Mapping[str,
     # What is equal to everything could decide a comparison that no round changes: partial is not enough.
     whole = {name for name, strength in strengths.items() if strength is Strength.WHOLE}
     proved = whole.difference(rest.unproved) if any(step.challenge for step in rest.done) else set()
-    family = {i: i.partition("[")[0] for i in rest.ids if i not in apart and i not in rest.accepted}
+    judged = [i for i in rest.ids if i not in apart and i not in rest.accepted]
     return Evidence(
         runner=Grade(rest.verifier.runner.grade),
         apart=apart,
-        falsified=frozenset(i for i, name in family.items() if name in proved),
-        open_to_it=frozenset(i for i, name in family.items() if name in whole),
+        falsified=frozenset(i for i in judged if get_function(i) in proved),
+        open_to_it=frozenset(i for i in judged if get_function(i) in whole),
     )

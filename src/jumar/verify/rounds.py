@@ -14,7 +14,7 @@ import msgspec
 
 from jumar.core.gate.challenge_rounds import Round, RoundResult, check_round
 from jumar.core.gate.grades import Grade
-from jumar.core.state.verdict import Cause, Ended, Outcome, Report, reconcile
+from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
 from jumar.ports import Invocation, Verification
 from jumar.verify.two_process import list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
@@ -48,7 +48,8 @@ class GreenCandidate:
     """By the runner's names: what the frozen run had for ids that did not pass."""
     patience: Mapping[str, float] = field(default_factory=dict)
     """Seconds that a test may take in two processes, where that is more than `LEAST_PATIENCE`."""
-    executions: int = 0
+    runs: list[str] = field(default_factory=list)
+    """Trees of the runs that its acceptance took; its parts share the list."""
     asked: int | None = None
     """Requests of the code under test that the tests performed in two processes; None: it was in none."""
     done: list[Round] = field(default_factory=list)
@@ -115,7 +116,7 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
     """Run a round; its result, and the cause if there is none. The same draw makes the same files in the same order."""
     ids, files = _falsify(green, step, draw)
     report = await green.verifier.run_fresh(green.tree, ids, files, draw.order)
-    green.executions += 1
+    green.runs.append(green.tree)
     cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
     return check_round(report, step, green.ids, green.accepted), cause
 
@@ -135,18 +136,18 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
     left = green
     for _ in range(STARTS):
         report = await run_fresh_apart(left, step, draw)
-        green.executions, green.asked = left.executions, left.asked
+        green.asked = left.asked
         if report is None or report.unconfined:
             return ApartResult(frozenset(), why=report.unconfined[0] if report else "")
         later = _list_later(report, left.ids, step)
         done = [i for i in left.ids if i not in later]
-        plain = [i for i in done if i.partition("[")[0] not in step.falsified]
+        plain = [i for i in done if get_function(i) not in step.falsified]
         kept |= reconcile(plain, report, green.accepted).green_ids if plain else frozenset()
         kept |= frozenset(done).difference(plain)
         green.doubted.update(report.doubted)
         green.matched.update(report.matched)
         green.tied.update(report.tied)
-        passing = {r.id.partition("[")[0] for r in report.results if r.outcome is Outcome.PASSED}
+        passing = {get_function(r.id) for r in report.results if r.outcome is Outcome.PASSED}
         forged += sorted(passing & step.falsified)
         if not later:
             break
@@ -163,7 +164,7 @@ async def confirm_forged(
     chance when it is falsified: that forges nothing.
     """
     plain = await run_round_apart(green, Round(challenge=False), draw)
-    sound = {i.partition("[")[0] for i in plain.kept}
+    sound = {get_function(i) for i in plain.kept}
     if sound.isdisjoint(forged):
         return (), ()
     same = await run_round_apart(green, step, draw)
@@ -176,8 +177,8 @@ def _list_later(report: Report, ids: Sequence[str], step: Round) -> frozenset[st
         return frozenset()
     order = [result.id for result in report.results]
     before = set(order[: order.index(report.lost) + 1] if report.lost in order else order)
-    falsified = {i.partition("[")[0] for i in before} & step.falsified
-    return frozenset(i for i in ids if i not in before and i.partition("[")[0] not in falsified)
+    falsified = {get_function(i) for i in before} & step.falsified
+    return frozenset(i for i in ids if i not in before and get_function(i) not in falsified)
 
 
 async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Report | None:
@@ -186,7 +187,7 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
     trial = green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
     limited = partial(_limit_tests, trial.invocation, green.patience)
     records, child = await run_two_processes(trial._replace(product_tree=green.alone, invocation=limited))
-    green.executions += 1
+    green.runs.append(green.tree)
     report = green.verifier.runner.report(records, child.ended, child.detail)
     green.asked = (green.asked or 0) + (report.asked_tests or 0)
     return None if report.anomalies or child.anomalies else report
@@ -222,7 +223,7 @@ def _falsify(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[
     if challenge is None or draw == Seeds():
         return green.ids, {}
     files = challenge.falsify(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
-    functions = tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids))
+    functions = tuple(dict.fromkeys(get_function(i) for i in green.ids))
     return functions if step.challenge else green.ids, files
 
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from msgspec.structs import replace
 
 from jumar.core.state.settings import Suite
-from jumar.core.state.verdict import Blame, Outcome, Report, TestResult
+from jumar.core.state.verdict import Blame, Outcome, Report, TestResult, get_function
 from jumar.languages.test_annotations import HINT, Aliases, collect_aliases
 from jumar.ports import Collected, Runner
 from jumar.process.room import list_paths
@@ -39,7 +39,7 @@ class IdMapping:
         if not self.natives and not self._unborne:
             return report
         results = [replace(result, id=i) for result in report.results for i in self._find_asked(result.id)]
-        told = {i for result in results for i in (result.id, result.id.partition("[")[0])}
+        told = {i for result in results for i in (result.id, get_function(result.id))}
         for i, native in self.natives.items():
             broken = report.broken.get(native.partition("::")[0])
             if broken is not None and i not in told:
@@ -94,7 +94,7 @@ def complete_collected(found: Collected, room: Path, runner: Runner, select: Seq
         for path in (*runner.test_files(paths, select), *((where,) if where in paths else ()))
         if not where or path == where or path.startswith(where + "/")
     }
-    known = {*found.ids, *(i.partition("[")[0] for i in found.ids)}
+    known = {*found.ids, *(get_function(i) for i in found.ids)}
     static = [site.id for path in broken for site in runner.sites(path, (room / path).read_bytes())]
     missing = [i for i in static if i not in known and _is_selected(select, i)]
     # Without a single id, how the process ended tells nothing that the broken files do not tell better.

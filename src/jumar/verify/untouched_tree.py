@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round, Strength
-from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, reconcile
+from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_round_apart
 
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
     if not asked:
         return frozenset()
     # A round that falsified one of them may have compared something else, and a busy machine may have cut it short.
-    plain = replace(green, ids=asked)
-    again = await run_round_apart(plain, Round(challenge=False), Seeds())
-    green.executions = plain.executions
+    again = await run_round_apart(replace(green, ids=asked), Round(challenge=False), Seeds())
     return retreated - excused - again.kept
 
 
@@ -104,7 +102,7 @@ async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozense
     """
     challenge = green.verifier.experience.challenge
     strengths = challenge.strengths if challenge else {}
-    doubtful = {i for i in apart if strengths.get(i.partition("[")[0], Strength.NONE) is Strength.NONE}
+    doubtful = {i for i in apart if strengths.get(get_function(i), Strength.NONE) is Strength.NONE}
     red = doubtful & await find_red_tests(green) if doubtful.difference(green.accepted) else frozenset()
     two = await _run_base_apart(green) if red else None
     hollow = frozenset(red) & reconcile(tuple(red), two, green.accepted).green_ids if two else frozenset[str]()
@@ -112,7 +110,6 @@ async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozense
     for _ in range(LUCKY if hollow - known.hollow else 0):  # a property that finds no example may pass there by chance
         part = replace(_lay_base(green), ids=tuple(i for i in green.ids if i in hollow))
         again = await run_fresh_apart(part, Round(challenge=False), Seeds())
-        green.executions += 1
         hollow &= reconcile(part.ids, again, green.accepted).green_ids if again else hollow
     known.hollow |= hollow
     return hollow
@@ -135,7 +132,7 @@ async def _run_base(green: GreenCandidate) -> Report:
     if known.base_report is None:
         tree = lay_held_out(green.verifier, green.verifier.base)
         known.base_report = await green.verifier.run_fresh(tree, green.ids, {}, None)
-        green.executions += 1
+        green.runs.append(tree)
     return known.base_report
 
 
@@ -144,7 +141,6 @@ async def _run_base_apart(green: GreenCandidate) -> Report | None:
     known = green.verifier.experience
     if known.base_apart is None:
         known.base_apart = await run_fresh_apart(_lay_base(green), Round(challenge=False), Seeds())
-        green.executions += 1
     return known.base_apart
 
 

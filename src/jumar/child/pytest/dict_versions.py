@@ -28,10 +28,9 @@ OFFSET = 3 * 8
 class DictVersions:
     """The versions of some dictionaries, given as such or as read-only views of them."""
 
-    def __init__(self, mappings: Sequence[Any] = ()) -> None:
+    def __init__(self) -> None:
         self._kept: list[object] = []
         self._numbers: list[Any] = []
-        self.add(mappings)
 
     def add(self, mappings: Sequence[Any]) -> list[int] | None:
         """Watch more dictionaries; return their versions, or None."""
@@ -73,5 +72,4 @@ def _has_versions() -> bool:
     return True
 
 
-HAVE = False
 HAVE = _has_versions()

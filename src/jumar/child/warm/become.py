@@ -21,14 +21,12 @@ from typing import TYPE_CHECKING, Any
 from jumar.child import programs
 from jumar.child.analysis import warnings_main
 from jumar.child.pytest import pytest_main
-from jumar.child.sandbox import bubble, enter_main, probe_main
+from jumar.child.sandbox import bubble, enter_main, locks, probe_main
 from jumar.child.two_process import product_main, tests_plugin
 from jumar.child.warm import captured, ready_pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 PR_SET_DUMPABLE = 4
 
@@ -50,9 +48,9 @@ def become(order: dict[str, Any], zygote: Zygote) -> None:
         entrance = zygote.entrance
         close_as_exec_does(() if entrance is None else (entrance.proc, entrance.maximum))
         reset_signals()
-        LIBC.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+        locks.LIBC.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
         argv, env = enter_sandbox(list(order["argv"]), dict(order["env"]), entrance)
-        LIBC.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+        locks.LIBC.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
         zygote.show_block(argv, env)
         os.environ.clear()
         os.environ.update(env)

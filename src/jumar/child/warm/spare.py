@@ -16,7 +16,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import loaded_code
-from jumar.child.sandbox import bubble
+from jumar.child.sandbox import bubble, locks
 from jumar.child.supervisor import process_tree, supervise
 from jumar.child.warm.become import Zygote, become, move_descriptors
 from jumar.child.warm.messages import receive, send
@@ -113,13 +113,12 @@ def _stand_by_below(orders: socket.socket, expected: dict[str, Any], zygote: Zyg
 
 def touch_pages() -> None:
     """Copy the pages that a run will write to ahead of it."""
-    libc = ctypes.CDLL(None)
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:  # noqa: PTH123
         areas = [line.split() for line in maps]
     left = POPULATED_BYTES
     for words in areas:
         start, end = (int(number, 16) for number in words[0].split("-"))
         if words[1] == "rw-p" and end - start <= left and (len(words) < 6 or words[5] == "[heap]"):  # noqa: PLR2004
-            libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), POPULATE_WRITE)
+            locks.LIBC.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), POPULATE_WRITE)
             left -= end - start
     loaded_code.touch()

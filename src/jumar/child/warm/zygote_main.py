@@ -19,14 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.sandbox import locks
 from jumar.child.warm import captured, preload, rewritten_tests
-from jumar.child.warm.become import Zygote, reset_signals
+from jumar.child.warm.become import PR_SET_DUMPABLE, Zygote, reset_signals
 from jumar.child.warm.messages import receive, send
 from jumar.child.warm.spare import stand_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-PR_SET_DUMPABLE = 4
 
 PRELOAD_SECONDS = 60
 """A module whose import takes longer ends the zygote."""

@@ -13,7 +13,7 @@ from enum import IntEnum
 
 import msgspec
 
-from jumar.core.state.verdict import EXCUSED, Ended, Outcome, Report, counts_as_pass
+from jumar.core.state.verdict import EXCUSED, Ended, Outcome, Report, counts_as_pass, get_function
 
 
 class Strength(IntEnum):
@@ -70,26 +70,26 @@ def check_round(report: Report, asked: Round, expected: Iterable[str], accepted:
     if report.ended is Ended.UNSTARTED:
         return RoundResult(void=report.detail or "the runner did not start")
     outcomes = {r.id: r.outcome for r in report.results}
-    families: dict[str, list[Outcome]] = {}
+    cases: dict[str, list[Outcome]] = {}
     for test_id, outcome in outcomes.items():
-        families.setdefault(test_id.partition("[")[0], []).append(outcome)
+        cases.setdefault(get_function(test_id), []).append(outcome)
     wanted: dict[str, list[str]] = {}
     for test_id in expected:
-        wanted.setdefault(test_id.partition("[")[0], []).append(test_id)
+        wanted.setdefault(get_function(test_id), []).append(test_id)
     forged, changed, unproved, void = [], [], set(), ""
-    for family, ids in wanted.items():
-        seen = families.get(family, [])
-        if family not in asked.falsified:
+    for function, ids in wanted.items():
+        seen = cases.get(function, [])
+        if function not in asked.falsified:
             changed += [i for i in ids if not _counts_as_passed(i, outcomes, seen, accepted)]
         elif not seen or report.ended is not Ended.NORMAL or Outcome.TIMEOUT in seen or _expects_only_some(ids, seen):
-            unproved.add(family)
+            unproved.add(function)
         elif _has_fewer_cases(ids, seen):
-            void = f"{family} has {len(seen)} cases where the task's own run has {len(ids)}"
+            void = f"{function} has {len(seen)} cases where the task's own run has {len(ids)}"
         else:
             standing = sum(outcome is not Outcome.FAILED for outcome in seen)
             excused = sum(i in accepted for i in ids)
             kept = sum(outcome in EXCUSED for outcome in seen)
-            forged += [family] if standing > min(excused, kept) else []
+            forged += [function] if standing > min(excused, kept) else []
     if report.ended is not Ended.NORMAL and not changed:  # all passed, and then it left: it is not believed
         changed = [i for ids in wanted.values() for i in ids]
     return RoundResult(tuple(forged), tuple(changed), void, frozenset(unproved))

@@ -12,6 +12,8 @@ from difflib import SequenceMatcher
 
 import msgspec
 
+from jumar.core.state.verdict import get_function
+
 COMPARED = 400
 """Most lines that are compared with each other."""
 
@@ -82,5 +84,5 @@ def find_impacted(ran: RanLines, region: range) -> frozenset[str]:
 
 def match_ids(expected: Iterable[str], found: frozenset[str]) -> tuple[str, ...]:
     """Return the ids in *expected* that are *found*; one without parameters stands for all its parametrisations."""
-    families = {test.partition("[")[0] for test in found}
+    families = {get_function(test) for test in found}
     return tuple(i for i in expected if i in found or i in families)

@@ -179,6 +179,11 @@ def mark_flaky(verdict: Verdict, flaky: Iterable[str], why: str) -> Verdict:
     return Verdict({**verdict.results, **changed}, verdict.green_ids.difference(changed), verdict.void)
 
 
+def get_function(test_id: str) -> str:
+    """Return the id of the test function of *test_id*, which is the same for all of its parameters."""
+    return test_id.partition("[")[0]
+
+
 def counts_as_pass(outcome: Outcome, accepted: Outcome | None) -> bool:
     """Return whether *outcome* is a pass, given the outcome in the frozen run of the task's own tests (*accepted*)."""
     if outcome is Outcome.PASSED:

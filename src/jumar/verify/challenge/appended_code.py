@@ -1,7 +1,17 @@
-"""Text that stands at the end of each test file of a challenge: a comparison that also asks what nothing right affirms.
+"""Source that is appended to each test file of a challenge: a comparison that also asks what no right value affirms.
 
 It returns what the comparison comes to, and fails the test if the comparison holds and the other question is affirmed,
 too. Items of containers are asked one by one: a container compares right ones as well, so that one liar is not seen.
+
+Its arguments, all but the first two drawn by `stricter_comparisons.make_stricter`:
+    operators: as they are written, one between each two operands.
+    truth: whether only the truth of the result is used; if not, a result that is no bool is handed on as it is.
+    late: whether the other question comes after the comparison itself.
+    odd: whether that is always about *number*, and not about something like the other operand.
+    text, rest: letters and digits that no text begins or ends with by chance.
+    number: a complex number that nothing is equal to.
+    step: a difference between numbers.
+    needle: a text that looks like the one that is looked for; None: that is no constant.
 """
 
 HELPER = """
@@ -15,59 +25,59 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
 
     def ask(operator, a, b):
         if operator[:2] == "is" or (type(a) in plain and type(b) in plain):
-            return come_to(operator, a, b)
-        before = truth and not late and is_affirmed_also(operator, a, b)
-        held = come_to(operator, a, b)
+            return evaluate(operator, a, b)
+        before = truth and not late and holds_for_the_wrong(operator, a, b)
+        held = evaluate(operator, a, b)
         if not truth and type(held) is not bool:
             return held
-        affirmed = affirms(lambda: not held if operator in ("!=", "not in") else held)
-        if affirmed and (before or ((late or not truth) and is_affirmed_also(operator, a, b))):
+        held_true = holds(lambda: not held if operator in ("!=", "not in") else held)
+        if held_true and (before or ((late or not truth) and holds_for_the_wrong(operator, a, b))):
             raise AssertionError("what is compared affirms everything")
-        if operator[-2:] == "in" and not affirmed and type(a) is str and issubclass(type(b), str):
+        if operator[-2:] == "in" and not held_true and type(a) is str and issubclass(type(b), str):
             if str.__contains__(b, a):
                 raise AssertionError("what is there is denied")
         return held
 
-    def come_to(operator, a, b):
+    def evaluate(operator, a, b):
         return written[operator](a, b)
 
-    def affirms(question):
+    def holds(question):
         try:
             return bool(question())
         except Exception:
             return False
 
-    def is_sure(question):
+    def is_true(question):
         try:
             return question() is True
         except Exception:
             return False
 
-    def is_affirmed_also(operator, a, b):
+    def holds_for_the_wrong(operator, a, b):
         if operator in ("==", "!="):
-            return is_equal_to_another(operator == "==", a, b)
+            return equals_a_different(operator == "==", a, b)
         if operator[-2:] == "in":
-            return contains_nothing(a, b) or (type(a) not in plain and is_sure(lambda: a == number))
-        return is_in_every_order(operator, a, b)
+            return contains_what_is_absent(a, b) or (type(a) not in plain and is_true(lambda: a == number))
+        return holds_in_every_order(operator, a, b)
 
-    def is_equal_to_another(plainly, left, right):
-        todo, met, asked = [(left, right)], {}, affirms
+    def equals_a_different(plainly, left, right):
+        todo, met, asked = [(left, right)], {}, holds
         while todo:
             a, b = todo.pop()
             for x, y in ((a, b), (b, a)):
                 if type(x) in plain or type(x) in containers:
                     continue
-                if asked((lambda: x == another(y, x)) if plainly else (lambda: not x != another(y, x))):
+                if asked((lambda: x == make_different(y, x)) if plainly else (lambda: not x != make_different(y, x))):
                     return True
-                if asked((lambda: another(y, x) == x) if plainly else (lambda: not another(y, x) != x)):
+                if asked((lambda: make_different(y, x) == x) if plainly else (lambda: not make_different(y, x) != x)):
                     return True
-            asked = is_sure
+            asked = is_true
             if (id(a), id(b)) not in met:
                 met[id(a), id(b)] = a, b
-                todo += [(x, y) for x, y in list_met(a, b) if x is not y]
+                todo += [(x, y) for x, y in pair_items(a, b) if x is not y]
         return False
 
-    def list_met(a, b):
+    def pair_items(a, b):
         for kind in (list, tuple):
             if issubclass(type(a), kind) and issubclass(type(b), kind):
                 return zip(kind.__iter__(a), kind.__iter__(b))
@@ -81,7 +91,7 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
             return [(dict.get(a, key), dict.get(b, key)) for key in dict.keys(b) if dict.__contains__(a, key)]
         return ()
 
-    def another(y, x):
+    def make_different(y, x):
         kind = type(y)
         if odd or (kind in (*containers, bytes) and not y):
             return number
@@ -95,7 +105,7 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
             return kind([text, *y])
         return {text: y} if kind is dict else {text} if kind is set else number
 
-    def contains_nothing(a, b):
+    def contains_what_is_absent(a, b):
         if not hasattr(type(b), "__contains__"):
             return False
         needles = [number]
@@ -103,23 +113,23 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
             needles += [needle or a + text] if type(a) is str else [step * 10 ** 9] if type(a) is int else []
         if type(a) is bytes and issubclass(type(b), (bytes, list, tuple)):
             needles += [needle or a + text.encode()]
-        return any(affirms(lambda: some in b) for some in needles)
+        return any(holds(lambda: some in b) for some in needles)
 
-    def is_in_every_order(operator, a, b):
+    def holds_in_every_order(operator, a, b):
         sets, less = (set, frozenset), operator[0] == "<"
         if type(a) is type(b) is views:
-            return is_equal_to_another(True, a, b)
-        if operator in "<>" and affirms(lambda: come_to(operator, b, a)):
+            return equals_a_different(True, a, b)
+        if operator in "<>" and holds(lambda: evaluate(operator, b, a)):
             return True
         if issubclass(type(a), sets) and issubclass(type(b), sets):
             if less:
-                return affirms(lambda: come_to(operator, {text, *a}, b))
-            return affirms(lambda: come_to(operator, a, {text, *b}))
+                return holds(lambda: evaluate(operator, {text, *a}, b))
+            return holds(lambda: evaluate(operator, a, {text, *b}))
         for x, y, sides in ((a, b, 1), (b, a, -1)):
             ends = find_ends(operator, x)
             if not ends and type(y) in plain and not issubclass(type(x), (int, float)):
                 ends = [-1e999 if less == (sides > 0) else 1e999]
-            if ends and all(affirms(lambda: come_to(operator, *(x, end)[::sides])) for end in ends):
+            if ends and all(holds(lambda: evaluate(operator, *(x, end)[::sides])) for end in ends):
                 return True
         return False
 

@@ -19,7 +19,7 @@ from jumar.verify.challenge.constants import (
 )
 from jumar.verify.challenge.eligibility import read_imported_modules
 from jumar.verify.challenge.reachable_statements import find_reachable
-from jumar.verify.challenge.source_edits import FalsifyingEdit
+from jumar.verify.challenge.source_edits import DrawEdits
 
 PREPARING = frozenset({".setUp", ".asyncSetUp", ".setUpClass", ".setup_method", ".setup_class"})
 """Methods that run before each test of their class."""
@@ -128,7 +128,7 @@ class LenienceIndex:
         self.scans: dict[str, ComparisonScan] = {}
         self.lenient: set[str] = set()
         """Functions; methods with a dot before their name."""
-        self.stricter: list[FalsifyingEdit] = []
+        self.stricter: list[DrawEdits] = []
         """Edits that make the other comparisons in them stricter."""
 
     def add(self, scan: ComparisonScan, *, whole: bool, method: bool) -> None:
@@ -139,33 +139,25 @@ class LenienceIndex:
         self.stricter += scan.edits
 
 
-class Lenient(NamedTuple):
-    """Functions that one file can call and that leave a comparison as it is."""
-
-    names: AbstractSet[str]
-    """Functions; methods with a dot before their name."""
-
-    def is_called_in(self, scan: ComparisonScan) -> bool:
-        """Return whether the function of *scan* calls one, or hands it on, otherwise than with literals alone."""
-        function = scan.names.function
-        settled = {
-            id(call.func) for call in ast.walk(function) if isinstance(call, ast.Call) and scan.is_whole_call(call)
-        }
-        for node in ast.walk(function):
-            name = "." + node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-            if name in self.names and id(node) not in settled:
-                return True
-        method = bool(function.args.args) and function.args.args[0].arg == "self"
-        return method and not self.names.isdisjoint(PREPARING) and function.name.startswith("test")
+def calls_lenient(scan: ComparisonScan, lenient: AbstractSet[str]) -> bool:
+    """Return whether the function of *scan* calls one of *lenient*, or hands it on, unless with literals alone."""
+    function = scan.names.function
+    settled = {id(call.func) for call in ast.walk(function) if isinstance(call, ast.Call) and scan.is_whole_call(call)}
+    for node in ast.walk(function):
+        name = "." + node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+        if name in lenient and id(node) not in settled:
+            return True
+    method = bool(function.args.args) and function.args.args[0].arg == "self"
+    return method and not lenient.isdisjoint(PREPARING) and function.name.startswith("test")
 
 
-def find_lenient(indexes: Mapping[str, LenienceIndex]) -> Mapping[str, Lenient]:
-    """Return for each file the functions that leave a comparison as it is, those that call such included."""
+def find_lenient(indexes: Mapping[str, LenienceIndex]) -> Mapping[str, AbstractSet[str]]:
+    """Return for each file the functions that it can call and that leave a comparison as it is, or call such."""
     while True:
-        known = {path: Lenient(_find_reached(path, indexes)) for path in indexes}
+        known = {path: _find_reached(path, indexes) for path in indexes}
         before = sum(len(index.lenient) for index in indexes.values())
         for path, index in indexes.items():
-            index.lenient |= {name for name, scan in index.scans.items() if known[path].is_called_in(scan)}
+            index.lenient |= {name for name, scan in index.scans.items() if calls_lenient(scan, known[path])}
         if sum(len(index.lenient) for index in indexes.values()) == before:
             return known
 

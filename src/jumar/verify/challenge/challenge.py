@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -24,7 +25,7 @@ from jumar.verify.challenge.appended_code import HELPER
 from jumar.verify.challenge.assert_helpers import (
     HelperIndex,
     LenienceIndex,
-    Lenient,
+    calls_lenient,
     find_early,
     find_lenient,
     list_functions,
@@ -34,8 +35,8 @@ from jumar.verify.challenge.comparison_scan import ComparisonScan
 from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, find_constants
 from jumar.verify.challenge.reachable_statements import find_reachable
 from jumar.verify.challenge.result_uses import find_truths
-from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit
-from jumar.verify.challenge.stricter_comparisons import ASSERTIONS, is_candid, is_odd, is_open
+from jumar.verify.challenge.source_edits import DrawEdits, ParsedSource, SourceEdit
+from jumar.verify.challenge.stricter_comparisons import ASSERTIONS, allows_stricter, has_own_equality, names_no_matcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,15 @@ class SuiteChallenge:
     """Test function, `path::Class::name` without parameters -> how it can be falsified."""
     _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
-    _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
-    _stricter: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
+    _ways: Mapping[str, tuple[DrawEdits, ...]] = field(repr=False, default_factory=dict)
+    """Test function -> the ways to make it false."""
+    _stricter: Mapping[str, Sequence[DrawEdits]] = field(repr=False, default_factory=dict)
+    """Path -> what makes comparisons in that file stricter, in whatever functions they stand."""
 
     def falsify(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
         """Return every test file, by path, in which exactly the tests *chosen* are false.
 
-        Comparisons that no literal falsifies are stricter in it, in whatever tests they stand.
+        Comparisons that no literal falsifies are stricter in all of them.
 
         Raises:
             ValueError: if one of them cannot be falsified.
@@ -61,11 +64,10 @@ class SuiteChallenge:
             raise ValueError(f"{unable[0]} cannot be falsified")
         edits: dict[str, list[SourceEdit]] = {path: [] for path in self._sources}
         for name in sorted(chosen):
-            edits[name.partition("::")[0]] += rng.choice(self._ways[name]).edits(rng)
-        for name, ways in self._stricter.items():
-            edits[name.partition("::")[0]] += [edit for way in ways for edit in way.edits(rng)]
-        for path in {name.partition("::")[0] for name, ways in self._stricter.items() if ways}:
-            edits[path].append(self._sources[path].append_text(HELPER))
+            edits[name.partition("::")[0]] += rng.choice(self._ways[name])(rng)
+        for path, ways in self._stricter.items():
+            edits[path] += [edit for way in ways for edit in way(rng)]
+            edits[path] += [self._sources[path].append_text(HELPER)] if ways else []
         rewritten = {path: source.apply_edits(edits[path]) for path, source in self._sources.items()}
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
 
@@ -78,27 +80,29 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
         helpers: the other Python files of the tests: what they mention is left alone.
     """
     read = _read(sources)
-    trees = {path: source.tree for path, source in {**_read(helpers or {}), **read}.items()}
-    used, company = eligibility.collect_uses(trees.values()), HelperIndex(trees)
-    odd = frozenset(path for path, tree in trees.items() if is_odd(tree))
+    every = {**_read(helpers or {}), **read}
+    trees = {path: source.tree for path, source in every.items()}
+    used, index = eligibility.collect_uses(trees.values()), HelperIndex(trees)
+    custom = frozenset(path for path, tree in trees.items() if has_own_equality(tree))
     files: dict[str, _File] = {}
-    for path, source in {**_read(helpers or {}), **read}.items():
+    for path, source in every.items():
         # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
-        near = path in odd or not odd <= read.keys() or _has_import_of(source.tree, odd)
+        met = path in custom or not custom <= read.keys() or _has_import_of(source.tree, custom)
         starred = PurePosixPath(path).stem in used.starred
-        witnesses = company.find_known(path)
-        files[path] = _File(source, used, witnesses, starred=starred, candid=path in read and not near)
+        witnesses = index.find_known(path)
+        files[path] = _File(source, used, witnesses, starred=starred, no_matchers=path in read and not met)
     lenient = find_lenient({path: file.index for path, file in files.items()})
     strengths: dict[str, Strength] = {}
-    ways: dict[str, tuple[FalsifyingEdit, ...]] = {}
-    stricter: dict[str, tuple[FalsifyingEdit, ...]] = {}
+    ways: dict[str, tuple[DrawEdits, ...]] = {}
+    stricter: dict[str, list[DrawEdits]] = {}
     for path in read:
         found = files[path].find_ways(lenient[path])
-        for name, (known, more, whole) in found.items():
+        for name, (known, _, whole) in found.items():
             test = f"{path}::{name}"
-            ways[test], stricter[test] = tuple(known), tuple(more)
+            ways[test] = tuple(known)
             strengths[test] = (Strength.WHOLE if whole else Strength.PARTIAL) if known else Strength.NONE
-        stricter[path] = tuple(files[path].index.stricter) if found else ()
+        inside = [way for _, more, _ in found.values() for way in more]
+        stricter[path] = [*inside, *files[path].index.stricter] if found else []
     return SuiteChallenge(strengths, dict(sources), read, ways, stricter)
 
 
@@ -118,7 +122,7 @@ def _has_import_of(tree: ast.Module, paths: Collection[str]) -> bool:
     return any(PurePosixPath(path).stem in mentioned for path in paths)
 
 
-_Found = tuple[list[FalsifyingEdit], list[FalsifyingEdit], bool]
+_Found = tuple[list[DrawEdits], list[DrawEdits], bool]
 """Ways to falsify a test, ways to make it stricter, and whether nothing that it compares is left out."""
 
 
@@ -127,11 +131,11 @@ class _File:
 
     Args:
         starred: whether somebody imports all of it.
-        candid: whether no class of the tests' own that it may meet says what is equal, or contained.
+        no_matchers: whether it meets no class of the tests that says itself what is equal, or contained.
     """
 
     def __init__(
-        self, source: ParsedSource, used: eligibility.Uses, witnesses: Witnesses, *, starred: bool, candid: bool
+        self, source: ParsedSource, used: eligibility.Uses, witnesses: Witnesses, *, starred: bool, no_matchers: bool
     ) -> None:
         self._source, self._used, self._witnesses, self._starred = source, used, witnesses, starred
         self._excusing = eligibility.find_excusing_marks(source.tree)
@@ -141,7 +145,7 @@ class _File:
         # Who compares some types in another way may mean another thing by equality.
         own = {"assertEqual"} if used.names["addTypeEqualityFunc"] else set[str]()
         self._bound = frozenset({*bound, *self._modules, *used.defined, *own})
-        self._open = candid and is_open(source.tree, self._modules)
+        self._stricter = no_matchers and allows_stricter(source.tree, self._modules)
         functions = list(list_functions(source.tree))
         self._truths = find_truths(function for function, _ in functions)
         self.index, early = LenienceIndex(self._modules), find_early(source.tree)
@@ -154,7 +158,7 @@ class _File:
                     whole = scan.run()
                 self.index.add(scan, whole=whole, method=around is not None)
 
-    def find_ways(self, lenient: Lenient) -> dict[str, _Found]:
+    def find_ways(self, lenient: AbstractSet[str]) -> dict[str, _Found]:
         """Return for each test the ways to falsify it, to make it stricter, and whether that is all it compares."""
         tests = list(eligibility.find_tests(self._source.tree, self._used))
         often = Counter(test.name for test in tests)
@@ -169,26 +173,26 @@ class _File:
     def _can_be_falsified(self, test: eligibility.FalsifiableTest) -> bool:
         return eligibility.can_be_falsified(test, self._used, self._modules, self._excusing)
 
-    def _find(self, test: eligibility.FalsifiableTest, lenient: Lenient) -> _Found:
+    def _find(self, test: eligibility.FalsifiableTest, lenient: AbstractSet[str]) -> _Found:
         function = test.function
         within = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}
         names = NameBindings(function, own, self._used.fixtures, self._witnesses)
         instance = _get_instance(function, test.classes[-1] if test.classes else None)
-        candid = self._open and is_candid(function, self._bound)
-        checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, candid)
+        no_matchers = self._stricter and names_no_matcher(function, self._bound)
+        checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, no_matchers)
         ways = [way for place in find_reachable(names, self._modules) for way in checks.find_ways(place)]
         scan = self._scan(names, instance, checks.falsified)
         whole = scan.run()
-        return ways, scan.edits, whole and not lenient.is_called_in(scan)
+        return ways, scan.edits, whole and not calls_lenient(scan, lenient)
 
     def _scan(
         self, names: NameBindings, instance: str, falsified: Collection[int], *, late: bool = True
     ) -> ComparisonScan:
-        candid = late and self._open and is_candid(names.function, self._bound)
-        unit = "" if self._bound & {"assertTrue", *ASSERTIONS} else instance
+        can_be_stricter = late and self._stricter and names_no_matcher(names.function, self._bound)
+        unittest = "" if self._bound & {"assertTrue", *ASSERTIONS} else instance
         return ComparisonScan(
-            self._source, names, candid, self._modules, self._truths, self._used.defined, unit, falsified
+            self._source, names, can_be_stricter, self._modules, self._truths, self._used.defined, unittest, falsified
         )
 
 

@@ -18,7 +18,7 @@ from jumar.verify.challenge import literals
 from jumar.verify.challenge import stricter_comparisons as stricter
 from jumar.verify.challenge.constants import NameBindings, find_compared_arguments
 from jumar.verify.challenge.result_uses import ResultUses
-from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, get_dotted_name
+from jumar.verify.challenge.source_edits import DrawEdits, ParsedSource, get_dotted_name
 
 OPERATORS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "countOf", "indexOf", "sub", "and_", "xor"})
 """Functions of `operator` that compare."""
@@ -55,19 +55,19 @@ class ComparisonScan:
 
     source: ParsedSource
     names: NameBindings
-    candid: bool
-    """True if it handles no objects of its own that are equal to everything."""
+    can_be_stricter: bool
+    """True if it handles no matchers, and runs when what is appended to its file is there."""
     imported: Mapping[str, str]
     """Name -> the module that it was imported from."""
     truths: AbstractSet[str]
     """Functions that are asked for the truth of their result."""
     own: AbstractSet[str]
     """Functions of the tests."""
-    unit: str = ""
+    unittest: str = ""
     """Name of the `TestCase` instance in it, if its methods are unittest's own."""
     falsified: Collection[int] = ()
     """Ids of the comparisons and calls that are falsified."""
-    edits: list[FalsifyingEdit] = field(default_factory=list)
+    edits: list[DrawEdits] = field(default_factory=list)
     """Edits that make its comparisons stricter."""
 
     def run(self) -> bool:
@@ -112,7 +112,7 @@ class ComparisonScan:
         if falsified and any(map(self._is_single, args[:2])):
             return True
         whole = len(args) > 1 and not any(isinstance(arg, ast.Starred) for arg in args)
-        pair = stricter.get_assertion_operands(self.source, call) if whole and receiver == self.unit != "" else None
+        pair = stricter.get_assertion_operands(self.source, call) if whole and receiver == self.unittest != "" else None
         return self._make_stricter(pair, truth=True) or (falsified and any(map(self._is_whole, args[:2])))
 
     def _is_falsified_throughout(self, call: ast.Call, name: str) -> bool:
@@ -128,10 +128,9 @@ class ComparisonScan:
 
     def _make_stricter(self, pair: stricter.Comparison | None, *, truth: bool) -> bool:
         """Make *pair* stricter: it then fails for an object that affirms everything. Return whether it can be."""
-        if pair is None or not self.candid or self._has_lenient_side(pair):
+        if pair is None or not self.can_be_stricter or self._has_lenient_side(pair):
             return False
-        make = partial(stricter.make_stricter, pair, truth=truth)
-        self.edits.append(FalsifyingEdit(make))
+        self.edits.append(partial(stricter.make_stricter, pair, truth=truth))
         return True
 
     def _has_lenient_side(self, pair: stricter.Comparison) -> bool:

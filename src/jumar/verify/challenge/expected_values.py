@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 
 from jumar.verify.challenge import literals
 from jumar.verify.challenge.constants import Binding, NameBindings
-from jumar.verify.challenge.source_edits import Edits, ParsedSource, get_dotted_name, split_words
-
-Chooses = Callable[[Random], Edits]
+from jumar.verify.challenge.source_edits import DrawEdits, Edits, ParsedSource, get_dotted_name, split_words
 
 EXCEPTIONS = (
     "ZeroDivisionError", "OverflowError", "RecursionError", "EOFError", "StopIteration", "PermissionError",
@@ -45,10 +43,10 @@ DECIMALS = 7
 """Decimal places that `assertAlmostEqual` compares."""
 
 
-def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
-    """Change the literals in each of *nodes*, or in any of them unless *every*.
+def change_literals(source: ParsedSource, *nodes: ast.expr) -> DrawEdits:
+    """Change the literals in one of *nodes*, which is drawn.
 
-    All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part.
+    All that it is made of changes: who is compared with it may have an equality of its own, that heeds a part.
     """
     places = [list(literals.find_scalars(node)) for node in nodes]
     taken = literals.list_values(nodes)
@@ -60,19 +58,17 @@ def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: b
     def choose(random: Random) -> Edits:
         changed = (_change_all(source, some, random, is_fresh) for some in places)
         found = [edits or literals.fill_empty(source, node, random) for node, edits in zip(nodes, changed, strict=True)]
-        if every:
-            return tuple(e for edits in found for e in edits) if all(found) else ()
         some = [edits for edits in found if edits]
         return random.choice(some) if some else ()
 
     return choose
 
 
-def change_bound_value(source: ParsedSource, bound: Binding) -> Chooses:
+def change_bound_value(source: ParsedSource, bound: Binding) -> DrawEdits:
     """Change the value of a name, as `change_literals` does. Each cell of a column is compared with one value."""
     if not bound.every:
-        return change_literals(source, bound.literals, every=False)
-    each = [change_literals(source, [literal], every=True) for literal in bound.literals]
+        return change_literals(source, *bound.literals)
+    each = [change_literals(source, literal) for literal in bound.literals]
 
     def choose(random: Random) -> Edits:
         found = [some(random) for some in each]
@@ -93,7 +89,7 @@ def is_approximate(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and get_dotted_name(node.func) in ("approx", "pytest.approx")
 
 
-def change_number(source: ParsedSource, node: ast.expr, margins: Mapping[str, ast.expr]) -> Chooses:
+def change_number(source: ParsedSource, node: ast.expr, margins: Mapping[str, ast.expr]) -> DrawEdits:
     """Change the numbers in *node* to others, not near them for any of *margins*: `rel`, `abs`, `places`, `delta`."""
     numbers = [s for s in literals.find_scalars(node) if type(literals.get_value(s)) in (int, float)]
     known = {word: literals.get_value(given) for word, given in margins.items() if literals.is_scalar(given)}
@@ -149,7 +145,7 @@ def is_affix(call: ast.Call) -> bool:
     return kept and isinstance(given, ast.Constant) and isinstance(given.value, str | bytes) and bool(given.value)
 
 
-def change_word(source: ParsedSource, node: ast.Constant, text: str) -> Chooses:
+def change_word(source: ParsedSource, node: ast.Constant, text: str) -> DrawEdits:
     """Change a letter in a word of *text*, so that the new word is found nowhere, by chance or in a list of words."""
 
     def is_rare(new: object) -> bool:
@@ -165,7 +161,7 @@ def change_word(source: ParsedSource, node: ast.Constant, text: str) -> Chooses:
     return choose
 
 
-def change_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> Chooses:
+def change_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> DrawEdits:
     """Change a built-in type to another one that shares no instance with it."""
     name = node.id if isinstance(node, ast.Name) else ""
     kin = {"set": "frozenset", "frozenset": "set"}.get(name)
@@ -175,7 +171,7 @@ def change_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> 
     return lambda random: (source.replace_node(node, random.choice(others)),)
 
 
-def change_classes(source: ParsedSource, single: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:
+def change_classes(source: ParsedSource, single: Sequence[ast.expr], pool: Iterable[str]) -> DrawEdits:
     """Change each of the exceptions *single* to one of *pool* that is not related to it."""
     pools = [_find_unrelated(node, pool) for node in single]
     if not single or not all(pools):

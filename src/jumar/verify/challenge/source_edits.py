@@ -8,7 +8,6 @@ import re
 import tokenize
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
@@ -25,12 +24,8 @@ Edits = tuple[SourceEdit, ...]
 """Edits that make one test false; empty if none were found."""
 
 
-@dataclass(frozen=True, slots=True)
-class FalsifyingEdit:
-    """One way to make a test false, or stricter."""
-
-    edits: Callable[[Random], Edits]
-    """Builds the edits from random numbers; whether there are any does not depend on them."""
+DrawEdits = Callable[[Random], Edits]
+"""One way to make a test false, or stricter: draws its edits. Whether there are any does not depend on the draw."""
 
 
 class ParsedSource:

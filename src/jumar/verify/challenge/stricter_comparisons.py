@@ -46,18 +46,18 @@ NEEDED = frozenset({
 COMPARISONS = frozenset({"__eq__", "__ne__", "__contains__", "__gt__", "__ge__", "__lt__", "__le__"})
 """Methods that operators call."""
 
-ODD = COMPARISONS | {"startswith", "endswith"}
+OWN_EQUALITY = COMPARISONS | {"startswith", "endswith"}
 """Methods by which the tests' own classes define equality or order, in any way."""
 
-LENIENT = frozenset({
+MATCHER_WORDS = frozenset({
     "any", "anything", "anyone", "whatever", "everything", "wildcard", "wild", "ignore", "ignored", "approx",
     "approximate", "approximately", "fuzzy", "like", "match", "matches", "matcher", "matchers", "matching", "mock",
     "mocks", "mocker", "mocked", "magic", "placeholder", "lenient", "inf", "infinity",
 })  # fmt: skip
-"""In the names of what may be equal to things of all sorts, or affirm whatever it is asked."""
+"""In the names of matchers: what may be equal to things of all sorts, or affirm whatever it is asked."""
 
 MATCHERS = frozenset({"hamcrest", "dirty_equals", "testfixtures", "callee", "expects", "sure", "matchlib", "assertpy"})
-"""Modules of such things."""
+"""Modules of matchers."""
 
 LONG = 12
 """So many letters by chance are found nowhere."""
@@ -114,15 +114,15 @@ def get_assertion_operands(source: ParsedSource, call: ast.Call) -> Comparison |
     return Comparison(call.args[:2], [ASSERTIONS[name]], build_edits)
 
 
-def is_open(tree: ast.Module, modules: Mapping[str, str]) -> bool:
-    """Return whether built-ins keep their meaning in a file, and its *modules* bring nothing lenient."""
+def allows_stricter(tree: ast.Module, modules: Mapping[str, str]) -> bool:
+    """Return whether a file can have stricter comparisons: built-ins keep their meaning, no matchers are imported."""
     taken = {node.name for node in tree.body if isinstance(node, Function | ast.ClassDef)} | set(modules)
     taken |= {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
     alien = any(module.partition(".")[0] in MATCHERS for module in modules.values())
     return not (alien or NEEDED & (taken | _list_stored(walk_own(tree.body))))
 
 
-def is_odd(tree: ast.Module) -> bool:
+def has_own_equality(tree: ast.Module) -> bool:
     """Return whether classes in a file define equality or containment, or what helps its tests is equal to much."""
     defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     todo: list[ast.AST] = [tree]
@@ -132,22 +132,22 @@ def is_odd(tree: ast.Module) -> bool:
             return True
         is_test = isinstance(node, Function) and node.name.startswith("test")
         todo += [] if is_test else ast.iter_child_nodes(node)
-    return not ODD.isdisjoint(defined | _list_stored(ast.walk(tree)))
+    return not OWN_EQUALITY.isdisjoint(defined | _list_stored(ast.walk(tree)))
 
 
 def _list_stored(nodes: Iterable[ast.AST]) -> set[str]:
     return {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
 
 
-def is_candid(function: Function, bound: frozenset[str]) -> bool:
-    """Return whether nothing in a function suggests objects that are equal to everything."""
+def names_no_matcher(function: Function, bound: frozenset[str]) -> bool:
+    """Return whether no name in a function suggests a matcher: an object that is equal to everything."""
     mentioned = {function.name, *list_parameters(function)}
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and not (node.id == "any" and "any" not in bound):
             mentioned.add(node.id)
         elif isinstance(node, ast.Attribute):
             mentioned.add(node.attr)
-    return LENIENT.isdisjoint(word.lower() for name in mentioned for word in split_words(name))
+    return MATCHER_WORDS.isdisjoint(word.lower() for name in mentioned for word in split_words(name))
 
 
 def make_stricter(pair: Comparison, random: Random, *, truth: bool) -> Edits:

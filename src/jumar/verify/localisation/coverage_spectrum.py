@@ -11,7 +11,7 @@ import msgspec
 from jumar.child.pytest.line_tracer import IMPORTING
 from jumar.core.quoting import make_one_line
 from jumar.core.state.events import Localisation
-from jumar.core.state.verdict import Ended, Outcome
+from jumar.core.state.verdict import Ended, Outcome, get_function
 from jumar.ports import Invocation, Record
 from jumar.verify.localisation.localise import Line, rank
 
@@ -89,8 +89,8 @@ def rank_lines(records: Iterable[Record], red: Sequence[str]) -> tuple[tuple[str
     imported = lines.pop(IMPORTING, set())
     asked = frozenset(red)
     passed = {i for i, outcome in outcomes.items() if outcome == Outcome.PASSED}
-    failed = [i for i in {**lines, **outcomes} if i not in passed and (i in asked or i.partition("[")[0] in asked)]
-    unheard = [i for i in red if not any(i in (f, f.partition("[")[0]) for f in failed)]
+    failed = [i for i in {**lines, **outcomes} if i not in passed and (i in asked or get_function(i) in asked)]
+    unheard = [i for i in red if not any(i in (f, get_function(f)) for f in failed)]
     return rank([lines.get(i, set()) for i in (*failed, *unheard)], [lines.get(i, set()) for i in passed], imported)
 
 
