@@ -266,7 +266,8 @@ class ObjectTables:
         if issubclass(base, codec.LASTING):
             thing = base.__new__(kind, self._values.decode(state, depth + 1))
         else:
-            thing = (base if base in CHANGING else object).__new__(kind)
+            maker: Any = base if base in CHANGING else object
+            thing = maker.__new__(kind)
         object.__setattr__(thing, "_jumar_thing", number)
         self._known[number] = thing
         if base in CHANGING:
@@ -288,8 +289,7 @@ class ObjectTables:
         error = base.__new__(kind, *args)
         with contextlib.suppress(TypeError, ValueError, AttributeError):
             base.__init__(error, *args)
-        object.__setattr__(error, "args", args)
-        exceptions.set_extras(error, base, [(name, decode(value)) for name, value in extras])
+        exceptions.fill(error, base, args, [(name, decode(value)) for name, value in extras])
         object.__setattr__(error, "_jumar_thing", number)
         object.__setattr__(error, proxies.NUMBER, number)
         self._known[number] = error

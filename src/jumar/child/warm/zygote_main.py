@@ -70,7 +70,8 @@ def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> 
     One that was not expected gets a process of its own, and the spare is kept for what is. Between requests, test files
     are rewritten: one that comes meanwhile waits for one file at most.
     """
-    spare, tests = Spare(control, zygote, expected), list[bytes]()
+    spare = Spare(control, zygote, expected)
+    tests: list[bytes] = []
     while True:
         if tests and not select.select([control], [], [], 0)[0]:
             rewritten_tests.prepare(tests.pop())

@@ -13,7 +13,7 @@ from enum import IntEnum
 
 import msgspec
 
-from jumar.core.state.verdict import EXCUSED, Ended, Outcome, Report, counts_as_pass, get_function
+from jumar.core.state.verdict import EXCUSED, Ended, Outcome, Report, counts_as_pass, get_function, reconcile
 
 
 class Strength(IntEnum):
@@ -65,10 +65,8 @@ class RoundResult(msgspec.Struct, frozen=True):
 
 def check_round(report: Report, asked: Round, expected: Iterable[str], accepted: Mapping[str, Outcome]) -> RoundResult:
     """Compare *report* with what *asked* must give: every expected id passes, but for the falsified, which fail."""
-    if report.anomalies:
-        return RoundResult(void="; ".join(report.anomalies[:3]))
-    if report.ended is Ended.UNSTARTED:
-        return RoundResult(void=report.detail or "the runner did not start")
+    if unbelievable := reconcile((), report).void:
+        return RoundResult(void=unbelievable.reason)
     outcomes = {r.id: r.outcome for r in report.results}
     cases: dict[str, list[Outcome]] = {}
     for test_id, outcome in outcomes.items():

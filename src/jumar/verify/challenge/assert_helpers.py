@@ -107,7 +107,7 @@ def find_early(tree: ast.Module) -> AbstractSet[str]:
         if isinstance(node, Function):
             functions.append(node)
             todo += [*node.decorator_list, node.args]
-        elif not isinstance(node, ast.Lambda):
+        else:  # lambdas, too: `sorted` calls its key at once
             todo += ast.iter_child_nodes(node)
     while early := [function for function in functions if function.name in named]:
         functions = [function for function in functions if function.name not in named]
@@ -125,7 +125,7 @@ class LenienceIndex:
 
     def __init__(self, imported: Mapping[str, str]) -> None:
         self.imported = imported
-        self.scans: dict[str, ComparisonScan] = {}
+        self.scans: dict[str, list[ComparisonScan]] = {}
         self.lenient: set[str] = set()
         """Functions; methods with a dot before their name."""
         self.stricter: list[DrawEdits] = []
@@ -134,7 +134,7 @@ class LenienceIndex:
     def add(self, scan: ComparisonScan, *, whole: bool, method: bool) -> None:
         """Add the function of *scan*; *whole* if all its comparisons are made stricter."""
         name = "." * method + scan.names.function.name
-        self.scans[name] = scan
+        self.scans.setdefault(name, []).append(scan)  # classes of a file may have methods of one name
         self.lenient |= set() if whole else {name}
         self.stricter += scan.edits
 
@@ -157,7 +157,9 @@ def find_lenient(indexes: Mapping[str, LenienceIndex]) -> Mapping[str, AbstractS
         known = {path: _find_reached(path, indexes) for path in indexes}
         before = sum(len(index.lenient) for index in indexes.values())
         for path, index in indexes.items():
-            index.lenient |= {name for name, scan in index.scans.items() if calls_lenient(scan, known[path])}
+            index.lenient |= {
+                name for name, scans in index.scans.items() if any(calls_lenient(scan, known[path]) for scan in scans)
+            }
         if sum(len(index.lenient) for index in indexes.values()) == before:
             return known
 

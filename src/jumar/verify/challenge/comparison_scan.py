@@ -24,12 +24,16 @@ OPERATORS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "countOf"
 """Functions of `operator` that compare."""
 
 PLAIN = frozenset(
-    {"len", "isinstance", "issubclass", "hasattr", "callable", "ord", "id", "type", "int", "float", "bool", "hash"}
+    {"len", "isinstance", "issubclass", "hasattr", "callable", "ord", "id", "int", "float", "bool", "hash"}
 )
 """Built-in functions whose result says itself what equals it."""
 
-PYTHON = frozenset({"sys", "os", "platform"})
-"""Modules of Python that hand on nothing of the code under test."""
+PYTHON: Mapping[str, AbstractSet[str]] = {
+    "sys": frozenset({"byteorder", "flags", "hexversion", "implementation", "maxsize", "platform", "version_info"}),
+    "os": frozenset({"cpu_count", "getcwd", "getpid", "linesep", "name", "sep"}),
+    "platform": frozenset({"machine", "python_implementation", "python_version", "python_version_tuple", "system"}),
+}
+"""Module of Python -> names in it that hand on nothing of the code under test."""
 
 SETS = frozenset({"set", "frozenset"})
 LEAVING = (ast.Sub, ast.BitAnd, ast.BitXor)
@@ -184,15 +188,23 @@ class ComparisonScan:
     def _is_plain(self, node: ast.expr) -> bool:
         """Return whether *node* certainly is an object of Python's own that says itself what equals it.
 
-        So are constants, what a few functions return, and what only modules of Python's own and parameters of fixtures
-        have to do with.
+        So are constants, what a few functions return, and what a few names of modules of Python's own and parameters of
+        fixtures come to.
         """
         if isinstance(node, ast.BinOp):
             return self._is_plain(node.left) and self._is_plain(node.right)
-        if isinstance(node, ast.Call) and get_dotted_name(node.func) in PLAIN:
+        name = get_dotted_name(node.func) if isinstance(node, ast.Call) else ""
+        if name in PLAIN and name not in self.imported and name not in self.own:
             return True
-        roots = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        return all(root == "request" or self.imported.get(root, "").partition(".")[0] in PYTHON for root in roots)
+        inner = {id(n.value) for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+        outer = [n for n in ast.walk(node) if isinstance(n, ast.Attribute | ast.Name) and id(n) not in inner]
+        return all(self._is_of_python(get_dotted_name(n)) for n in outer)
+
+    def _is_of_python(self, dotted: str) -> bool:
+        """Return whether the name *dotted* stands for something of Python's own, or for a parameter of a fixture."""
+        root, _, rest = dotted.partition(".")
+        name, module = rest.partition(".")[0] or root, self.imported.get(root, "").partition(".")[0]
+        return (root, name) == ("request", "param") or name in PYTHON.get(module, ())
 
 
 def _is_set(node: ast.expr) -> bool:

@@ -18,11 +18,12 @@ SILENT: list[Any] = [[], [], None, None, False]
 """Form of an exception of which nothing crosses but its class."""
 
 
-def set_extras(error: BaseException, base: type, extras: list[tuple[Any, Any]]) -> None:
-    """Give *error*, of the built-in class *base*, the attributes that crossed with it: notes, and plain data.
+def fill(error: BaseException, base: type, args: tuple[Any, ...], extras: list[tuple[Any, Any]]) -> None:
+    """Give *error*, of the built-in class *base*, its arguments, and what crossed with them: notes, and plain data.
 
-    None that the class has itself: Python reads those of a `StopIteration` or an exception's `args`.
+    Nothing that the class defines: Python reads the `value` of a `StopIteration` to know how a context ends.
     """
+    object.__setattr__(error, "args", args)
     for name, value in extras:
         if name == "__notes__" and type(value) is tuple:
             object.__setattr__(error, name, [note for note in value if type(note) is str])

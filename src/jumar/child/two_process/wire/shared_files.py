@@ -158,7 +158,8 @@ class SharedFiles:
 
     def _scan(self, bases: dict[str, str]) -> Iterator[tuple[str, Stamp]]:
         """Yield what is shared, with its stamps: of the product's, also what it puts beside a file."""
-        waiting, seen = [*bases, *(self._known if self._owner else ())], set[str]()
+        waiting = [*bases, *(self._known if self._owner else ())]
+        seen: set[str] = set()
         for root, base in bases.items() if not self._owner else ():
             waiting += [entry.path for entry in os.scandir(base)] if base != root and os.path.isdir(base) else []
         while waiting:
