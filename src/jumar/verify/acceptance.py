@@ -201,10 +201,12 @@ async def _run_plan(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuf
         if answered.forged and not (shuffled and answered.unsteady):
             same, _ = await rounds.run_round(green, step, draw)
             return _judge_forged(green, answered.forged, same.forged)
-        if answered.unsteady:
+        if unsteady := [i for i in answered.unsteady if i not in green.disturbed]:
+            green.disturbed |= await rounds.find_disturbed(green, step, draw, unsteady)
+        if not green.disturbed.issuperset(unsteady):
             return _Found(flaky=answered.unsteady, step=step, draw=draw)
         green.done.append(step)
-        green.unproved |= answered.unproved
+        green.unproved |= answered.unproved.union(map(get_function, green.disturbed))
     return _Found()
 
 

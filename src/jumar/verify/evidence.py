@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Strength
+from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
-from jumar.verify.rounds import GreenCandidate, is_pytest
+from jumar.verify.rounds import GreenCandidate, Seeds, can_run_apart, is_pytest, run_round_apart
 from jumar.verify.untouched_tree import find_red_tests, find_retreated
 
 UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a challenge proves it: no +H"
@@ -36,6 +37,7 @@ async def grade_green(
     """
     verifier = whole.verifier
     evidence = _gather(rest, apart, strengths)
+    evidence = msgspec.structs.replace(evidence, open_to_it=evidence.open_to_it - await _find_undisturbed(whole, rest))
     held_out = frozenset(verifier.held_out.ids)
     ids = (*names, *held_out)
     red = frozenset(i for i in names if i not in whole.accepted) or frozenset(names)  # until it is known
@@ -55,6 +57,14 @@ async def grade_green(
             told.append(f"{some}{next(reason, '')}: C at best")
     told += [UNPROVED_HELD_OUT] if held_out and not agreed else []
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
+
+
+async def _find_undisturbed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
+    """Return the tests of *rest* that no challenge can prove, as it disturbs them, and that pass in two processes."""
+    if not rest.disturbed or not can_run_apart(whole.verifier):
+        return frozenset()
+    plain = replace(whole, ids=tuple(i for i in whole.ids if i in rest.disturbed))
+    return (await run_round_apart(plain, Round(challenge=False), Seeds())).kept
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:

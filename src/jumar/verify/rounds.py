@@ -54,6 +54,8 @@ class GreenCandidate:
     """Requests of the code under test that the tests performed in two processes; None: it was in none."""
     done: list[Round] = field(default_factory=list)
     unproved: set[str] = field(default_factory=set)
+    disturbed: set[str] = field(default_factory=set)
+    """Tests that fail where their comparisons ask more than they do as they are, whatever the answer is."""
     matched: set[str] = field(default_factory=set)
     """Tests that compare an object of the code under test with one that they made of a class of it."""
     tied: set[str] = field(default_factory=set)
@@ -67,7 +69,8 @@ class Seeds(NamedTuple):
 
     order: int | None = None
     """Seed of the shuffling; None keeps the tests' own order."""
-    falsities: int = 0
+    falsities: int | None = None
+    """Seed of what is falsified and asked beside; None: nothing is."""
 
 
 class ApartResult(NamedTuple):
@@ -119,6 +122,24 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
     green.runs.append(green.tree)
     cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
     return check_round(report, step, green.ids, green.accepted), cause
+
+
+async def find_disturbed(green: GreenCandidate, step: Round, draw: Seeds, ids: Sequence[str]) -> frozenset[str]:
+    """Return those of *ids*, which failed in a round, that fail because their comparisons ask more there than else.
+
+    A cache may count what it is asked. These tests pass as they are, and fail whatever the further questions come to.
+    """
+    challenge = green.verifier.experience.challenge
+    if challenge is None or draw.falsities is None:
+        return frozenset()
+    asking = challenge.ask_without_failing(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
+    found = frozenset(ids)
+    for files in (asking, {}, {}):
+        report = await green.verifier.run_fresh(green.tree, tuple(ids), files, draw.order)
+        green.runs.append(green.tree)
+        passed = reconcile(ids, report, green.accepted).green_ids
+        found = found.difference(passed) if files else found & passed
+    return found
 
 
 def can_run_apart(verifier: TreeRunner) -> bool:
@@ -220,7 +241,7 @@ def lay_held_out(verifier: TreeRunner, tree: str) -> str:
 def _falsify(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str], Mapping[str, bytes]]:
     """Return the ids of a round, and its test files by path: none where it has no chances."""
     challenge = green.verifier.experience.challenge
-    if challenge is None or draw == Seeds():
+    if challenge is None or draw.falsities is None:
         return green.ids, {}
     files = challenge.falsify(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
     functions = tuple(dict.fromkeys(get_function(i) for i in green.ids))

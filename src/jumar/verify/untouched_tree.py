@@ -5,14 +5,16 @@ Each is run at most once a task, and only where the answer decides a grade.
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_round_apart
+from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
     from jumar.verify.execution import SuiteKnowledge
@@ -64,7 +66,7 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
         return frozenset()
     # A round that falsified one of them may have compared something else, and a busy machine may have cut it short.
     again = await run_round_apart(replace(green, ids=asked), Round(challenge=False), Seeds())
-    return retreated - excused - again.kept
+    return retreated - excused - again.kept - (unknown & (green.matched | green.tied))
 
 
 def _list_decided(two: Report | None) -> dict[str, str]:
@@ -81,17 +83,29 @@ def _list_known_style(green: GreenCandidate, ids: Collection[str]) -> frozenset[
     verifier = green.verifier
     found = {i: match for i in ids if (match := DECIDING.match(green.doubted.get(i, "")))}
     manifest = verifier.store.manifest(verifier.base).items() if found else ()
-    files = [node.sha256 for path, node in manifest if path.endswith(".py") and verifier.sources(path)]
-    sources = [verifier.store.get(file).decode("latin-1") for file in files]
-    known = {pair for pair in {match.groups() for match in found.values()} if any(_has(pair, s) for s in sources)}
-    return frozenset(i for i, match in found.items() if match.groups() in known)
+    files = [
+        node.sha256
+        for path, node in manifest
+        if path.endswith(".py") and node.kind is EntryKind.FILE and verifier.sources(path)
+    ]
+    sources = [verifier.store.get(file) for file in files]
+    pairs = {(match[1], match[2]) for match in found.values()}
+    known = {(kind, method) for kind, method in pairs if any(_has(kind, method, source) for source in sources)}
+    return frozenset(i for i, match in found.items() if (match[1], match[2]) in known)
 
 
-def _has(compared: Sequence[str], source: str) -> bool:
-    """Return whether *source* has the class and the method *compared*, as far as its text tells."""
-    kind, method = compared
-    made = re.search(rf"def {method}\b|dataclass|total_ordering|NamedTuple|\battrs?\b", source)
-    return bool(made and re.search(rf"^[ \t]*class {kind}\b", source, re.MULTILINE))
+def _has(kind: str, method: str, source: bytes) -> bool:
+    """Return whether *source* has the class *kind* with that *method*: its own, or its decorator's or base's."""
+    try:
+        nodes = [*ast.walk(ast.parse(source))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    for node in (n for n in nodes if isinstance(n, ast.ClassDef) and n.name == kind):
+        written = any(isinstance(n, ast.FunctionDef) and n.name == method for n in node.body)
+        above = " ".join(map(ast.unparse, (*node.decorator_list, *node.bases)))
+        if written or re.search(r"dataclass|total_ordering|NamedTuple|\battrs?\b|\bdefine\b|Model\b|Enum\b", above):
+            return True
+    return False
 
 
 async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:

@@ -38,6 +38,7 @@ READ: dict[str, Any] = {
     **{f"__{name}__": getattr(operator, name) for name in ("contains", "getitem", "index")},
     "__hash__": hash,
     "__len__": len,
+    "__missing__": operator.getitem,  # of a Counter that is 0, and of a dict nothing
     "__iter__": list,
     "__reversed__": lambda content: list(reversed(content)),
 }

@@ -29,6 +29,9 @@ PATCHING = (
 None: they are the arguments.
 """
 
+CLOCKS = (("freezegun.api", "_freeze_time"), ("time_machine", "travel"))
+"""Classes that stop the clock of their process: module, and name."""
+
 CARRIED = ("sys.argv", "sys.stdin", "sys.stdout", "sys.stderr", "builtins.input")
 """Patches that are carried over, or fail where they are not."""
 
@@ -106,6 +109,17 @@ def watch_patches(tell: Callable[[str], None]) -> None:
         kind = getattr(importlib.import_module(module), owner, None)
         if kind is not None:
             setattr(kind, name, _wrap_patch(getattr(kind, name), place, tell))
+
+
+def refuse_stopped_clocks(refuse: Callable[[str], None]) -> None:
+    """Call *refuse* where a test stops the clock of its process: that of the product goes on.
+
+    Before anything is patched: in each module of the product every name would be asked for.
+    """
+    for module, owner in CLOCKS:
+        kind: Any = getattr(sys.modules.get(module), owner, None)
+        if kind is not None:
+            kind.start = lambda *_: refuse("a test stops the clock, and that of the product goes on")
 
 
 def refuse_configured_names(refuse: Callable[[str], None]) -> None:

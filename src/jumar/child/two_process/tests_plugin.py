@@ -23,8 +23,14 @@ if TYPE_CHECKING:
     Send = Callable[[list[object]], None]
 
 
-KINDS = ("isfunction", "ismethod", "isroutine")
-"""Questions of `inspect` that ask for the type of a function."""
+FUNCTIONS = ("function", "method")
+
+KINDS = {
+    **dict.fromkeys(("isfunction", "ismethod", "isroutine"), FUNCTIONS),
+    **dict.fromkeys(("isasyncgenfunction", "iscoroutinefunction", "isgeneratorfunction"), FUNCTIONS),
+    **{f"is{kind}": (kind,) for kind in ("coroutine", "generator")},
+}  # fmt: skip
+"""Question of `inspect` -> types of the product's things that it would have to ask for."""
 
 
 def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
@@ -42,7 +48,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     notices.watch_levels(side.environment.levels, proxies.is_library)
     test_environment.refuse_configured_names(side.fault)
     for name in KINDS:
-        setattr(inspect, name, _refuse_functions(getattr(inspect, name), side))
+        setattr(inspect, name, _refuse_kind(getattr(inspect, name), side))
 
     def confine(names: Any) -> list[str]:
         return lock_down.confine_tests(lock_down.find_test_files(room, names), side.files.top, config["filter"])
@@ -50,18 +56,19 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     return DoubtPlugin(side, guard, send, confine)
 
 
-def _refuse_functions(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]:
-    """Return *ask*, a predicate of `inspect`, wrapped: a test that asks it of a product's function is given up.
+def _refuse_kind(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]:
+    """Return *ask*, a predicate of `inspect`, wrapped: a test that asks it of such a thing of the product is given up.
 
     To leave all of them out, as a loop over the functions of a module would, proves nothing.
     """
 
     def ask_checked(thing: Any) -> bool:
-        who = sys._getframe(1)  # noqa: SLF001  mocks and signatures ask, too, and go on without
+        who: Any = sys._getframe(1)  # noqa: SLF001  mocks and signatures ask, too, and go on without
+        who = who.f_back if who.f_globals.get("__name__") == "asyncio.coroutines" else who
         by_test = who.f_code.co_name.endswith("getmembers") or side.capabilities.is_file(who.f_globals.get("__file__"))
-        function = isinstance(thing, proxies.Proxy) and type(thing).__name__ in ("function", "method")
-        if side.running and function and by_test:
-            side.tie(f"{ask.__name__} is asked of a function of the product, which is none here")
+        asked = isinstance(thing, proxies.Proxy) and type(thing).__name__ in KINDS[ask.__name__]
+        if side.running and asked and by_test:
+            side.tie(f"{ask.__name__} is asked of a {type(thing).__name__} of the product, which is none here")
         return ask(thing)
 
     return ask_checked
@@ -107,6 +114,7 @@ class DoubtPlugin:
     def _settle(self, session: pytest.Session) -> None:
         """Take note of what was loaded of the tests, and confine this process."""
         notices.watch_seeds(self._side.environment.seeds)
+        test_environment.refuse_stopped_clocks(self._side.tie)
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
         held = [import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType)]
         for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):

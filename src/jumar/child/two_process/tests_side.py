@@ -200,9 +200,8 @@ class TestsSide(ProductThings):
 
     def take_tied(self) -> bool:
         """Return whether tests did what needs the product in their own process since this was asked the last time."""
-        paths = self.peer.values.paths
-        lends = paths.lends_files and not self.files.active
-        tied, self._tied, paths.lends_files = self._tied or lends, False, False
+        lends = self.peer.values.paths.take_lent()
+        tied, self._tied = self._tied or lends, False
         return tied
 
     def admits(self, value: Any) -> bool:

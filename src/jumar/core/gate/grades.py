@@ -27,7 +27,7 @@ class Grade(StrEnum):
 
 
 REACHABLE = "reachable"
-"""Value of `--min-grade`: the best grade that the tests of the task can have."""
+"""Value of `--min-grade`: each test has the best grade that it can have."""
 
 WANTED = (*reversed(tuple(Grade)), REACHABLE)
 """Values of `--min-grade`, from the loosest to the strictest."""
@@ -60,7 +60,7 @@ class Grades(msgspec.Struct, frozen=True):
     lowest: Grade
     """Of the tests that were red before the change."""
     reachable: Grade
-    """Grade that the verdict could have had, as far as the tests of the task go."""
+    """Best grade that one of these tests could have had and has not; of the verdict, where there is none."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -83,9 +83,9 @@ def grade_tests(ids: Iterable[str], evidence: Evidence, red: Collection[str]) ->
     """
     judging = [i for i in ids if i in red] or list(ids)
     tests = {i: _grade_test(i, evidence) for i in ids}
-    possible = [min(tests[i], _find_best_grade(i, evidence)) for i in judging]
+    missed = [best for i in judging if (best := _find_best_grade(i, evidence)) < tests[i]]
     lowest = max((tests[i] for i in judging), default=evidence.runner)
-    return Grades(tests, lowest, max(possible, default=evidence.runner))
+    return Grades(tests, lowest, min(missed, default=lowest))
 
 
 def _grade_test(test_id: str, evidence: Evidence) -> Grade:

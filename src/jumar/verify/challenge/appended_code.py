@@ -14,6 +14,9 @@ Its arguments, all but the first two drawn by `stricter_comparisons.make_stricte
     needle: a text that looks like the one that is looked for; None: that is no constant.
 """
 
+FAILING = ("what is compared affirms everything", "what is there is denied")
+"""Messages of the assertions by which it fails a test."""
+
 HELPER = """
 def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle):
     def compare(*operands, **_):

@@ -54,6 +54,8 @@ class RoomPaths:
         self._shared = {os.path.join(os.path.realpath(room), path) for path in shared}  # noqa: PTH118  compared as text
         self.lends_files = False
         """True if this test hands out a path in the temporary folder, or works there: the product may not have it."""
+        self._lends_data = False
+        """True if it hands out a path of a file in the room of the tests: the product does not have that."""
         self.found = False
         """True if the product has named a file of the tests, or what would read them, since this was set to False."""
         self._keeping = False
@@ -125,8 +127,15 @@ class RoomPaths:
             self._capabilities.hand_out(text)
         named = [path for path in self._list_paths(text) if self._leads_in(path)] if "/" in text else []
         named += filter(self._is_module, REFERENCE.findall(text[:MOST])) if ":" in text else ()
+        self._lends_data |= any(os.path.isabs(path) for path in named)  # noqa: PTH117  as below
         for path in dict.fromkeys((text, *named) if named or _reaches(text) else ()):
             self._capabilities.hand_out(path)
+
+    def take_lent(self) -> bool:
+        """Return whether a test handed out files that the product does not have since this was asked the last time."""
+        lent = self._lends_data or (self.lends_files and not self.files.active)
+        self._lends_data = self.lends_files = False
+        return lent
 
     def check(self, text: str) -> bool:
         """Record a fault if *text*, of the product, leads to a file of the tests that it was not given.
