@@ -186,8 +186,7 @@ class ProductThings:
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
             return self._check_reading(answer, name, thing, args)
         self._check_end(answer, name, thing, args)
-        frame = sys._getframe(2)  # noqa: SLF001  as above
-        self.own_instances.note_result(answer, name, thing, lambda: endings.is_unused(frame))
+        self.own_instances.note_result(answer, name, thing, sys._getframe(2))  # noqa: SLF001  as above
         if name == "__call__":
             contents.pass_on((args, keywords), answer)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
@@ -261,11 +260,12 @@ class ProductThings:
                 return answer
         # Not where a set is just being decoded that the product put them into.
         decoding = str(sys._getframe(2).f_globals.get("__name__")).startswith("jumar.")  # noqa: SLF001  there is no other way to see who asks
-        self._matched |= not decoding and self.own_instances.is_compared((thing, *others))
+        of_class = isinstance(thing, type) and proxies.is_named(thing)
+        self._matched |= not decoding and (of_class or self.own_instances.is_compared((thing, *others)))
         return self.give_up(f"{kind.__name__}.{name} would decide a comparison")
 
     def take_matched(self) -> bool:
-        """Return whether two objects, one of them made by the test, were compared since the last time."""
+        """Return whether a test asked how objects that it made itself compare, or what their operators come to."""
         matched, self._matched = self._matched, False
         return matched
 
@@ -284,6 +284,7 @@ class ProductThings:
         if name not in (*COMBINING, *NEUTRAL) and proxies.get_fact(thing, COMPARED):
             self.give_up(f"a {type(thing).__name__} that a comparison came to would decide it by {name}")
         if proxies.get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name):
+            self._matched |= bool(self.own_instances.get_made(thing))
             self.give_up(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
 
     def check_exit(self, answer: Any, error: tuple[Any, ...]) -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jumar.child.two_process.wire.endings import is_unused
+
 MADE = "_jumar_made"
 """Fact of an instance: `OWN`, `DERIVED` (an operator made it of such ones) or `RETURNED`."""
 
@@ -53,13 +55,13 @@ class OwnInstances:
         """Note that the test made *thing* itself."""
         object.__setattr__(thing, MADE, OWN)
 
-    def note_result(self, answer: Any, name: str, thing: Any, is_unused: Callable[[], bool]) -> None:
-        """Note what the special method *name* of *thing* gave; *is_unused* tells whether the test does nothing with it.
+    def note_result(self, answer: Any, name: str, thing: Any, frame: Any) -> None:
+        """Note what the special method *name* of *thing* gave, which *frame* called.
 
         What returns its own object by custom hands nothing back, nor does what the test does nothing with.
         """
         made = next((before for returned, before in self._returned if returned is thing), self._get_fact(thing, MADE))
-        if self._returned and ((answer is thing and name in SELVES) or is_unused()):
+        if self._returned and ((answer is thing and name in SELVES) or is_unused(frame)):
             for returned, before in self._returned:
                 object.__setattr__(returned, MADE, before)
         elif name == "__call__" and self._get_fact(thing, MAKER) is type(answer):
