@@ -79,7 +79,7 @@ def _end_green(state: RunState) -> Halt:
     wanted, found = state.run.settings.min_grade, state.evidence
     if found is None or is_proved(found.grade, found.reachable, wanted):
         return Halt(StopReason.GREEN)
-    asked = f"{found.reachable}, the best that its tests can have" if wanted == REACHABLE else wanted
+    asked = f"{found.reachable}, which one of its tests can have" if wanted == REACHABLE else wanted
     return Halt(StopReason.UNPROVED, f"all tests passed at grade {found.grade}, and --min-grade asks for {asked}")
 
 

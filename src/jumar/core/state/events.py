@@ -154,7 +154,7 @@ class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
     grades: Mapping[str, int] = {}
     """Grade -> how many of the expected ids have it; empty where no green was accepted."""
     reachable: str = ""
-    """The best grade that this verdict could have had; empty: `grade`."""
+    """The best grade that one of its tests could have had, and has not; empty: `grade`."""
     asked: int | None = None
     """Requests that the code under test made of the tests in two processes; 0: a one-way wire; None: one process."""
     flaky: tuple[str, ...] = ()

@@ -166,7 +166,7 @@ ROWS = (
     ),
     Setting(
         name="min_grade", flag="--min-grade", values=WANTED, stricter=Stricter.LATER,
-        help="Weakest grade of a green: A, C, D, X (default), or reachable: the best that its tests can have.",
+        help="Weakest grade of a green: A, C, D, X (default), or reachable: the best that each test can have.",
     ),
 )  # fmt: skip
 
