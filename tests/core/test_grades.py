@@ -46,6 +46,16 @@ def test_what_retreated_from_two_processes_could_have_had_a() -> None:
     assert (found.lowest, found.reachable) == (Grade.C, Grade.A)
 
 
+def test_a_test_that_nothing_could_prove_opens_no_other() -> None:
+    weak, evidence = MANY[0], replace(challenged(*MANY[1:]), retreated=frozenset(MANY[1:2]))
+
+    found = grade_tests(MANY, evidence, ())
+
+    assert (found.tests[weak], found.lowest, found.reachable) == (Grade.D, Grade.D, Grade.A)
+    assert not is_proved(found.lowest, found.reachable, REACHABLE)
+    assert grade_tests(MANY, challenged(*MANY[1:]), ()).reachable is Grade.D
+
+
 def test_who_hung_when_falsified_could_have_had_more() -> None:
     evidence = replace(challenged(*MANY), falsified=frozenset(MANY[1:]))
 

@@ -298,6 +298,42 @@ def test_an_object_that_equals_everything_is_not_accepted(tmp_path: Path) -> Non
     assert verdict.void.cause is Cause.TAMPER
 
 
+COUNTING = dedent("""\
+    class Calls(dict):
+        asked = 0
+
+        def __contains__(self, name):
+            self.asked += 1
+            return dict.__contains__(self, name)
+
+
+    def add(a, b):
+        return Calls(a=a, b=b)
+    """)
+ASKED = dedent("""\
+    from calc import add
+
+
+    def test_names():
+        calls = add(2, 3)
+        assert "a" in calls
+        assert "c" not in calls
+        assert calls.asked == 2
+
+
+    def test_values():
+        assert add(2, 3) == {"a": 2, "b": 3}
+    """)
+
+
+@pytest.mark.slow
+def test_a_test_that_looks_at_what_its_comparisons_do_is_unproved_and_not_flaky(tmp_path: Path) -> None:
+    done = judged(tmp_path, COUNTING, ASKED)
+
+    assert done.verdict.green
+    assert done.grades == {"test_calc.py::test_names": "D", "test_calc.py::test_values": "C"}
+
+
 WRITING = """
 from calc import write, double
 

@@ -344,6 +344,57 @@ def test_threads_of_the_product_call_functions_of_the_tests(tmp_path: Path) -> N
     assert green(report, files)
 
 
+BOX = """
+class Box:
+    def __init__(self, *items): self.items = items
+    def __contains__(self, item): return item in self.items
+    def __eq__(self, other): return self.items == getattr(other, "items", other)
+    def __hash__(self): return hash(self.items)
+    def __add__(self, other): return Box(*self.items, other)
+    def __enter__(self): return self
+    def __exit__(self, *_): return None
+    @classmethod
+    def load(cls, item): return cls(item)
+    def add(self, item):
+        self.items += (item,)
+        return self
+    def list(self): return self
+
+def make(): return Box(1)
+"""
+
+BOXES = {
+    "assert 1 in Box(1)": "passed",
+    "assert 1 in Box.load(1)": "passed",
+    "with Box(1) as box: assert 1 in box": "passed",
+    "box = Box(1); box.add(2); assert 2 in box": "passed",
+    "assert 1 in make()": "failed",
+    "assert 1 in Box(1).list()": "failed",
+    "box = Box(1); found = box.list(); assert 1 in found": "failed",
+    "assert Box(1) == Box(1)": "own",
+    "assert Box(1) != 'a'": "own",
+    "assert len({Box(1), Box(1)}) == 1": "own",
+    "assert (Box(1) + 2).items == (1, 2)": "own",
+    "assert Box.load(1) == (1,)": "own",
+    "assert make() == (1,)": "failed",
+    "assert make() == make()": "failed",
+}
+"""Body of a test -> its outcome in two processes; own: it failed, and compares what it made itself."""
+
+
+@pytest.mark.slow
+def test_what_a_test_made_itself_is_its_own_until_the_product_hands_it_back(tmp_path: Path) -> None:
+    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(BOXES))
+
+    report = reported(tmp_path, {"product.py": BOX, "test_product.py": f"from product import Box, make\n{tests}"})
+
+    own = {name.rpartition("::")[2] for name in report.matched}
+    said = {
+        name: "own" if outcome == "failed" and name in own else outcome for name, outcome in outcomes(report).items()
+    }
+    assert said == {f"test_{n}": outcome for n, outcome in enumerate(BOXES.values())}
+
+
 @pytest.mark.slow
 def test_files_of_the_temporary_folder_are_there_for_both(tmp_path: Path) -> None:
     product, tests = ((PROJECT / f"files_{name}.txt").read_text("utf-8") for name in ("product", "tests"))
