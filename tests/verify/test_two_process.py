@@ -8,6 +8,7 @@ import decimal
 import ipaddress
 import json
 import math
+import sys
 import time
 import types
 import zoneinfo
@@ -342,6 +343,30 @@ def test_threads_of_the_product_call_functions_of_the_tests(tmp_path: Path) -> N
     assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
     assert len(report.results) == 7
     assert green(report, files)
+
+
+FROZEN = """
+import datetime
+from freezegun import freeze_time
+from product import today
+
+@freeze_time("2020-01-02")
+def test_a_stopped_clock(): assert today() == datetime.date(2020, 1, 2)
+
+def test_the_next_one(): assert today() == datetime.date.today()
+"""
+
+
+@pytest.mark.slow
+def test_a_test_that_stops_the_clock_is_given_up_at_once(tmp_path: Path) -> None:
+    product = "import datetime\n\ndef today(): return datetime.date.today()\n"
+
+    suite = msgspec.structs.replace(SHORT, python=sys.executable)  # it has freezegun
+
+    report = reported(tmp_path, {"product.py": product, "test_product.py": FROZEN}, suite=suite)
+
+    assert outcomes(report) == {"test_a_stopped_clock": "failed", "test_the_next_one": "passed"}
+    assert report.tied == ("test_product.py::test_a_stopped_clock",)
 
 
 BOX = """
