@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
 """Reason that two processes are no evidence for a test: a class of the code under test has that method."""
 
+MAKING = r"dataclass|total_ordering|NamedTuple|\battrs?\b|\bdefine\b|Model\b"
+"""Above a class: gives it an equality, or an order."""
+
 LUCKY = 2
 """Further runs of the untouched tree in which a test has to pass that says nothing in two processes."""
 
@@ -103,7 +106,8 @@ def _has(kind: str, method: str, source: bytes) -> bool:
     for node in (n for n in nodes if isinstance(n, ast.ClassDef) and n.name == kind):
         written = any(isinstance(n, ast.FunctionDef) and n.name == method for n in node.body)
         above = " ".join(map(ast.unparse, (*node.decorator_list, *node.bases)))
-        if written or re.search(r"dataclass|total_ordering|NamedTuple|\battrs?\b|\bdefine\b|Model\b|Enum\b", above):
+        made = "NamedTuple" if method == "__contains__" else MAKING
+        if written or re.search(made, above):
             return True
     return False
 
@@ -180,8 +184,9 @@ def _compare(one: Report, two: Report) -> frozenset[str]:
 
 def _list_unasserted(two: Report | None) -> frozenset[str]:
     """Return the tests that ended without an assertion: a stub raised, so what they compare was not seen there."""
-    failed = {r.id for r in (two.results if two else ()) if r.outcome is Outcome.FAILED and not _describe(r)[1]}
-    return _list_timeouts(two).union(failed)
+    results = two.results if two else ()
+    failed = {r.id for r in results if r.outcome is Outcome.FAILED and not _describe(r)[1]}
+    return _list_timeouts(two).union(failed, (r.id for r in results if r.outcome is Outcome.ERROR))
 
 
 def _describe(result: TestResult) -> tuple[Outcome, str, str]:

@@ -125,7 +125,7 @@ class Capabilities:
 
     def _find_step(self, thing: Any) -> Callable[[], Any]:
         code = getattr(thing, CODES[type(thing)]) if type(thing) in CODES else None
-        own = code and (self.is_file(code.co_filename) or mocks.is_code(code))
+        own = code and (self.is_file(code.co_filename) or mocks.is_code(code) or _is_of_asyncio(thing, code))
         if not (own or is_plain_iterator(type(thing))):
             raise TypeError("that is no iterator of the tests")
         return (lambda: next(thing)) if type(thing) is not types.CoroutineType else lambda: self._step(thing)
@@ -226,6 +226,13 @@ class Capabilities:
         if name not in self._files:
             self._files[name] = os.path.isabs(name) and os.path.realpath(name).startswith(self._room)  # noqa: PTH117  compared as text
         return self._files[name]
+
+
+def _is_of_asyncio(thing: Any, code: types.CodeType) -> bool:
+    """Return whether *thing* is a coroutine of asyncio's, such as a `sleep` that a test hands out, by its *code*."""
+    asyncio = sys.modules.get("asyncio")
+    place = str(getattr(asyncio, "__file__", None)).rpartition("/")[0]
+    return type(thing) is types.CoroutineType and bool(place) and code.co_filename.startswith(f"{place}/")
 
 
 def is_plain_iterator(kind: type) -> bool:

@@ -178,19 +178,19 @@ class ObjectTables:
     def decode(self, form: list[Any], depth: int) -> Any:
         """Return the thing that *form* stands for. Any exception of its own means that it stands for none."""
         tag, number = form[0], form[1]
-        if tag == "y":
-            self._side.heard_ends.note(type(self.own[number]))
-            return self.own[number]
+        if tag == "y" or (tag == "o" and len(form) == 2):  # noqa: PLR2004  a known one
+            thing = (self.own if tag == "y" else self._known)[number]
+            self._side.heard_ends.note(type(thing))
+            self._side.note_known(thing)
+            return thing
         if tag == "E":
             kind, *members = (self._values.decode(each, depth + 1) for each in (number, *form[2]))
             type.__setattr__(kind, "_jumar_members", {each.name: each for each in members})
             return kind
         if tag == "C":
-            return self._classes[number] if len(form) == 2 else self._new_class(form, depth)  # noqa: PLR2004  a known one
+            return self._classes[number] if len(form) == 2 else self._new_class(form, depth)  # noqa: PLR2004  as above
         if tag == "o":
-            thing = self._known[number] if len(form) == 2 else self._new_proxy(form, depth)  # noqa: PLR2004  as above
-            self._side.note_given(thing)
-            return thing
+            return self._new_proxy(form, depth)
         return self._side.resolve(form)
 
     def _new_class(self, form: list[Any], depth: int) -> Any:

@@ -139,7 +139,7 @@ class ProductSide(TestsThings):
         to one of theirs that does not extend it.
         """
 
-    hand_out = hand_back = take_back = admit = admit_error = check_fields = note_given = allow
+    hand_out = hand_back = take_back = admit = admit_error = check_fields = note_known = allow
     note_broken = receive_output = check_answer = allow
     list_choices = list_members = own_class = has_fields = check_use = belongs = allow
 

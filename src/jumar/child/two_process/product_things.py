@@ -43,12 +43,12 @@ class ProductThings:
         """The same of queries that a fixture of several tests has made: each of them may use them."""
         self._matched = False
         self.own_instances = OwnInstances(proxies.get_fact)
-        self.note_given = self.own_instances.note_given
+        self.note_known = self.own_instances.note_returned
         self.heard_ends = endings.HeardEnds()
 
-    def check_arrived(self, error: Any = None, *, answered: bool = False) -> None:
+    def check_arrived(self, error: Any = None) -> None:
         """Refuse an exception that ends what the tests do, and came as a value; *error* is what was raised."""
-        self.own_instances.settle(answered=answered)
+        self.own_instances.settle()
         if ended := self.heard_ends.take_value(error):
             self.give_up(f"a {ended} of the product comes as a value, and may be raised later")
 
@@ -79,7 +79,7 @@ class ProductThings:
         else:
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
         self.check_excuse(found, name)
-        if name in endings.STEPS and isinstance(found, proxies.Proxy):
+        if name in endings.STEPS and isinstance(found, proxies.Proxy) and endings.is_stepped(type(thing)):
             object.__setattr__(found, endings.STEP, True)
         if type(thing) is proxies.ProxyClass and isinstance(found, proxies.Proxy) and proxies.is_named(thing):
             self.own_instances.note_maker(found, thing)
@@ -284,7 +284,7 @@ class ProductThings:
         if name not in (*COMBINING, *NEUTRAL) and proxies.get_fact(thing, COMPARED):
             self.give_up(f"a {type(thing).__name__} that a comparison came to would decide it by {name}")
         if proxies.get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name):
-            self._matched |= bool(self.own_instances.get_made(thing))
+            self._matched |= self.own_instances.is_compared((thing, thing))
             self.give_up(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
 
     def check_exit(self, answer: Any, error: tuple[Any, ...]) -> Any:

@@ -66,7 +66,10 @@ def _refuse_kind(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]
         who: Any = sys._getframe(1)  # noqa: SLF001  mocks and signatures ask, too, and go on without
         who = who.f_back if who.f_globals.get("__name__") == "asyncio.coroutines" else who
         by_test = who.f_code.co_name.endswith("getmembers") or side.capabilities.is_file(who.f_globals.get("__file__"))
-        asked = isinstance(thing, proxies.Proxy) and type(thing).__name__ in KINDS[ask.__name__]
+        kind = type(thing)
+        asked = (
+            isinstance(thing, proxies.Proxy) and kind.__module__ == "builtins" and kind.__name__ in KINDS[ask.__name__]
+        )
         if side.running and asked and by_test:
             side.tie(f"{ask.__name__} is asked of a {type(thing).__name__} of the product, which is none here")
         return ask(thing)
@@ -85,6 +88,8 @@ class DoubtPlugin:
         self._blamed = 0
         self._doubted_collectors: dict[str, str] = {}
         """Node ids of files and folders whose tests are no evidence, each with why; empty: of all tests."""
+        self._lasting_tie = False
+        """True if a fixture of several tests did what needs the product in this process: those after it may use it."""
         self._fixed: list[tuple[dict[str, Any], str, Any]] = []
         """Functions, classes and constants of the tests' modules: namespace, name and value."""
         self._doubted_files: dict[str, str] = {}
@@ -141,6 +146,8 @@ class DoubtPlugin:
             yield
         finally:
             capabilities.lasting = before
+            if fixturedef.scope != "function" and self._side.take_tied():
+                self._lasting_tie = True
             if self._side.faults > faults and fixturedef.scope != "function":
                 self._doubted_fixtures.append((fixturedef, self._side.why))
 
@@ -156,6 +163,10 @@ class DoubtPlugin:
         if paths.found:  # a helper of that file may remember what it has read
             self._doubted_files[_name_file(item)] = self._side.why
         self._side.capabilities.end_test()
+        if self._side.take_tied() or self._lasting_tie:
+            self._send(["tied", item.nodeid])
+        if self._side.take_matched():
+            self._send(["matched", item.nodeid])
         if self._side.faults > faults:
             self._send(["doubted", item.nodeid, self._side.why[:300]])
         if self._side.peer.lost and not before:
@@ -168,10 +179,6 @@ class DoubtPlugin:
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Check after the call; a test that the product could leave out is no evidence."""
         yield from self._watch_phase(self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), ""))
-        if self._side.take_tied():
-            self._send(["tied", item.nodeid])
-        if self._side.take_matched():
-            self._send(["matched", item.nodeid])
 
     def pytest_runtest_teardown(self, item: pytest.Item) -> Wrapper:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""

@@ -146,7 +146,7 @@ class TestsSide(ProductThings):
         may come in the place of one that failed on the way.
         """
         self.check_classes()
-        self.check_arrived(value if kind == "error" else None, answered=True)
+        self.check_arrived(value if kind == "error" else None)
         while self._told:
             self._told.pop(0)()
         error = sys.exc_info()[1]

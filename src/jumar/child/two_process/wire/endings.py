@@ -18,6 +18,9 @@ STEPS = frozenset(("__next__", "send", "throw"))
 
 ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 
+STEPPED = ("async_generator", "coroutine", "generator")
+"""Types of Python whose objects have such methods: `send` of anything else is a method like any other."""
+
 LEAVING = ("__exit__", "__aexit__")
 """Methods that end a context."""
 
@@ -52,6 +55,11 @@ class HeardEnds:
         """Return the class of one that came as a value, if one did, beside *error*, which was raised; forget all."""
         kinds, self._kinds = self._kinds, []
         return kinds[0].__name__ if len(kinds) > isinstance(error, list_ends()) else ""
+
+
+def is_stepped(kind: Any) -> bool:
+    """Return whether *kind* is a type of generators or coroutines."""
+    return kind.__module__ == "builtins" and kind.__name__ in STEPPED
 
 
 def is_leaving(frame: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from jumar.child.two_process.wire.endings import is_unused
 
 MADE = "_jumar_made"
-"""Fact of an instance: `OWN`, `DERIVED` (an operator made it of such ones) or `RETURNED`."""
+"""Fact of an instance: `OWN`, `DERIVED` (an operator or a method of the class made it) or `RETURNED`."""
 
 OWN, DERIVED, RETURNED = "own", "derived", "returned"
 
@@ -32,18 +32,19 @@ class OwnInstances:
 
     def __init__(self, get_fact: Callable[[Any, str], Any]) -> None:
         self._get_fact = get_fact
-        self._given: list[Any] = []
+        self._came: list[Any] = []
         self._returned: list[tuple[Any, str]] = []
-        """Things that came with the last answer, and what was noted of them before."""
+        """Things that came with the last message though they were known, and what was noted of them before."""
 
-    def note_given(self, thing: Any) -> None:
-        """Note that *thing* came with a message."""
-        self._given.append(thing)
+    def note_returned(self, thing: Any) -> None:
+        """Note that the product hands back *thing*, which crossed before."""
+        if self._get_fact(thing, "_jumar_thing") is not None:
+            self._came.append(thing)
 
-    def settle(self, *, answered: bool) -> None:
-        """Note whether what came since was an answer: then the product has handed it back."""
-        given, self._given = self._given if answered else (), []
-        self._returned = [(thing, made) for thing in given if (made := self._get_fact(thing, MADE))]
+    def settle(self) -> None:
+        """Begin with a new message: what came with the last one, in whatever part of it, is no test's own any more."""
+        self._returned = [(thing, self._get_fact(thing, MADE)) for thing in self._came]
+        self._came = []
         for thing, _ in self._returned:
             object.__setattr__(thing, MADE, RETURNED)
 
@@ -52,21 +53,21 @@ class OwnInstances:
         object.__setattr__(found, MAKER, kind)
 
     def note_made(self, thing: Any) -> None:
-        """Note that the test made *thing* itself."""
-        object.__setattr__(thing, MADE, OWN)
+        """Note that the test made *thing* itself, unless it has come before."""
+        if not self._get_fact(thing, MADE):
+            object.__setattr__(thing, MADE, OWN)
 
     def note_result(self, answer: Any, name: str, thing: Any, frame: Any) -> None:
         """Note what the special method *name* of *thing* gave, which *frame* called.
 
         What returns its own object by custom hands nothing back, nor does what the test does nothing with.
         """
-        made = next((before for returned, before in self._returned if returned is thing), self._get_fact(thing, MADE))
-        if self._returned and ((answer is thing and name in SELVES) or is_unused(frame)):
-            for returned, before in self._returned:
-                object.__setattr__(returned, MADE, before)
-        elif name == "__call__" and self._get_fact(thing, MAKER) is type(answer):
-            self.note_made(answer)
-        elif type(answer) is type(thing) and made and not self._get_fact(answer, MADE):
+        derived = self._get_fact(thing, MADE) in (OWN, DERIVED) and isinstance(answer, type(thing))
+        derived |= name == "__call__" and self._get_fact(thing, MAKER) is type(answer)
+        if len(self._returned) == 1 and self._returned[0][0] is answer:
+            if (answer is thing and name in SELVES) or is_unused(frame):
+                object.__setattr__(answer, MADE, self._returned[0][1])
+        elif derived and not self._get_fact(answer, MADE):
             object.__setattr__(answer, MADE, DERIVED)
 
     def get_made(self, thing: Any) -> Any:

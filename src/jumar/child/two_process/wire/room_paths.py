@@ -127,7 +127,7 @@ class RoomPaths:
             self._capabilities.hand_out(text)
         named = [path for path in self._list_paths(text) if self._leads_in(path)] if "/" in text else []
         named += filter(self._is_module, REFERENCE.findall(text[:MOST])) if ":" in text else ()
-        self._lends_data |= any(os.path.isabs(path) for path in named)  # noqa: PTH117  as below
+        self._lends_data |= any(os.path.isabs(path) and self._is_there(path) for path in named)  # noqa: PTH117  as below
         for path in dict.fromkeys((text, *named) if named or _reaches(text) else ()):
             self._capabilities.hand_out(path)
 
