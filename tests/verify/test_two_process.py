@@ -425,6 +425,33 @@ def test_what_a_test_made_itself_is_its_own_until_the_product_hands_it_back(tmp_
     assert said == {f"test_{n}": outcome for n, outcome in enumerate(BOXES.values())}
 
 
+SWALLOWING = """
+class Suppress:
+    def __init__(self, *kinds): self.kinds = kinds
+    def __enter__(self): return self
+    def __exit__(self, kind, *_): return kind is not None and issubclass(kind, self.kinds)
+
+def text(): return "x"
+def fail(): raise KeyError("x")
+"""
+
+SWALLOWED = {
+    "with Suppress(KeyError): raise KeyError('k')": "passed",
+    "with Suppress(ValueError): assert int(text()) == 3": "failed",
+    "with Suppress(AssertionError): assert text() == 'y'": "failed",
+    "with Suppress(KeyError): assert fail() == 3": "failed",
+}
+"""Body of a test -> its outcome in two processes."""
+
+
+@pytest.mark.slow
+def test_a_context_may_swallow_what_its_body_raises_and_nothing_else(tmp_path: Path) -> None:
+    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(SWALLOWED))
+    files = {"product.py": SWALLOWING, "test_product.py": f"from product import Suppress, fail, text\n{tests}"}
+
+    assert outcomes(reported(tmp_path, files)) == {f"test_{n}": said for n, said in enumerate(SWALLOWED.values())}
+
+
 @pytest.mark.slow
 def test_files_of_the_temporary_folder_are_there_for_both(tmp_path: Path) -> None:
     product, tests = ((PROJECT / f"files_{name}.txt").read_text("utf-8") for name in ("product", "tests"))

@@ -13,7 +13,7 @@ from threading import Thread
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.gate.grades import REACHABLE, is_proved
+from jumar.core.gate.grades import describe_min_grade, is_proved
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Outcome, TestResult
 from jumar.errors import BadInput
@@ -183,7 +183,7 @@ def _apply_min_grade(scored: Scored, done: Verification, wanted: str) -> Scored:
     """Return *scored*, not as green if the evidence is weaker than the grade *wanted*."""
     if not scored.ok or is_proved(done.grade, done.reachable, wanted):
         return scored
-    why = f"grade {done.grade}, and --min-grade asks for {done.reachable if wanted == REACHABLE else wanted}"
+    why = f"grade {done.grade}, and --min-grade {describe_min_grade(done.reachable, wanted)}"
     return replace(scored, ok=False, unproved=why)
 
 

@@ -53,8 +53,9 @@ async def grade_green(
         if gone:
             some = "1 test comes" if len(gone) == 1 else f"{len(gone)} tests come"
             some += " out alike in one process and in two on the untouched files, and not here"
-            reason = (f" ({names[i]}: {whole.doubted[i]})" for i in sorted(gone) if i in whole.doubted and i in names)
-            told.append(f"{some}{next(reason, '')}: C at best")
+            first = min((i for i in gone if i in names), key=lambda i: (i not in whole.doubted, i), default="")
+            reason = f": {whole.doubted[first]}" if first in whole.doubted else ""
+            told.append(f"{some}{first and f' ({names[first]}{reason})'}: C at best")
     told += [UNPROVED_HELD_OUT] if held_out and not agreed else []
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
 

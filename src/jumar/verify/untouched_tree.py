@@ -17,7 +17,7 @@ from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_ap
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
-    from jumar.verify.execution import SuiteKnowledge
+    from jumar.verify.execution import SuiteKnowledge, TreeRunner
     from jumar.verify.rounds import GreenCandidate
 
 DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
@@ -25,6 +25,15 @@ DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
 
 MAKING = r"dataclass|total_ordering|NamedTuple|\battrs?\b|\bdefine\b|Model\b"
 """Above a class: gives it an equality, or an order."""
+
+OPERATED = re.compile(r"a (\w+) that an operator came to would decide it by \w+$")
+"""Another one: what an operator of such a class made is read."""
+
+ARITHMETIC = frozenset(
+    f"__{how}{name}__"
+    for how in ("", "r")
+    for name in ("add", "and", "floordiv", "matmul", "mod", "mul", "neg", "or", "pow", "sub", "truediv", "xor")
+)
 
 LUCKY = 2
 """Further runs of the untouched tree in which a test has to pass that says nothing in two processes."""
@@ -82,31 +91,38 @@ def _list_decided(two: Report | None) -> dict[str, str]:
 
 
 def _list_known_style(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
-    """Return those of *ids* that compare by a class which has its comparison in the untouched tree: no way out."""
+    """Return those of *ids* that ask a class for what it has in the untouched tree already: no way out."""
     verifier = green.verifier
-    found = {i: match for i in ids if (match := DECIDING.match(green.doubted.get(i, "")))}
-    manifest = verifier.store.manifest(verifier.base).items() if found else ()
-    files = [
-        node.sha256
-        for path, node in manifest
-        if path.endswith(".py") and node.kind is EntryKind.FILE and verifier.sources(path)
-    ]
+    styles = {i: style for i in ids if (style := _find_style(green.doubted.get(i, "")))}
+    manifest = verifier.store.manifest(verifier.base).items() if styles else ()
+    files = [node.sha256 for path, node in manifest if node.kind is EntryKind.FILE and _is_source(verifier, path)]
     sources = [verifier.store.get(file) for file in files]
-    pairs = {(match[1], match[2]) for match in found.values()}
-    known = {(kind, method) for kind, method in pairs if any(_has(kind, method, source) for source in sources)}
-    return frozenset(i for i, match in found.items() if (match[1], match[2]) in known)
+    known = {style for style in set(styles.values()) if any(_has(*style, source) for source in sources)}
+    return frozenset(i for i, style in styles.items() if style in known)
 
 
-def _has(kind: str, method: str, source: bytes) -> bool:
-    """Return whether *source* has the class *kind* with that *method*: its own, or its decorator's or base's."""
+def _find_style(why: str) -> tuple[str, frozenset[str]] | None:
+    """Return the class that would have decided, and the methods by which, if that is the reason *why*."""
+    if match := DECIDING.match(why):
+        return match[1], frozenset((match[2],))
+    match = OPERATED.match(why)
+    return (match[1], ARITHMETIC) if match else None
+
+
+def _is_source(verifier: TreeRunner, path: str) -> bool:
+    return path.endswith(".py") and verifier.sources(path)
+
+
+def _has(kind: str, methods: frozenset[str], source: bytes) -> bool:
+    """Return whether *source* has the class *kind* with one of *methods*: its own, or its decorator's or base's."""
     try:
         nodes = [*ast.walk(ast.parse(source))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     for node in (n for n in nodes if isinstance(n, ast.ClassDef) and n.name == kind):
-        written = any(isinstance(n, ast.FunctionDef) and n.name == method for n in node.body)
+        written = any(isinstance(n, ast.FunctionDef) and n.name in methods for n in node.body)
         above = " ".join(map(ast.unparse, (*node.decorator_list, *node.bases)))
-        made = "NamedTuple" if method == "__contains__" else MAKING
+        made = "NamedTuple" if methods & {"__contains__", *ARITHMETIC} else MAKING
         if written or re.search(made, above):
             return True
     return False

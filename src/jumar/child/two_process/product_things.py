@@ -35,6 +35,7 @@ class ProductThings:
     running: bool
     give_up: Callable[[str], NoReturn]
     fault: Callable[[str], None]
+    failing: tuple[type[BaseException], ...]
 
     def __init__(self) -> None:
         self._queries: dict[int, str] = {}
@@ -42,9 +43,8 @@ class ProductThings:
         self._shared_queries: dict[int, str] = {}
         """The same of queries that a fixture of several tests has made: each of them may use them."""
         self._matched = False
-        self.own_instances = OwnInstances(proxies.get_fact)
+        self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances(proxies.get_fact)
         self.note_known = self.own_instances.note_returned
-        self.heard_ends = endings.HeardEnds()
 
     def check_arrived(self, error: Any = None) -> None:
         """Refuse an exception that ends what the tests do, and came as a value; *error* is what was raised."""
@@ -288,8 +288,8 @@ class ProductThings:
             self.give_up(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
 
     def check_exit(self, answer: Any, error: tuple[Any, ...]) -> Any:
-        """Refuse a context manager of the product that swallows an exception."""
-        if error and error[0] is not None and answer is not None and answer is not False:  # its truth may change
+        """Refuse a context manager of the product that swallows an exception, but one that its body raises itself."""
+        if endings.swallows(answer, error, self.failing, self.capabilities.is_file):
             self.give_up("a context manager of the product makes an exception disappear")
         return answer
 

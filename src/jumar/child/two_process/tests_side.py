@@ -43,7 +43,7 @@ class TestsSide(ProductThings):
         super().__init__()
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
-        self._failing = (AssertionError, outcomes.Failed)
+        self.failing = (AssertionError, outcomes.Failed)
         self.limits, self.interrupts = (signal.SIGALRM,), tuple(k for k in fatal if k is not frames.ConnectionLost)
         """Limits of the time of a test: signals, and exceptions after which the conversation is taken up again."""
         self.unanswered = (ProductLost, *self._excusing, *fatal)
@@ -150,7 +150,7 @@ class TestsSide(ProductThings):
         while self._told:
             self._told.pop(0)()
         error = sys.exc_info()[1]
-        if isinstance(error, self._failing) and proxies.NUMBER not in vars(error):
+        if isinstance(error, self.failing) and proxies.NUMBER not in vars(error):
             self.fault("the product is asked while an assertion of the tests has failed, and may say that it has not")
         if self._unheard is not None:
             self.fault("an assertion failed in a function that the product called, and it went on without a word")

@@ -108,6 +108,15 @@ def format_grades(lowest: str, counts: Mapping[str, int], asked: int | None = No
     return f"grade {lowest}" + (f" ({'; '.join(told)})" if told else "")
 
 
+def describe_min_grade(reachable: str, wanted: str) -> str:
+    """Return what `--min-grade` *wanted* asks for, in words that follow its name."""
+    return (
+        f"{wanted} asks for {reachable}, which one of its tests can have"
+        if wanted == REACHABLE
+        else f"asks for {wanted}"
+    )
+
+
 def is_proved(grade: str, reachable: str, wanted: str) -> bool:
     """Return whether a green of *grade* (`+H` or not) is at least what `--min-grade` asks for."""
     least = (reachable or grade) if wanted == REACHABLE else wanted

@@ -5,7 +5,7 @@ The shell has others, as `Halt`.
 
 from __future__ import annotations
 
-from jumar.core.gate.grades import REACHABLE, is_proved
+from jumar.core.gate.grades import describe_min_grade, is_proved
 from jumar.core.gate.leave_refactor import REFUSALS, explain_red, is_judged
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.quoting import make_one_line
@@ -79,8 +79,8 @@ def _end_green(state: RunState) -> Halt:
     wanted, found = state.run.settings.min_grade, state.evidence
     if found is None or is_proved(found.grade, found.reachable, wanted):
         return Halt(StopReason.GREEN)
-    asked = f"{found.reachable}, which one of its tests can have" if wanted == REACHABLE else wanted
-    return Halt(StopReason.UNPROVED, f"all tests passed at grade {found.grade}, and --min-grade asks for {asked}")
+    asked = describe_min_grade(found.reachable, wanted)
+    return Halt(StopReason.UNPROVED, f"all tests passed at grade {found.grade}, and --min-grade {asked}")
 
 
 def _is_leaving(state: RunState, agent: Strategy) -> bool:

@@ -74,6 +74,25 @@ def is_leaving(frame: Any) -> bool:
     return frame is not None
 
 
+def swallows(answer: Any, error: tuple[Any, ...], failing: tuple[type, ...], is_file: Callable[[Any], bool]) -> bool:
+    """Return whether *answer*, of a context, makes *error* disappear (empty: none is there), and may not.
+
+    It may if the very `with` of the tests raises it, and it is none of *failing*: then that is what the test is about.
+    """
+    if answer is None or answer is False or not error or error[0] is None:  # its truth may change
+        return False
+    return not _is_raised_by_body(error[1], error[2], failing, is_file)
+
+
+def _is_raised_by_body(value: Any, traceback: Any, failing: tuple[type, ...], is_file: Callable[[Any], bool]) -> bool:
+    """Return whether *value* comes of a `raise` in the outermost frame of *traceback*, one of the tests' files."""
+    if traceback is None or traceback.tb_next is not None or isinstance(value, failing):
+        return False
+    code, frame = traceback.tb_frame.f_code.co_code, traceback.tb_frame
+    own = not any(name.startswith("_jumar") for name in vars(value)) and is_file(frame.f_globals.get("__file__"))
+    return bool(own and opcode.opname[code[traceback.tb_lasti]] == "RAISE_VARARGS")
+
+
 def is_unused(frame: Any) -> bool:
     """Return whether *frame*, which is just calling something, does nothing with what that comes to."""
     code, place = frame.f_code.co_code, frame.f_lasti + 2
