@@ -71,6 +71,8 @@ class Seeds(NamedTuple):
     """Seed of the shuffling; None keeps the tests' own order."""
     falsities: int | None = None
     """Seed of what is falsified and asked beside; None: nothing is."""
+    asks: bool = True
+    """False: comparisons ask nothing beside."""
 
 
 class ApartResult(NamedTuple):
@@ -127,18 +129,20 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
 async def find_disturbed(green: GreenCandidate, step: Round, draw: Seeds, ids: Sequence[str]) -> frozenset[str]:
     """Return those of *ids*, which failed in a round, that fail because their comparisons ask more there than else.
 
-    A cache may count what it is asked. These tests pass as they are, and fail whatever the further questions come to.
+    A cache may count what it is asked. These tests fail whatever the further questions come to, and pass in the same
+    files if none is asked: code that knows the files of a challenge by anything else fails there, too.
     """
     challenge = green.verifier.experience.challenge
     if challenge is None or draw.falsities is None:
         return frozenset()
-    asking = challenge.ask_without_failing(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
     found = frozenset(ids)
-    for files in (asking, {}, {}):
+    for asks in (True, False, False):
+        drawn = random.Random(draw.falsities)  # noqa: S311  drawn from secrets
+        files = challenge.falsify_gently(step.falsified, drawn, asks=asks)
         report = await green.verifier.run_fresh(green.tree, tuple(ids), files, draw.order)
         green.runs.append(green.tree)
         passed = reconcile(ids, report, green.accepted).green_ids
-        found = found.difference(passed) if files else found & passed
+        found = found.difference(passed) if asks else found & passed
     return found
 
 
@@ -183,10 +187,12 @@ async def confirm_forged(
     """Return those of *forged* that pass unfalsified, too, and those that pass again, falsified by the same files.
 
     A test that fails in two processes as it is, since the code under test does not see what it wrote, may be right by
-    chance when it is falsified: that forges nothing.
+    chance when it is falsified, and so may one that looks at what was asked beside: that forges nothing.
     """
     plain = await run_round_apart(green, Round(challenge=False), draw)
     sound = {get_function(i) for i in plain.kept}
+    calm = await run_round_apart(green, step, draw._replace(asks=False)) if not sound.isdisjoint(forged) else plain
+    sound &= {*calm.forged}
     if sound.isdisjoint(forged):
         return (), ()
     same = await run_round_apart(green, step, draw)
@@ -244,7 +250,11 @@ def _falsify(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[
     challenge = green.verifier.experience.challenge
     if challenge is None or draw.falsities is None:
         return green.ids, {}
-    files = challenge.falsify(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
+    drawn = random.Random(draw.falsities)  # noqa: S311  drawn from secrets
+    if draw.asks:
+        files = challenge.falsify(step.falsified, drawn)
+    else:
+        files = challenge.falsify_gently(step.falsified, drawn, asks=False)
     functions = tuple(dict.fromkeys(get_function(i) for i in green.ids))
     return functions if step.challenge else green.ids, files
 

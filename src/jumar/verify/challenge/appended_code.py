@@ -17,6 +17,9 @@ Its arguments, all but the first two drawn by `stricter_comparisons.make_stricte
 FAILING = ("what is compared affirms everything", "what is there is denied")
 """Messages of the assertions by which it fails a test."""
 
+ASKING = "def holds_for_the_wrong(operator, a, b):"
+"""Head of the function in it that asks the further questions."""
+
 HELPER = """
 def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle):
     def compare(*operands, **_):

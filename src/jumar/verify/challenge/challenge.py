@@ -21,7 +21,7 @@ from random import Random
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import eligibility
-from jumar.verify.challenge.appended_code import FAILING, HELPER
+from jumar.verify.challenge.appended_code import ASKING, FAILING, HELPER
 from jumar.verify.challenge.assert_helpers import (
     HelperIndex,
     LenienceIndex,
@@ -71,12 +71,13 @@ class SuiteChallenge:
         rewritten = {path: source.apply_edits(edits[path]) for path, source in self._sources.items()}
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
 
-    def ask_without_failing(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
-        """Return what `falsify` does, but that comparisons which ask more fail for no answer to that."""
+    def falsify_gently(self, chosen: Collection[str], rng: Random, *, asks: bool) -> Mapping[str, bytes]:
+        """Return what `falsify` does, but that no further question fails a test; unless it *asks*, none is asked."""
+        replaced = {f'raise AssertionError("{message}")': "pass" for message in FAILING}
+        replaced |= {} if asks else {ASKING: f"{ASKING}\n        return False"}
         files = self.falsify(chosen, rng)
-        for message in FAILING:
-            failing = f'raise AssertionError("{message}")'.encode()
-            files = {path: data.replace(failing, b"pass") for path, data in files.items()}
+        for before, after in replaced.items():
+            files = {path: data.replace(before.encode(), after.encode()) for path, data in files.items()}
         return files
 
 

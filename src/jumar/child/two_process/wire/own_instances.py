@@ -20,11 +20,11 @@ MAKER = "_jumar_maker"
 """Fact of a method that a test took from such a class: the class."""
 
 SELVES = frozenset((
-    "__enter__", "__iter__",
+    "__enter__", "__iter__", "__pos__", "__radd__",
     *(f"__i{name}__" for name in ("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift",
                                   "sub", "truediv", "xor")),
 ))  # fmt: skip
-"""Special methods that return their own object by custom."""
+"""Special methods that return their own object by custom: `sum` begins with `0 + one`."""
 
 
 class OwnInstances:
