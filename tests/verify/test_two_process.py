@@ -12,7 +12,7 @@ import sys
 import time
 import types
 import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from jumar.child.two_process import codec
 from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Report
 from jumar.runners.pytest import plugin
 from jumar.verify.two_process import run_two_processes, separate_product
 from support.judging.real_verifier import Court
@@ -412,11 +413,15 @@ BOXES = {
 """Body of a test -> its outcome in two processes; own: it failed, and compares what it made itself."""
 
 
+def run_bodies(folder: Path, product: str, names: str, bodies: Iterable[str]) -> Report:
+    """What two processes report of tests with these *bodies*, which use *names* of *product*."""
+    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(bodies))
+    return reported(folder, {"product.py": product, "test_product.py": f"from product import {names}\n{tests}"})
+
+
 @pytest.mark.slow
 def test_what_a_test_made_itself_is_its_own_until_the_product_hands_it_back(tmp_path: Path) -> None:
-    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(BOXES))
-
-    report = reported(tmp_path, {"product.py": BOX, "test_product.py": f"from product import Box, make\n{tests}"})
+    report = run_bodies(tmp_path, BOX, "Box, make", BOXES)
 
     own = {name.rpartition("::")[2] for name in report.matched}
     said = {
@@ -446,10 +451,9 @@ SWALLOWED = {
 
 @pytest.mark.slow
 def test_a_context_may_swallow_what_its_body_raises_and_nothing_else(tmp_path: Path) -> None:
-    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(SWALLOWED))
-    files = {"product.py": SWALLOWING, "test_product.py": f"from product import Suppress, fail, text\n{tests}"}
+    report = run_bodies(tmp_path, SWALLOWING, "Suppress, fail, text", SWALLOWED)
 
-    assert outcomes(reported(tmp_path, files)) == {f"test_{n}": said for n, said in enumerate(SWALLOWED.values())}
+    assert outcomes(report) == {f"test_{n}": said for n, said in enumerate(SWALLOWED.values())}
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, 
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
+from jumar.verify.challenge.appended_code import Asking
 from jumar.verify.challenge.challenge import find_challenge
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.verify.evidence import grade_green
@@ -200,7 +201,7 @@ async def _run_plan(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuf
         # tests fail that are as they were, all rounds come again in their own order, and nothing passes there so.
         if answered.forged and not (shuffled and answered.unsteady):
             same, _ = await rounds.run_round(green, step, draw)
-            calm, _ = await rounds.run_round(green, step, draw._replace(asks=False))
+            calm, _ = await rounds.run_round(green, step, draw._replace(asking=Asking.NONE))
             if not same.forged or not set(answered.forged).isdisjoint(calm.forged):
                 return _judge_forged(green, answered.forged, same.forged)
             green.disturbed |= {i for i in green.ids if get_function(i) in answered.forged}

@@ -16,6 +16,7 @@ from jumar.core.gate.challenge_rounds import Round, RoundResult, check_round
 from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
 from jumar.ports import Invocation, Verification
+from jumar.verify.challenge.appended_code import Asking
 from jumar.verify.two_process import list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
@@ -71,8 +72,8 @@ class Seeds(NamedTuple):
     """Seed of the shuffling; None keeps the tests' own order."""
     falsities: int | None = None
     """Seed of what is falsified and asked beside; None: nothing is."""
-    asks: bool = True
-    """False: comparisons ask nothing beside."""
+    asking: Asking = Asking.FAILING
+    """Way in which comparisons ask more than they do as they are."""
 
 
 class ApartResult(NamedTuple):
@@ -132,17 +133,14 @@ async def find_disturbed(green: GreenCandidate, step: Round, draw: Seeds, ids: S
     A cache may count what it is asked. These tests fail whatever the further questions come to, and pass in the same
     files if none is asked: code that knows the files of a challenge by anything else fails there, too.
     """
-    challenge = green.verifier.experience.challenge
-    if challenge is None or draw.falsities is None:
+    if green.verifier.experience.challenge is None or draw.falsities is None:
         return frozenset()
-    found = frozenset(ids)
-    for asks in (True, False, False):
-        drawn = random.Random(draw.falsities)  # noqa: S311  drawn from secrets
-        files = challenge.falsify_gently(step.falsified, drawn, asks=asks)
-        report = await green.verifier.run_fresh(green.tree, tuple(ids), files, draw.order)
-        green.runs.append(green.tree)
-        passed = reconcile(ids, report, green.accepted).green_ids
-        found = found.difference(passed) if asks else found & passed
+    part, found = replace(green, ids=tuple(ids)), frozenset(ids)
+    for asking in (Asking.IDLE, Asking.NONE, Asking.NONE):
+        result, _ = await run_round(part, step, draw._replace(asking=asking))
+        if result.void:
+            return frozenset()
+        found = found.intersection(result.unsteady) if asking is Asking.IDLE else found.difference(result.unsteady)
     return found
 
 
@@ -191,8 +189,9 @@ async def confirm_forged(
     """
     plain = await run_round_apart(green, Round(challenge=False), draw)
     sound = {get_function(i) for i in plain.kept}
-    calm = await run_round_apart(green, step, draw._replace(asks=False)) if not sound.isdisjoint(forged) else plain
-    sound &= {*calm.forged}
+    if not sound.isdisjoint(forged):
+        calm = await run_round_apart(green, step, draw._replace(asking=Asking.NONE))
+        sound.intersection_update(calm.forged)
     if sound.isdisjoint(forged):
         return (), ()
     same = await run_round_apart(green, step, draw)
@@ -250,11 +249,7 @@ def _falsify(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[
     challenge = green.verifier.experience.challenge
     if challenge is None or draw.falsities is None:
         return green.ids, {}
-    drawn = random.Random(draw.falsities)  # noqa: S311  drawn from secrets
-    if draw.asks:
-        files = challenge.falsify(step.falsified, drawn)
-    else:
-        files = challenge.falsify_gently(step.falsified, drawn, asks=False)
+    files = challenge.falsify(step.falsified, random.Random(draw.falsities), draw.asking)  # noqa: S311  drawn from secrets
     functions = tuple(dict.fromkeys(get_function(i) for i in green.ids))
     return functions if step.challenge else green.ids, files
 

@@ -78,6 +78,7 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
         return frozenset()
     # A round that falsified one of them may have compared something else, and a busy machine may have cut it short.
     again = await run_round_apart(replace(green, ids=asked), Round(challenge=False), Seeds())
+    # What this run noted of a test, a round that made its comparison stricter may not have come to.
     return retreated - excused - again.kept - (unknown & (green.matched | green.tied))
 
 

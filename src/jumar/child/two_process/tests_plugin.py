@@ -71,7 +71,7 @@ def _refuse_kind(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]
             isinstance(thing, proxies.Proxy) and kind.__module__ == "builtins" and kind.__name__ in KINDS[ask.__name__]
         )
         if side.running and asked and by_test:
-            side.tie(f"{ask.__name__} is asked of a {type(thing).__name__} of the product, which is none here")
+            side.tie(f"{ask.__name__} is asked of a {kind.__name__} of the product, which is none here")
         return ask(thing)
 
     return ask_checked

@@ -14,11 +14,20 @@ Its arguments, all but the first two drawn by `stricter_comparisons.make_stricte
     needle: a text that looks like the one that is looked for; None: that is no constant.
 """
 
-FAILING = ("what is compared affirms everything", "what is there is denied")
-"""Messages of the assertions by which it fails a test."""
+import re
+from enum import Enum, auto
 
-ASKING = "def holds_for_the_wrong(operator, a, b):"
-"""Head of the function in it that asks the further questions."""
+
+class Asking(Enum):
+    """Ways in which the further questions are asked."""
+
+    FAILING = auto()
+    """They fail the test if one is affirmed."""
+    IDLE = auto()
+    """They are asked, and no answer is used."""
+    NONE = auto()
+    """They are left out: each comparison comes to the same as where it is written."""
+
 
 HELPER = """
 def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle):
@@ -155,3 +164,12 @@ def _asks_strictly(operators, truth, late, odd, text, rest, number, step, needle
     containers = (list, tuple, dict, set, frozenset, str)
     return compare
 """
+
+
+def build_helper(asking: Asking) -> str:
+    """Return the source to append, with further questions that do what *asking* says."""
+    if asking is Asking.FAILING:
+        return HELPER
+    idle = re.sub(r'raise AssertionError\("[^"]*"\)', "pass", HELPER)
+    head = "def holds_for_the_wrong(operator, a, b):\n"
+    return idle if asking is Asking.IDLE else idle.replace(head, f"{head}        return False\n")

@@ -21,7 +21,7 @@ from random import Random
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import eligibility
-from jumar.verify.challenge.appended_code import ASKING, FAILING, HELPER
+from jumar.verify.challenge.appended_code import Asking, build_helper
 from jumar.verify.challenge.assert_helpers import (
     HelperIndex,
     LenienceIndex,
@@ -52,10 +52,10 @@ class SuiteChallenge:
     _stricter: Mapping[str, Sequence[DrawEdits]] = field(repr=False, default_factory=dict)
     """Path -> what makes comparisons in that file stricter, in whatever functions they stand."""
 
-    def falsify(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
+    def falsify(self, chosen: Collection[str], rng: Random, asking: Asking = Asking.FAILING) -> Mapping[str, bytes]:
         """Return every test file, by path, in which exactly the tests *chosen* are false.
 
-        Comparisons that no literal falsifies are stricter in all of them.
+        Comparisons that no literal falsifies are stricter in all of them: *asking* says what they do beside.
 
         Raises:
             ValueError: if one of them cannot be falsified.
@@ -63,22 +63,14 @@ class SuiteChallenge:
         if unable := [name for name in chosen if not self._ways.get(name)]:
             raise ValueError(f"{unable[0]} cannot be falsified")
         edits: dict[str, list[SourceEdit]] = {path: [] for path in self._sources}
+        helper = build_helper(asking)
         for name in sorted(chosen):
             edits[name.partition("::")[0]] += rng.choice(self._ways[name])(rng)
         for path, ways in self._stricter.items():
             edits[path] += [edit for way in ways for edit in way(rng)]
-            edits[path] += [self._sources[path].append_text(HELPER)] if ways else []
+            edits[path] += [self._sources[path].append_text(helper)] if ways else []
         rewritten = {path: source.apply_edits(edits[path]) for path, source in self._sources.items()}
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
-
-    def falsify_gently(self, chosen: Collection[str], rng: Random, *, asks: bool) -> Mapping[str, bytes]:
-        """Return what `falsify` does, but that no further question fails a test; unless it *asks*, none is asked."""
-        replaced = {f'raise AssertionError("{message}")': "pass" for message in FAILING}
-        replaced |= {} if asks else {ASKING: f"{ASKING}\n        return False"}
-        files = self.falsify(chosen, rng)
-        for before, after in replaced.items():
-            files = {path: data.replace(before.encode(), after.encode()) for path, data in files.items()}
-        return files
 
 
 def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None = None) -> SuiteChallenge:

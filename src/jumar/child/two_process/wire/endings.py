@@ -104,9 +104,9 @@ def is_unused(frame: Any) -> bool:
 def mark_awaited(answer: Any, name: str, thing: Any, given: tuple[Any, ...], get_fact: Callable[..., Any]) -> None:
     """Mark *answer*, an awaitable that the method *name* of *thing* gave, called with what is *given*."""
     mark = get_fact(thing, AWAITED) if name == "__await__" else name
-    swallows = name != "__aexit__" or (given and given[0] is not None)
+    counts = name != "__aexit__" or (given and given[0] is not None)
     if get_fact(answer, AWAITED) != "__aexit__":  # one awaitable may be given by several
-        object.__setattr__(answer, AWAITED, mark if swallows else None)
+        object.__setattr__(answer, AWAITED, mark if counts else None)
 
 
 def find_fault(op: str, arguments: tuple[Any, ...], error: BaseException, get_fact: Callable[..., Any]) -> str:
