@@ -59,7 +59,7 @@ FLOORS = (
     ("commands", "core/run", "journal", "sandbox", "verify/challenge", "workspace/store"),
     ("child/warm",),
     ("child/cargo", "child/go", "child/javascript", "child/screening", "child/two_process"),
-    ("core/gate", "repair/operators", "workspace/files"),
+    ("child/two_process/environment", "core/gate", "repair/operators", "workspace/files"),
     ("child/analysis", "child/commands", "child/pytest", "child/sandbox", "child/two_process/wire"),
     ("child", "child/hook", "child/supervisor", "core", "core/state", "repair/source", "errors"),
 )

@@ -346,28 +346,70 @@ def test_threads_of_the_product_call_functions_of_the_tests(tmp_path: Path) -> N
     assert green(report, files)
 
 
-FROZEN = """
+CLOCK = """
+import datetime
+import time
+from datetime import date
+
+def today(): return date.today()
+def now(): return datetime.datetime.now()
+def here(): return datetime.datetime.now(datetime.timezone.utc).astimezone()
+def seconds(): return time.time()
+def is_now(when): return when == datetime.datetime.now() and type(when) is datetime.datetime
+def later(when): return when + datetime.timedelta(days=1)
+"""
+
+CLOCK_TESTS = """
 import datetime
 from freezegun import freeze_time
-from product import today
+import product
+
+NEW_YEAR = datetime.datetime(2020, 1, 1)
 
 @freeze_time("2020-01-02")
-def test_a_stopped_clock(): assert today() == datetime.date(2020, 1, 2)
+def test_a_stopped_clock():
+    assert product.today() == datetime.date(2020, 1, 2)
+    assert product.seconds() == 1577923200.0
+    assert product.is_now(datetime.datetime.now())
+    assert product.later(datetime.datetime.now()) == datetime.datetime(2020, 1, 3)
+    assert product.later(datetime.date.today()) == datetime.date(2020, 1, 3)
+    assert type(product.now()) is datetime.datetime
 
-def test_the_next_one(): assert today() == datetime.date.today()
+def test_the_next_one():
+    assert product.today() == datetime.date.today() > datetime.date(2020, 1, 2)
+    assert type(product.later(NEW_YEAR)) is datetime.datetime
+
+def test_a_clock_that_is_moved():
+    with freeze_time(NEW_YEAR) as clock:
+        assert product.now() == NEW_YEAR
+        clock.tick(datetime.timedelta(minutes=1))
+        assert product.now() == NEW_YEAR + datetime.timedelta(minutes=1)
+        clock.move_to("2021-05-06")
+        assert product.today() == datetime.date(2021, 5, 6)
+        with freeze_time("1999-12-31 23:30", tz_offset=1):
+            assert product.now() == datetime.datetime(2000, 1, 1, 0, 30)
+        assert product.today() == datetime.date(2021, 5, 6)
+    assert product.now() > datetime.datetime(2026, 1, 1)
+
+@freeze_time("2020-01-02 03:04", tick=True)
+def test_a_clock_that_goes_on():
+    first = product.now()
+    assert datetime.datetime(2020, 1, 2, 3, 4) < first < product.now() < datetime.datetime(2020, 1, 2, 3, 5)
+
+@freeze_time("2020-01-02", auto_tick_seconds=15)
+def test_a_clock_that_is_moved_by_looks(): assert product.today() == datetime.date(2020, 1, 2)
 """
 
 
 @pytest.mark.slow
-def test_a_test_that_stops_the_clock_is_given_up_at_once(tmp_path: Path) -> None:
-    product = "import datetime\n\ndef today(): return datetime.date.today()\n"
-
+def test_the_clock_that_a_test_sets_is_that_of_the_product_too(tmp_path: Path) -> None:
     suite = msgspec.structs.replace(SHORT, python=sys.executable)  # it has freezegun
 
-    report = reported(tmp_path, {"product.py": product, "test_product.py": FROZEN}, suite=suite)
+    report = reported(tmp_path, {"product.py": CLOCK, "test_product.py": CLOCK_TESTS}, suite=suite)
 
-    assert outcomes(report) == {"test_a_stopped_clock": "failed", "test_the_next_one": "passed"}
-    assert report.tied == ("test_product.py::test_a_stopped_clock",)
+    moved = "test_a_clock_that_is_moved_by_looks"
+    assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {moved: "failed"}
+    assert report.tied == (f"test_product.py::{moved}",)
 
 
 BOX = """

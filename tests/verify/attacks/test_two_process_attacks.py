@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from jumar.child.two_process import codec, object_tables, test_environment, tests_side
+from jumar.child.two_process import codec, object_tables, tests_side
+from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.wire import frames, rpc
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
@@ -35,7 +36,7 @@ class Limit(BaseException):
 def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     """The tests' side, and a product that answers a message with the bytes of *answers*."""
     (asked, asks), (heard, says) = os.pipe(), os.pipe()
-    side = tests_side.TestsSide(test_environment.ProductEnvironment("."), (Limit, frames.ConnectionLost))
+    side = tests_side.TestsSide(ProductEnvironment("."), (Limit, frames.ConnectionLost))
     known = codec.Codec(0)
     tables = object_tables.ObjectTables(known, side)
     wire = frames.FrameConnection(heard, asks)

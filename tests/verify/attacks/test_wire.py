@@ -17,7 +17,7 @@ from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from jumar.child.two_process import codec, object_tables, product_main, tests_side
-from jumar.child.two_process.test_environment import ProductEnvironment
+from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.wire import frames, rpc
 
 CALLED: list[str] = []

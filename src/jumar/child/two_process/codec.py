@@ -59,15 +59,18 @@ MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
 
 MADE_NAMES = {t: n for n, (t, _) in MADE.items()}
 
-NAMESPACES = ("argparse", "types")
-"""Modules of plain objects, whose data is all that they are."""
-
 UNPICKLED = {("copyreg", "_reconstructor"), ("_codecs", "encode")} | {
     (kind.__module__, kind.__qualname__)
     for kind in (*NAMED.values(), *CHANGING, *MADE_NAMES)
     if not issubclass(kind, pathlib.PurePath)
 }
 """Names of a pickle beside classes of the task: types whose instances cross as values."""
+
+
+def _get_made(name: str) -> Any:
+    """Return the type of values that is made under *name*; where a clock is stopped, those of times are others."""
+    kind = MADE[name][0]
+    return getattr(dt, name, kind)
 
 
 class Codec:
@@ -249,7 +252,7 @@ class Codec:
         if tag == "v":
             return self._make(form[1], [self.decode(a, depth + 1) for a in form[2]])
         if tag == "n":
-            return MADE[form[1][1:]][0] if form[1].startswith(".") else self.named[form[1]]
+            return _get_made(form[1][1:]) if form[1].startswith(".") else self.named[form[1]]
         if tag == "i":
             return int(form[1], 16)
         if tag == "b":
@@ -269,7 +272,7 @@ class Codec:
     def _make(self, name: str, arguments: list[Any]) -> Any:
         if name not in MADE:
             return library_values.make_value(name, *arguments)
-        maker: Any = re.compile if name == "Pattern" else MADE[name][0]
+        maker: Any = re.compile if name == "Pattern" else _get_made(name)
         made = maker(*arguments)
         if self.paths is not None and len(arguments) > 1 and isinstance(made, pathlib.PurePath):
             return type(made)() if self.paths.check(str(made)) else made

@@ -61,6 +61,8 @@ class ModuleFacade(types.ModuleType):
             get_module_dict(self)["_jumar_peer"].ask("delete", self, name)
 
     def __dir__(self) -> Any:
+        if sys._getframe(1).f_globals.get("__name__") == "freezegun.api":  # noqa: SLF001  nothing else tells who asks
+            return []  # it looks for clocks in all modules; this one's are stopped in its own process
         return get_module_dict(self)["_jumar_peer"].ask("dir", self)
 
     @property

@@ -16,6 +16,9 @@ from typing import Any
 
 from jumar.child.channel import join
 from jumar.child.two_process import codec, object_tables, product_operations, proxies, shared_containers
+from jumar.child.two_process.environment.clocks import FollowedClock
+from jumar.child.two_process.environment.levels import FollowedLevels
+from jumar.child.two_process.environment.seeds import FollowedSeeds
 from jumar.child.two_process.tests_things import TestsThings, build_members
 from jumar.child.two_process.wire import endings, event_loop, frames, notices, rpc, shared_files
 
@@ -58,7 +61,7 @@ class ProductSide(TestsThings):
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
         self._printed: list[tuple[int | str, Any]] = []
-        self._levels, self._seeds = notices.FollowedLevels(), notices.FollowedSeeds()
+        self._levels, self._seeds, self._clock = FollowedLevels(), FollowedSeeds(), FollowedClock(codec.MADE_NAMES)
         self._loop = event_loop.ProductLoop()
         self.heard_ends = endings.HeardEnds()
         self.files = shared_files.SharedFiles(None)
@@ -104,8 +107,9 @@ class ProductSide(TestsThings):
         os.environ.clear()
         os.environ.update({k: v for k, v in {**self._environ, **changed}.items() if v is not None})
         sys.argv[1:] = argv
-        answers, text, seeds = (self.peer.values.decode(form) for form in reading)
+        answers, text, seeds, clock = (self.peer.values.decode(form) for form in reading)
         self._seeds.follow(seeds)
+        self._clock.follow(clock)
         builtins.input = answers or self._input
         sys.stdin = self._stdin if text is None else text
 

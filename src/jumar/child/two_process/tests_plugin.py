@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import lock_down
-from jumar.child.two_process import codec, import_hook, object_tables, proxies, test_environment, tests_side
-from jumar.child.two_process.wire import frames, notices, room_paths, rpc
+from jumar.child.two_process import codec, import_hook, object_tables, patches, proxies, tests_side
+from jumar.child.two_process.environment.changes import ProductEnvironment
+from jumar.child.two_process.environment.clocks import refuse_clocks
+from jumar.child.two_process.environment.levels import watch_levels
+from jumar.child.two_process.environment.seeds import watch_seeds
+from jumar.child.two_process.wire import frames, room_paths, rpc
 from jumar.child.two_process.wire.product_guard import ProductGuard
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ KINDS = {
 
 def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
     """Connect to the product's process as *config* says; the plug-in that represents it."""
-    side = tests_side.TestsSide(test_environment.ProductEnvironment(room), (*fatal, frames.ConnectionLost))
+    side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side, config["shared"])
     tables = object_tables.ObjectTables(known, side)
@@ -44,9 +48,9 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     guard = ProductGuard(side, known.paths)
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
-    test_environment.watch_patches(side.note_tie)
-    notices.watch_levels(side.environment.levels, proxies.is_library)
-    test_environment.refuse_configured_names(side.fault)
+    patches.watch_patches(side.note_tie)
+    watch_levels(side.environment.levels, proxies.is_library)
+    patches.refuse_configured_names(side.fault)
     for name in KINDS:
         setattr(inspect, name, _refuse_kind(getattr(inspect, name), side))
 
@@ -99,7 +103,7 @@ class DoubtPlugin:
 
     def pytest_load_initial_conftests(self) -> Wrapper:
         """Mark that files of the room are loaded from here on."""
-        notices.watch_seeds(self._side.environment.seeds)
+        watch_seeds(self._side.environment.seeds)
         self._side.environment.begin()
         self._guard.armed = True
         yield
@@ -118,8 +122,8 @@ class DoubtPlugin:
 
     def _settle(self, session: pytest.Session) -> None:
         """Take note of what was loaded of the tests, and confine this process."""
-        notices.watch_seeds(self._side.environment.seeds)
-        test_environment.refuse_stopped_clocks(self._side.tie)
+        watch_seeds(self._side.environment.seeds)
+        refuse_clocks(self._side.tie, codec.MADE_NAMES)
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
         held = [import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType)]
         for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 from jumar.child.two_process import codec, import_hook, proxies, shared_containers
 from jumar.child.two_process.capabilities import Capabilities
+from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.product_things import ProductThings
-from jumar.child.two_process.test_environment import ProductEnvironment
-from jumar.child.two_process.wire import frames, notices, shared_files
+from jumar.child.two_process.wire import frames, library_values, notices, shared_files
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -223,7 +223,7 @@ class TestsSide(ProductThings):
     def has_fields(self, value: Any) -> bool:
         """Return whether the data of *value* crosses with it."""
         kind = type(value)
-        return kind.__module__ in codec.NAMESPACES or (
+        return kind.__module__ in library_values.NAMESPACES or (
             self.capabilities.is_own_class(kind) and not isinstance(value, type)
         )
 

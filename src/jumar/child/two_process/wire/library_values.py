@@ -32,6 +32,8 @@ VIEWS: dict[type, str] = {
 
 DICTS = (dict, OrderedDict, defaultdict, Counter)
 
+NAMESPACES = ("argparse", "types")
+"""Modules of plain objects, whose data is all that they are."""
 
 CONSTANTS = {
     "builtins": ("Ellipsis", "NotImplemented"),

@@ -14,7 +14,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 MOST_BYTES = 8 << 20
@@ -252,11 +252,12 @@ def _is_below(path: str, roots: Any) -> bool:
     return any(path == root or path.startswith(f"{root}/") for root in roots)
 
 
-def _read_stamp(path: str) -> Stamp:
+def _read_stamp(path: str, read_time: Callable[[], int] = time.time_ns) -> Stamp:
+    """Return the state of a file; *read_time* is no test's stopped clock."""
     at = os.lstat(path)
     if stat.S_ISDIR(at.st_mode):
         return Stamp(at.st_mode, 0, 0, at.st_ino)
-    racy = stat.S_ISREG(at.st_mode) and time.time_ns() - at.st_mtime_ns < RACY_NS
+    racy = stat.S_ISREG(at.st_mode) and read_time() - at.st_mtime_ns < RACY_NS
     return Stamp(at.st_mode, at.st_size, at.st_mtime_ns, at.st_ino, _read_digest(path) if racy else b"")
 
 
