@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 import venv
 from pathlib import Path
 
@@ -352,3 +354,27 @@ def test_a_project_that_makes_warnings_errors_is_judged_beside_any_plug_in(tmp_p
     tree = court.tree(files)
     assert court.collect(tree) == ("test_a.py::test_one",)
     assert court.judge(tree, {}).verdict.green
+
+
+COUNTED = """
+import ast, sys
+import pytest
+from jumar.child.pytest import tracebacks
+
+parsed, parse = [], ast.parse
+ast.parse = lambda text, *args, **keywords: parsed.append("def test_0()" in str(text)) or parse(text, *args, **keywords)
+tracebacks.keep_trees()
+pytest.main([sys.argv[1], "-q", "--tb=short", "-p", "no:cacheprovider"])
+print("parsed", sum(parsed))
+"""
+
+
+def test_a_file_is_parsed_once_for_all_its_failures_and_again_when_it_changes(tmp_path: Path) -> None:
+    file = tmp_path / "test_red.py"
+    changed = f"def test_changed(): open({str(file)!r}, 'a').write('# changed\\n'); assert 1 == 2\n"
+    file.write_text("".join(f"def test_{n}(): assert {n} == 9\n" for n in range(6)) + changed, "utf-8")
+
+    said = subprocess.run([sys.executable, "-c", COUNTED, file], capture_output=True, text=True, check=True).stdout
+
+    assert "7 failed" in said
+    assert "parsed 3" in said  # to rewrite its assertions, for six failures, and for the last one

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child import normalise
 from jumar.child.channel import join
-from jumar.child.pytest import line_recorders, test_timeout
+from jumar.child.pytest import line_recorders, test_timeout, tracebacks
 from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.hide_tests import HideTestName, hide_folder_names
 from jumar.child.pytest.line_tracer import Tracer
@@ -133,6 +133,7 @@ class ImportWatch:
 def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
     """Return the plug-ins that report and judge."""
     hide_folder_names()
+    tracebacks.keep_trees()
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     if "trace" in config:

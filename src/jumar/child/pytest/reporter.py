@@ -11,8 +11,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.pytest import tracebacks
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator
 
     import pytest
 
@@ -138,7 +140,7 @@ class Reporter:
         """Find out what a phase fell over while the exception is there; plug-ins that report again keep the answer."""
         if call.excinfo is not None:
             self._limit.complete(call.excinfo.value)
-        with suppress_frames() if self._quiet and call.excinfo is not None else contextlib.nullcontext():
+        with tracebacks.suppress_frames() if self._quiet and call.excinfo is not None else contextlib.nullcontext():
             outcome = yield
         if not (outcome.excinfo or call.excinfo is None or self._quiet):
             setattr(outcome.get_result(), BLAMED, self._blame(call.excinfo.value, arranging=call.when != "call"))
@@ -204,20 +206,6 @@ def shuffle_items(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
     chance = random.Random(seed)  # noqa: S311  an order, no secret
     drawn: dict[object, float] = {}
     return sorted(items, key=lambda item: [drawn.setdefault(node, chance.random()) for node in item.listchain()])
-
-
-@contextlib.contextmanager
-def suppress_frames() -> Iterator[None]:
-    """Suppress frames in tracebacks within the body: to look up their lines takes longer than most tests."""
-    before = getattr(sys, "tracebacklimit", None)
-    sys.tracebacklimit = 0
-    try:
-        yield
-    finally:
-        if before is None:
-            del sys.tracebacklimit
-        else:
-            sys.tracebacklimit = before
 
 
 def _name_raised(outcome: Any) -> str:
