@@ -157,6 +157,8 @@ LEFT = {
 
 @pytest.mark.parametrize("what", sampled(LEFT, "the module beside it"))
 def test_what_is_left_in_the_sandbox_ends_it_and_is_not_seen_by_the_next(court: KeptCourt, what: str) -> None:
+    edited = "import { answer } from './calc'\nexport const twice = () => answer() * 3\n"
+    court.rule({"src/deep.ts": edited})  # what was edited lies in another file system than what was not
     court.answer(42)
     court.answer(43, LEFT[what])
     assert court.warm.counts["warm"] != 0

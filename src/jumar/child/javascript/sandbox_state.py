@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +39,8 @@ def read_state(folders: Iterable[str], *, alone: bool) -> State:
 
 def _add(state: State, path: str, device: int) -> None:
     seen = os.lstat(path)
-    if seen.st_dev != device:
+    # Files of one overlay have several devices: what was written since lies in another file system.
+    if seen.st_dev != device and not (stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode)):
         return
     kept = (seen.st_ino, seen.st_mode, seen.st_nlink, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
     state[path] = kept
