@@ -6,7 +6,7 @@ import sys
 import types
 import unittest
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from random import Random
 from textwrap import dedent
 
@@ -39,6 +39,7 @@ class Always:
 """What is right, and what affirms all it is asked."""
 
 
+@cache
 def of(code: str, helper: str = "") -> SuiteChallenge:
     """The challenge of a test file that reads *code*, and of a conftest file that reads *helper*."""
     helpers = {"conftest.py": helper.encode()} if helper else {}
@@ -54,7 +55,7 @@ def outcomes(source: bytes, more: str = "") -> dict[str, bool]:
     """Test -> whether all its cases pass, with *more* of a product."""
     module = types.ModuleType("test_it")
     product = types.ModuleType("product")
-    exec(PRODUCT + more, vars(product))  # noqa: S102  our own text
+    exec(_compile(PRODUCT + more), vars(product))  # noqa: S102  our own text
     before = sys.modules.get("product")
     sys.modules["product"] = product
     try:
@@ -64,6 +65,11 @@ def outcomes(source: bytes, more: str = "") -> dict[str, bool]:
         sys.modules.pop("product")
         if before is not None:
             sys.modules["product"] = before
+
+
+@cache
+def _compile(source: str) -> types.CodeType:
+    return compile(source, "product.py", "exec")
 
 
 def _cases(names: Mapping[str, object]) -> Iterator[tuple[str, Callable[[], object]]]:
