@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -54,11 +56,10 @@ def parse_fences(content: str, targets: tuple[str, ...]) -> list[Fence]:
 
     Time is linear in the length of *content*.
     """
-    parser = MarkdownIt("commonmark").disable(["inline", "html_block", "reference"])
     found: list[Fence] = []
     before = heading = ""
     opened = ""
-    for token in parser.parse(content):
+    for token in _build_parser().parse(content):
         if token.type == "heading_open":
             opened = "heading"
         elif token.type == "inline":
@@ -70,6 +71,11 @@ def parse_fences(content: str, targets: tuple[str, ...]) -> list[Fence]:
             found.append(_build_fence(token, (before, heading), targets))
             before = ""
     return found
+
+
+@cache
+def _build_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").disable(["inline", "html_block", "reference"])
 
 
 def _build_fence(token: Token, beside: tuple[str, str], targets: tuple[str, ...]) -> Fence:
