@@ -25,10 +25,11 @@ gc.disable()  # until all is collected: no cycle is left by it, and to look for 
 
 
 def pytest_configure() -> None:
-    for command in ("RUN", "SCORE", "MCP", "HOOK"):
+    for command in ("RUN", "SCORE", "MCP", "HOOK", "BATCH", "CHECK", "EVOLVE"):
         for option, value in PLAIN.items():
             os.environ.setdefault(f"JUMAR_{command}_{option}", value)
-    os.environ.setdefault("JUMAR_CORPUS_REPLAY_SANDBOX", PLAIN["SANDBOX"])
+    for option in ("SANDBOX", "PYTHON"):  # it runs each tree once at least
+        os.environ.setdefault(f"JUMAR_CORPUS_REPLAY_{option}", PLAIN[option])
     os.environ["XDG_STATE_HOME"] = STATE.name  # the key of whoever runs the tests is theirs
 
 

@@ -18,6 +18,7 @@ from jumar.corpus.replay import Replayed, ReplayResources, ReplayStatus, build_s
 from jumar.corpus.schema import Record, encode_record, parse_records
 from jumar.errors import BadInput, Infra
 from jumar.runs.setup.marks import Trust
+from support.processes.interpreters import PLAIN_PYTHON
 from support.worlds import real_task_scripts as red_green
 from support.worlds.kept_edit_world import FIX_A, FIX_B, FIX_C, OLD, A, C, claim, edit, ran, turn, write
 
@@ -32,7 +33,9 @@ def again(record: Record, run: Path, room: Path, confirm: int = 1) -> Replayed:
     return anyio.run(
         replay_record,
         record,
-        ReplayResources(sources=build_source_lookup([run], None, ANYBODY), room=room, confirm=confirm),
+        ReplayResources(
+            sources=build_source_lookup([run], None, ANYBODY), python=PLAIN_PYTHON, room=room, confirm=confirm
+        ),
     )
 
 

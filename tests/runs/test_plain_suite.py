@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import venv
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from cli.test_cli import GOOD, lay
 from jumar.cli.main import call
 from jumar.core.state.settings import Suite
 from jumar.runs.tree.plain_suite import read_plain_ids
+from support.processes.interpreters import PLAIN_PYTHON
 
 PLAIN = '''"""Tests."""
 
@@ -84,7 +84,7 @@ def test_the_ids_of_a_plain_suite() -> None:
 @pytest.mark.slow
 def test_they_are_what_pytest_finds(tmp_path: Path) -> None:
     lay(tmp_path, {**FILES})
-    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    argv = [PLAIN_PYTHON, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     found = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=True).stdout
     assert {line for line in found.splitlines() if "::" in line} == set(IDS)
@@ -138,7 +138,7 @@ def test_nothing_is_guessed_of_a_file_that_holds(what: str) -> None:
 def test_what_is_read_is_what_pytest_collects_or_nothing(tmp_path: Path, what: str) -> None:
     files = {"test_a.py": MORE[what] + "\ndef test_z(): pass\n", **HELPER}
     lay(tmp_path, dict(files))
-    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    argv = [PLAIN_PYTHON, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     found = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
     assert read(files) in (None, tuple(line for line in found.splitlines() if "::" in line))
 
