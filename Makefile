@@ -88,6 +88,7 @@ fast: $(READY)
 prove: $(READY) $(TOOLS) $(BROWSER)/.ready $(RAY) $(INTEROP) $(TRL)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
+	$(BIN)/python -m pytest -n 2 -m "hypothesis and not proof" --hypothesis-profile=whole -q
 
 lint: $(READY)
 	$(BIN)/ruff check .

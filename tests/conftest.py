@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from support.processes.interpreters import PLAIN_PYTHON
 
@@ -20,6 +21,10 @@ STATE = tempfile.TemporaryDirectory(prefix="jumar-tests-state-")
 PLAIN = {"CONFIRM": "0", "SANDBOX": "S0", "PYTHON": PLAIN_PYTHON}
 """What most tests are not about: how a green is accepted, what confines it, what is installed. Others choose."""
 
+
+settings.register_profile("sample", max_examples=40)
+settings.register_profile("whole", max_examples=300)  # `make prove`
+settings.load_profile("sample")
 
 gc.disable()  # until all is collected: no cycle is left by it, and to look for one takes as long as to collect
 

@@ -627,7 +627,7 @@ ANY_CALL = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(st.data())
 def test_whatever_is_called_with_whatever_is_performed_or_refused_and_can_be_written_down(data: st.DataObject) -> None:
     deep: dict[str, object] = {}

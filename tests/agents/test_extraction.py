@@ -650,7 +650,7 @@ def answered(text: str, before: str, after: str) -> str:
 
 @pytest.mark.slow
 @given(FILES, PROSE, PROSE)
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 def test_any_file_in_a_long_enough_fence_comes_back_byte_for_byte(text: str, before: str, after: str) -> None:
     assume("\0" not in text and "\r" not in text)
     assert extract(answered(text, before, after), ("app.py",)) == {"app.py": text}
@@ -658,7 +658,7 @@ def test_any_file_in_a_long_enough_fence_comes_back_byte_for_byte(text: str, bef
 
 @pytest.mark.slow
 @given(FILES, PROSE, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 def test_a_reply_that_is_cut_anywhere_gives_the_file_or_nothing(text: str, before: str, data: st.DataObject) -> None:
     reply = answered(text, before, "That is all.")
     for at in data.draw(st.lists(st.integers(0, len(reply)), min_size=5, max_size=10)):
@@ -694,7 +694,7 @@ PIECES = st.lists(
     st.one_of(st.text(max_size=200), PIECES),
     st.sampled_from(["a.py", "a.js", "a.ts", "a.tsx", "a.go", "a.rs", "a.json", "a.toml", "a"]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @example("```\n", "a.py")
 @example("[" * 5000, "a.json")
 @example("a = " + "[" * 5000, "a.toml")

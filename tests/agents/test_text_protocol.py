@@ -146,7 +146,7 @@ lines = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(lines)
 def test_a_file_in_a_long_enough_fence_comes_out_as_it_went_in(body: list[str]) -> None:
     text = "".join(f"{line}\n" for line in body)
@@ -157,7 +157,7 @@ def test_a_file_in_a_long_enough_fence_comes_out_as_it_went_in(body: list[str]) 
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(lines, st.integers(0, 400))
 def test_a_reply_that_was_cut_off_performs_nothing_of_its_last_block(body: list[str], cut: int) -> None:
     whole = "``````action write_file path=a\n" + "".join(f"{line}\n" for line in body) + "``````"
@@ -167,7 +167,7 @@ def test_a_reply_that_was_cut_off_performs_nothing_of_its_last_block(body: list[
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(st.text(st.sampled_from("`~action finl=<>-\n \t'\"\\x\ud800\0"), max_size=80))
 def test_whatever_a_model_says_comes_to_something(content: str) -> None:
     for said in asked(content):

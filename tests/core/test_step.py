@@ -133,7 +133,7 @@ drawn = given(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @drawn
 def test_every_run_ends_typed_and_ships_its_best(
     judged: list[frozenset[str] | Cause], answered: list[str], policy: TestPolicy, rule: Rule, halt_at: int
@@ -153,7 +153,7 @@ def test_every_run_ends_typed_and_ships_its_best(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @drawn
 def test_nothing_ever_falls_and_replay_agrees(
     judged: list[frozenset[str] | Cause], answered: list[str], policy: TestPolicy, rule: Rule, halt_at: int
@@ -171,7 +171,7 @@ def test_nothing_ever_falls_and_replay_agrees(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @drawn
 def test_a_policy_means_what_it_says(
     judged: list[frozenset[str] | Cause], answered: list[str], policy: TestPolicy, rule: Rule, halt_at: int
@@ -191,7 +191,7 @@ def test_a_policy_means_what_it_says(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @drawn
 def test_an_event_that_the_table_does_not_allow_is_refused_and_changes_nothing(
     judged: list[frozenset[str] | Cause], answered: list[str], policy: TestPolicy, rule: Rule, halt_at: int
@@ -209,7 +209,7 @@ def test_an_event_that_the_table_does_not_allow_is_refused_and_changes_nothing(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.lists(verdicts, max_size=6), st.integers(0, 60), st.sampled_from(TestPolicy))
 def test_a_run_cut_anywhere_can_be_resumed_to_an_end(
     judged: list[frozenset[str] | Cause], cut: int, policy: TestPolicy

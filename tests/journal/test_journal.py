@@ -181,7 +181,7 @@ def copied(lines: list[bytes], at: int, with_: int, _: str) -> list[bytes]:
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 3), min_size=2, max_size=6).filter(lambda sizes: sum(sizes) > 2),
     harm=st.sampled_from([edited, deleted, swapped, copied]),

@@ -119,7 +119,7 @@ def harm(lines: list[bytes], kind: str, where: float) -> bytes:
 
 
 @pytest.mark.parametrize("chunk", [1, 200, 1 << 16])
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(groups=GROUPS, done=HARM)
 def test_a_part_reads_as_its_lines_do(chunk: int, groups: list[list[ev.Event]], done: tuple[str, float]) -> None:
     data = harm(write(groups), *done)
@@ -157,7 +157,7 @@ STEPS: dict[str, ev.Event] = {
 }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(
     kinds=st.lists(st.sampled_from(["a", "b", "a", "b", *STEPS]), max_size=20),
     times=st.lists(st.floats(-1, 3).map(lambda t: round(t, 3)), min_size=21, max_size=21),

@@ -163,7 +163,7 @@ def test_all_that_is_shown_is_bounded() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab\n\r\u2028 "), max_size=40), st.integers(-1, 12), st.integers(-1, 12))
 def test_what_is_read_is_a_piece_of_the_file(text: str, start: int, end: int) -> None:
     answer = read_tools.read_lines({"f": text.encode()}, "f", start, end)
@@ -233,7 +233,7 @@ GROUPS = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=30).map("".join) | st.builds("{}{}".format, GROUPS, st.sampled_from(["", "b", "$"])))
 def test_whatever_is_searched_for_comes_to_an_answer_in_time(pattern: str) -> None:
     files = {"a.py": b"b" + b"a" * 3000 + b"\n" + b"ab " * 1000, "b.py": "ſKß".encode() * 1000}

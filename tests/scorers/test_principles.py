@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.core.state.budget import Cost
@@ -217,7 +217,6 @@ def test_the_mark_that_most_answers_give_counts(given_marks: tuple[int | None, .
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=100)
 def test_no_code_gets_out_of_its_fence(text: str) -> None:
     told = build_code({"a.py": text}).content
     fence = re.search(r"^`{3,}", told, re.MULTILINE)
