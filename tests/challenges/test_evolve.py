@@ -25,6 +25,13 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChallengeWorld:
 
 
 @pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChallengeWorld:
+    """A world of one task, where a second one would show nothing more."""
+    monkeypatch.chdir(tmp_path)
+    return ChallengeWorld(tmp_path, tasks=1)
+
+
+@pytest.fixture
 def jumar(capfd: pytest.CaptureFixture[str]) -> Called:
     """Calls the command line: exit code, the object that it printed, and what it said of errors."""
 
@@ -86,11 +93,11 @@ def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorl
 
 
 @pytest.mark.slow
-def test_a_recording_that_does_not_fit_is_no_judgement(world: ChallengeWorld, jumar: Called) -> None:
-    world.challenge()
+def test_a_recording_that_does_not_fit_is_no_judgement(small: ChallengeWorld, jumar: Called) -> None:
+    small.challenge()
     with Server(judge_recursion) as server:
-        world.agents("good", judge=server.url)
-        code, _, said = jumar(*world.words())
+        small.agents("good", judge=server.url)
+        code, _, said = jumar(*small.words())
         assert code == 0, said
         text = Path("challenge.toml").read_text()
         Path("challenge.toml").write_text(text.replace("calls itself", "invokes itself"))
@@ -123,11 +130,11 @@ def test_prompts_stand_before_the_instruction(world: ChallengeWorld, jumar: Call
 
 @pytest.mark.slow
 def test_who_never_builds_times_out_cheats_or_leaks_comes_last_with_the_word_for_it(
-    world: ChallengeWorld, jumar: Called
+    small: ChallengeWorld, jumar: Called
 ) -> None:
-    world.agents("half", "broken", "forger", "leaker", outside="sleeper")
-    world.challenge(more="[limits]\nseconds = 9")
-    words = [*world.words("--timeout", "6")]
+    small.agents("half", "broken", "forger", "leaker", outside="sleeper")
+    small.challenge(more="[limits]\nseconds = 9")
+    words = [*small.words("--timeout", "6")]
     words[words.index("--confirm") + 1] = "1"
     code, told, said = jumar(*words)
     assert code == 0, said
@@ -155,13 +162,12 @@ points = 2
 
 
 @pytest.mark.slow
-def test_a_linter_takes_points_for_what_the_agent_added(world: ChallengeWorld, jumar: Called) -> None:
-    world.agents("good", "scarred")
-    world.challenge(more=LINTER)
+def test_a_linter_takes_points_for_what_the_agent_added(small: ChallengeWorld, jumar: Called) -> None:
+    small.agents("good", "scarred")
+    small.challenge(more=LINTER)
     # The bare except was there before; eval was not.
-    world.write("tasks/t0/gcd.py", "def gcd(a, b):\n    return 0\n\n\ntry:\n    x = 1\nexcept:\n    x = 2\n")
-    world.write("tasks/t1/gcd.py", "def gcd(a, b):\n    return 0\n\n\ntry:\n    x = 1\nexcept:\n    x = 2\n")
-    words = [*world.words()]
+    small.write("tasks/t0/gcd.py", "def gcd(a, b):\n    return 0\n\n\ntry:\n    x = 1\nexcept:\n    x = 2\n")
+    words = [*small.words()]
     words[words.index("--python") + 1] = sys.executable
     code, told, said = jumar(*words)
     assert code == 0, said

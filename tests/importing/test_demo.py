@@ -19,6 +19,7 @@ from jumar.runs.lifecycle import Begun
 from support.processes.interpreters import beside_it
 
 BUG = "def f(a, b):\n    return a - b\n"
+TASK = "[task]\nname = '{}'\n[files]\neditable = ['/app.py']\n[run]\nconfirm = 0\n"
 TEST = "from app import f\n\n\ndef test_f():\n    assert f(5, 3) == 8\n"
 
 
@@ -55,7 +56,7 @@ def work(folder: Path, stage: Watching, bugs: int) -> None:
         root.mkdir(parents=True)
         (root / "app.py").write_text(BUG)
         (root / "test_app.py").write_text(TEST)
-        (root / "task.toml").write_text(f"[task]\nname = '{recipe.task_name}'\n[files]\neditable = ['/app.py']\n")
+        (root / "task.toml").write_text(TASK.format(recipe.task_name))
         beside_it(root)
         made.append(PreparedRecipe(recipe, root))
     environ: Mapping[str, str] = {"PATH": os.environ["PATH"], "HOME": str(folder)}

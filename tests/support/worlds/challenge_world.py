@@ -1,4 +1,4 @@
-"""A challenge of two small tasks, agents that end in each possible way, and a judge on loopback."""
+"""A challenge of small tasks, agents that end in each possible way, and a judge on loopback."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def power(base, exponent):
 class ChallengeWorld:
     """Files of a challenge in *root*: `challenge.toml`, `agents.toml`, tasks and scripts."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, tasks: int = 2) -> None:
         self.root = root
-        for number in range(2):
+        for number in range(tasks):
             self.write(f"tasks/t{number}/gcd.py", "def gcd(a, b):\n    return 0\n")
             self.write(f"tasks/t{number}/test_gcd.py", TESTS)
         for name, text in WRITES.items():
