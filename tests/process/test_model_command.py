@@ -37,6 +37,7 @@ class Lab:
     """Runs commands in copies of one small tree."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.run_folder = folder / "runs" / "this"
         self.store = Store(self.run_folder / "objects")
         self.repository = folder / "repository"
@@ -60,9 +61,10 @@ class Lab:
         return self.run(f"python -c '{source}'", seconds).output.strip()
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    return Lab(tmp_path)
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """The lab of all of these tests: it has to try its sandbox, and no command leaves anything."""
+    return Lab(tmp_path_factory.mktemp("lab"))
 
 
 def bearing(mark: str) -> list[str]:
@@ -157,8 +159,8 @@ tried(lambda: socket.create_connection(own.getsockname(), 3))
             said = lab.run(f"python - <<'END'\n{probe}\nEND").output.split()
         assert said == ["ConnectionRefusedError", "ConnectionRefusedError", "gaierror", "OSError", "reached"]
 
-    def test_no_secret_of_the_home_the_run_other_runs_or_the_repository(self, lab: Lab, tmp_path: Path) -> None:
-        other = tmp_path / "runs" / "other" / "events.jsonl"
+    def test_no_secret_of_the_home_the_run_other_runs_or_the_repository(self, lab: Lab) -> None:
+        other = lab.folder / "runs" / "other" / "events.jsonl"
         other.parent.mkdir()
         other.write_text(KEY, "utf-8")
         (lab.repository / ".env").write_text(KEY, "utf-8")
@@ -169,11 +171,11 @@ tried(lambda: socket.create_connection(own.getsockname(), 3))
             ways = [way for path in paths for way in (path, f"/proc/1/root{path}", f"/proc/self/cwd/../..{path}")]
             assert all(Path(path).exists() for path in paths)
             ran = lab.run("\n".join(f"cat {way}" for way in ways))
-            listed = lab.run(f"find {Path.home()} {tmp_path} /run /var /mnt /home -type f -not -path '*/lib/*' 2>&1")
+            listed = lab.run(f"find {Path.home()} {lab.folder} /run /var /mnt /home -type f -not -path '*/lib/*' 2>&1")
         assert ran.output.count("No such file") == len(ways)
         assert KEY not in ran.output
         assert planted.name not in listed.output
-        assert str(tmp_path) not in listed.output.replace(f"find: ‘{tmp_path}’", "")
+        assert str(lab.folder) not in listed.output.replace(f"find: ‘{lab.folder}’", "")
         assert not lab.run(r"find / \( -path /proc -o -path /usr \) -prune -o -type s -print").output
 
     def test_no_key_of_the_environment(self, lab: Lab) -> None:
@@ -191,7 +193,15 @@ tried(lambda: socket.create_connection(own.getsockname(), 3))
         assert str(bwrap.WORKSPACE) in first.output
 
     def test_nothing_outside_can_be_written(self, lab: Lab, tmp_path: Path) -> None:
-        own = [tmp_path, lab.run_folder, lab.repository, Path.home(), PYTHON.parent, Path(sys.base_prefix, "lib")]
+        own = [
+            tmp_path,
+            lab.folder,
+            lab.run_folder,
+            lab.repository,
+            Path.home(),
+            PYTHON.parent,
+            Path(sys.base_prefix, "lib"),
+        ]
         system = ["/", "/usr/bin", "/etc", "/dev", "/jumar", "/jumar/tree", "/proc/sys/kernel"]
         name = f"jumar-{uuid4()}"
         ran = lab.run("\n".join(f"echo x > {folder}/{name} && echo {folder} written" for folder in (*own, *system)))
