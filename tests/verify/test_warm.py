@@ -153,6 +153,14 @@ def pool() -> Iterator[WarmPool]:
     made.close()
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[WarmPool]:
+    """Zygotes of all tests that ask only what a fork does, and not when one is started."""
+    made = WarmPool(unpaid=0)
+    yield made
+    made.close()
+
+
 def judge(court: Court, files: Mapping[str, str], starts: WarmStarts | None) -> Verification:
     """The verification of *files* by processes that are forked, if there are *starts*."""
     court.verifier.warm = starts
@@ -174,9 +182,9 @@ def said(done: Verification) -> dict[str, tuple[str, str, str]]:
 
 
 @pytest.mark.slow
-def test_each_outcome_is_the_same_in_a_fork(tmp_path: Path, pool: WarmPool) -> None:
+def test_each_outcome_is_the_same_in_a_fork(tmp_path: Path, shared: WarmPool) -> None:
     court = collected(tmp_path, EVERYTHING, msgspec.structs.replace(QUICK, test_timeout_seconds=1.0))
-    starts = WarmStarts(pool)
+    starts = WarmStarts(shared)
 
     cold, warm, again = (judge(court, EVERYTHING, one) for one in (None, starts, starts))
 
@@ -210,10 +218,10 @@ def test_a_fork_sees_what_a_started_process_sees(tmp_path: Path, pool: WarmPool)
 
 
 @pytest.mark.slow
-def test_no_module_tells_a_fork_when_its_zygote_began(tmp_path: Path, pool: WarmPool) -> None:
+def test_no_module_tells_a_fork_when_its_zygote_began(tmp_path: Path, shared: WarmPool) -> None:
     """By that it would know how long the runs before it took, and a run could leave a word by taking its time."""
     test = "import logging\n\n\ndef test_begins_now(): assert logging._startTime > {}\n"
-    court, starts = collected(tmp_path, {**GOOD, "test_times.py": test.format(0)}), WarmStarts(pool)
+    court, starts = collected(tmp_path, {**GOOD, "test_times.py": test.format(0)}), WarmStarts(shared)
 
     for _ in range(2):
         assert judge(court, {**GOOD, "test_times.py": test.format(time.time())}, starts).verdict.green
@@ -222,7 +230,7 @@ def test_no_module_tells_a_fork_when_its_zygote_began(tmp_path: Path, pool: Warm
 
 
 @pytest.mark.slow
-def test_what_a_fork_does_is_not_seen_by_the_next(tmp_path: Path, pool: WarmPool) -> None:
+def test_what_a_fork_does_is_not_seen_by_the_next(tmp_path: Path, shared: WarmPool) -> None:
     files = {
         "app.py": """import gc, json, os, random, signal, subprocess, sys, tempfile, threading, warnings
 SEEN = [
@@ -256,7 +264,7 @@ def spoil():
     }
     court = collected(tmp_path, files)
     court.verifier.sandbox, court.verifier.environ = s3(), ENVIRON
-    starts = WarmStarts(pool)
+    starts = WarmStarts(shared)
 
     cold, first, second, third = (judge(court, files, one) for one in (None, starts, starts, starts))
 
@@ -269,8 +277,8 @@ def spoil():
 
 
 @pytest.mark.slow
-def test_an_edit_of_the_same_size_within_a_second_is_judged_as_it_is(tmp_path: Path, pool: WarmPool) -> None:
-    edits = same_size_edits(tmp_path, pool, 12)
+def test_an_edit_of_the_same_size_within_a_second_is_judged_as_it_is(tmp_path: Path, shared: WarmPool) -> None:
+    edits = same_size_edits(tmp_path, shared, 12)
 
     assert edits == [n % 2 == 0 for n in range(12)]
 
@@ -377,10 +385,10 @@ def test_what_confirms_a_green_is_forked_as_a_whole_or_not_at_all(tmp_path: Path
 
 @pytest.mark.slow
 def test_signals_that_jumar_was_started_to_ignore_keep_nothing_from_being_forked(
-    tmp_path: Path, pool: WarmPool
+    tmp_path: Path, shared: WarmPool
 ) -> None:
     """As by `nohup`, over night."""
-    court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
+    court, starts = collected(tmp_path, GOOD), WarmStarts(shared)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         assert judge(court, GOOD, starts).starts == {WARM: 1}
@@ -575,7 +583,7 @@ def test_what_a_candidate_imports_is_no_word_to_a_later_run(tmp_path: Path, pool
 
 
 @pytest.mark.slow
-def test_a_fork_that_says_otherwise_switches_forks_off_for_the_run(tmp_path: Path, pool: WarmPool) -> None:
+def test_a_fork_that_says_otherwise_switches_forks_off_for_the_run(tmp_path: Path, shared: WarmPool) -> None:
     test = """import os
 from pathlib import Path
 
@@ -584,7 +592,7 @@ def test_parent():
     assert b"zygote_main" in Path(f"/proc/{os.getppid()}/cmdline").read_bytes()
 """
     court = collected(tmp_path, {"test_app.py": test})
-    starts = WarmStarts(pool, compared=1)
+    starts = WarmStarts(shared, compared=1)
 
     done = judge(court, {"test_app.py": test}, starts)
 
@@ -594,8 +602,8 @@ def test_parent():
 
 
 @pytest.mark.slow
-def test_what_cannot_be_forked_is_started_and_the_reason_is_kept(tmp_path: Path, pool: WarmPool) -> None:
-    starts = WarmStarts(pool)
+def test_what_cannot_be_forked_is_started_and_the_reason_is_kept(tmp_path: Path, shared: WarmPool) -> None:
+    starts = WarmStarts(shared)
     other = Invocation(argv=(sys.executable, "-I", "-c", "pass"))
     room = Confinement(room=tmp_path, seconds=1.0)
     wrapped = room.sandbox.wrap(other.argv, tmp_path, tmp_path, room.reach)
@@ -668,8 +676,8 @@ sys.stdin.read()
 
 
 @pytest.mark.slow
-def test_the_probes_find_in_a_fork_what_they_find_in_a_started_process(tmp_path: Path, pool: WarmPool) -> None:
-    starts, box = WarmStarts(pool), s3()
+def test_the_probes_find_in_a_fork_what_they_find_in_a_started_process(tmp_path: Path, shared: WarmPool) -> None:
+    starts, box = WarmStarts(shared), s3()
 
     async def probe() -> list[Any]:
         return [await probe_sandbox(box, tmp_path, ENVIRON, OURS._replace(warm=one)) for one in (None, starts)]
@@ -683,7 +691,7 @@ def test_the_probes_find_in_a_fork_what_they_find_in_a_started_process(tmp_path:
 @pytest.mark.slow
 def test_an_interpreter_whose_path_leads_up_and_down_again_is_forked(tmp_path: Path, pool: WarmPool) -> None:
     here = Path(__file__).parent
-    suite = msgspec.structs.replace(QUICK, python=str(here / os.path.relpath(sys.executable, here)))
+    suite = msgspec.structs.replace(QUICK, python=str(here / os.path.relpath(PLAIN_PYTHON, here)))
     court, starts = collected(tmp_path, GOOD, suite), WarmStarts(pool)
     court.verifier.sandbox = s3()
 
@@ -734,9 +742,9 @@ def test_where_dictionaries_have_no_versions_all_of_them_are_compared() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_in_which_something_went_wrong_is_no_less_so_in_a_fork(tmp_path: Path, pool: WarmPool) -> None:
+def test_a_run_in_which_something_went_wrong_is_no_less_so_in_a_fork(tmp_path: Path, shared: WarmPool) -> None:
     files = {**GOOD, "app.py": "import os\n\n\ndef double(n):\n    os._exit(0)\n"}
-    court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
+    court, starts = collected(tmp_path, GOOD), WarmStarts(shared)
 
     cold, warm = (judge(court, files, one) for one in (None, starts))
 
