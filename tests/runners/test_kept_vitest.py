@@ -34,13 +34,19 @@ PROJECT = {
 }  # fmt: skip
 
 
+FOUND: dict[tuple[tuple[str, str], ...], tuple[str, ...]] = {}
+"""Files of a project -> its tests, which vitest lists once."""
+
+
 class KeptCourt(NodeCourt):
     """Judges variants of the project, whose untouched tree answers 41."""
 
     def __init__(self, folder: Path, sandbox: Sandbox, files: Mapping[str, str] = PROJECT) -> None:
         super().__init__(folder, RUNNER, quick(test_timeout_seconds=2.0))
         self.files, self.verifier.sandbox = files, sandbox
-        self.find(self.tree(files))
+        known = tuple(sorted(files.items()))
+        self.verifier.base = tree = self.tree(files)
+        self.verifier.expected = FOUND[known] = FOUND.get(known) or self.find(tree).ids
         self.warm = self.verifier.kept = KeptRuns()
         self.rule({"src/calc.js": "export const answer = () => -1\n"})  # the first one is never warm
 
