@@ -135,7 +135,7 @@ class TestAnAgentWithAShell:
             '''.replace("            ", "")
             Popen = subprocess.Popen
             {start}
-            for n in range(3):
+            for n in range(6):
                 until(lambda: os.path.exists("storm"))  # it writes again, after everything was put back
                 ask("call")
             sys.stdout.write("done")
@@ -148,7 +148,7 @@ class TestAnAgentWithAShell:
             untouched = outing.snapshot()
             outing.run()
         assert outing.said() == "done"
-        assert len(seen) >= 3
+        assert len(seen) >= 6
         assert all(files == untouched for files in seen)
         assert outing.snapshot() == untouched
 
