@@ -189,6 +189,13 @@ def _list_parents(path: str) -> list[str]:
     return ["/".join(parts[: end + 1]) for end in range(len(parts))]
 
 
+def note_name(found: Any, name: str) -> None:
+    """Note that the tests have *found*, if that is a class of the product, by *name*: one of a class, or not."""
+    if type(found) is proxies.ProxyClass:
+        capital = name.lstrip("_")[:1].isupper()
+        type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
+
+
 def find_warning(kind: type[Warning], module: str, name: str) -> Any:
     """Return the class *name* in *module*, if that is one of the product's and extends *kind*; else *kind*.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jumar.child.two_process import codec, contents, import_hook, proxies
 from jumar.child.two_process.wire import endings
-from jumar.child.two_process.wire.own_instances import OWN, OwnInstances
+from jumar.child.two_process.wire.own_instances import OwnInstances
 
 if TYPE_CHECKING:
     from jumar.child.two_process.capabilities import Capabilities
@@ -79,13 +80,10 @@ class ProductThings:
         else:
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
         self.check_excuse(found, name)
-        if name in endings.STEPS and isinstance(found, proxies.Proxy) and endings.is_stepped(type(thing)):
-            object.__setattr__(found, endings.STEP, True)
+        endings.mark_step(found, name, thing, proxies.Proxy)
         if type(thing) is proxies.ProxyClass and isinstance(found, proxies.Proxy) and proxies.is_named(thing):
             self.own_instances.note_maker(found, thing)
-        if type(found) is proxies.ProxyClass:
-            capital = name.lstrip("_")[:1].isupper()
-            type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
+        import_hook.note_name(found, name)
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
 
     def check_excuse(self, found: Any, name: str) -> None:
@@ -168,6 +166,8 @@ class ProductThings:
         always nothing, everything is as expected.
         """
         self.check_use(thing, name)
+        if name in endings.LEAVING and (why := self.own_instances.find_boundless()):
+            self.give_up(why)
         base: Any = next((base for base in codec.LASTING if isinstance(thing, base) and hasattr(base, name)), None)
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             if base:
@@ -251,17 +251,17 @@ class ProductThings:
             return name == "__eq__"
         if name == "__contains__" and type(thing) is type(others[0]) and contents.get_flags(thing) is not None:
             return contents.get_flags(thing) | contents.get_flags(others[0]) == contents.get_flags(thing)
-        if name == "__contains__" and not isinstance(thing, type) and self.own_instances.get_made(thing) == OWN:
-            return self.invoke(thing, owner, name, others, {})
-        kind = thing if isinstance(thing, type) else type(thing)
-        if not isinstance(thing, type) and name != "__contains__":
-            answer = self.invoke(thing, owner, name, others, {})
-            if self._mark(answer):
-                return answer
+        if name == "__contains__" and not isinstance(thing, type) and self.own_instances.may_contain(thing):
+            ask = functools.partial(self.peer.ask, "method", thing, owner, name)
+            return self.own_instances.note_held(self.invoke(thing, owner, name, others, {}), thing, others[0], ask)
+        decides = isinstance(thing, type) or name == "__contains__"
+        if not decides and self._mark(answer := self.invoke(thing, owner, name, others, {})):
+            return answer
         # Not where a set is just being decoded that the product put them into.
         decoding = str(sys._getframe(2).f_globals.get("__name__")).startswith("jumar.")  # noqa: SLF001  there is no other way to see who asks
         of_class = isinstance(thing, type) and proxies.is_named(thing)
         self._matched |= not decoding and (of_class or self.own_instances.is_compared((thing, *others)))
+        kind = thing if isinstance(thing, type) else type(thing)
         return self.give_up(f"{kind.__name__}.{name} would decide a comparison")
 
     def take_matched(self) -> bool:

@@ -204,6 +204,7 @@ class DoubtPlugin:
 
     def _watch_phase(self, doubt: str, *, last: bool = False) -> Wrapper:
         outcome = yield
+        doubt = self._side.own_instances.find_boundless() or doubt
         if last and (query := self._side.find_unasked()):
             doubt = f"a comparison came to a {query}, and the product was not asked about that"
         # A library may have done it for the product, as one that reads a configuration of logs does.

@@ -62,6 +62,12 @@ def is_stepped(kind: Any) -> bool:
     return kind.__module__ == "builtins" and kind.__name__ in STEPPED
 
 
+def mark_step(found: Any, name: str, thing: Any, kind: type) -> None:
+    """Mark *found*, the attribute *name* of *thing*, if it is such a method; *kind* is the class of proxies."""
+    if name in STEPS and isinstance(found, kind) and is_stepped(type(thing)):
+        object.__setattr__(found, STEP, True)
+
+
 def is_leaving(frame: Any) -> bool:
     """Return whether *frame*, or one below it, ends a context because of an exception: what it comes to may excuse it.
 

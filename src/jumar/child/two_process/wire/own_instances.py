@@ -6,15 +6,20 @@ was expected, so it is one no more.
 
 from __future__ import annotations
 
+import random
+import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from jumar.child.two_process.wire.endings import is_unused
 
 MADE = "_jumar_made"
-"""Fact of an instance: `OWN`, `DERIVED` (an operator or a method of the class made it) or `RETURNED`."""
+"""Fact of an instance: `OWN`, `DERIVED` (an operator or a method of the class made it), `ENTERED` or `RETURNED`."""
 
 OWN, DERIVED, RETURNED = "own", "derived", "returned"
+
+ENTERED = "entered"
+"""A test made it, and its `__enter__` returned it: it may stand where the data is expected that a context gives."""
 
 MAKER = "_jumar_maker"
 """Fact of a method that a test took from such a class: the class."""
@@ -27,6 +32,16 @@ SELVES = frozenset((
 """Special methods that return their own object by custom: `sum` begins with `0 + one`."""
 
 
+NEEDLES = 3
+"""Texts by chance that an object is asked for that has a text in it: a filter of a few bits may affirm one."""
+
+LEAST = 6
+"""Letters or digits by chance that each of them has."""
+
+
+ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+
+
 class OwnInstances:
     """Notes which things of the product the tests made themselves. *get_fact* reads what was noted of a thing."""
 
@@ -35,6 +50,8 @@ class OwnInstances:
         self._came: list[Any] = []
         self._returned: list[tuple[Any, str]] = []
         """Things that came with the last message though they were known, and what was noted of them before."""
+        self._asked: dict[int, tuple[Any, str, Any]] = {}
+        """Things that said of a text that they have it, by identity: each with the text, and what asks it."""
 
     def note_returned(self, thing: Any) -> None:
         """Note that the product hands back *thing*, which crossed before."""
@@ -62,20 +79,57 @@ class OwnInstances:
 
         What returns its own object by custom hands nothing back, nor does what the test does nothing with.
         """
-        derived = self._get_fact(thing, MADE) in (OWN, DERIVED) and isinstance(answer, type(thing))
+        derived = self._get_fact(thing, MADE) in (OWN, DERIVED, ENTERED) and isinstance(answer, type(thing))
         derived |= name == "__call__" and self._get_fact(thing, MAKER) is type(answer)
         if len(self._returned) == 1 and self._returned[0][0] is answer:
             if (answer is thing and name in SELVES) or is_unused(frame):
-                object.__setattr__(answer, MADE, self._returned[0][1])
+                made = self._returned[0][1]
+                entered = made == OWN and name == "__enter__" and not is_unused(frame)
+                object.__setattr__(answer, MADE, ENTERED if entered else made)
         elif derived and not self._get_fact(answer, MADE):
             object.__setattr__(answer, MADE, DERIVED)
 
-    def get_made(self, thing: Any) -> Any:
-        """Return what is noted of *thing*."""
-        return self._get_fact(thing, MADE)
+    def may_contain(self, thing: Any) -> bool:
+        """Return whether *thing* is a test's own, so that its `in` is a method under test like any other."""
+        return self._get_fact(thing, MADE) in (OWN, ENTERED)
+
+    def note_held(self, held: Any, thing: Any, needle: Any, ask: Callable[..., Any]) -> Any:
+        """Return *held*: whether *thing* has *needle* in it. If so, note how to *ask* it for other things.
+
+        Not by a single letter: all letters but a few are in a class of them that is negated.
+        """
+        if held and type(needle) is str and len(needle) > 1:
+            self._asked.setdefault(id(thing), (thing, needle, ask))
+        return held
+
+    def find_boundless(self) -> str:
+        """Return what is wrong with a thing that has whatever text it is asked for, of those that have one; or "".
+
+        It is asked when the test is done with it: before, the test could look at what it was asked.
+        """
+        asked, self._asked = self._asked, {}
+        for thing, needle, ask in asked.values():
+            if all(_affirms(ask, _draw_alike(needle)) for _ in range(NEEDLES)):
+                return f"a {type(thing).__name__} of the product has whatever text it is asked for"
+        return ""
 
     def is_compared(self, sides: Sequence[Any]) -> bool:
         """Return whether the test compares what it made itself, or two things that came of such."""
         made = [self._get_fact(side, MADE) for side in sides]
         things = all(self._get_fact(side, "_jumar_thing") for side in sides)
-        return OWN in made or (len(made) > 1 and things and DERIVED in made)
+        return OWN in made or (len(made) > 1 and things and not {DERIVED, ENTERED}.isdisjoint(made))
+
+
+def _affirms(ask: Callable[..., Any], needle: str) -> bool:
+    try:
+        return bool(ask((needle,), None))
+    except Exception:  # noqa: BLE001  it may raise anything
+        return False
+
+
+def _draw_alike(text: str) -> str:
+    """Return a text by chance that looks like *text*: letters where it has any, digits where it has any."""
+    drawn = random.SystemRandom()
+    alphabets = [next((a for a in ALPHABETS if letter in a), letter) for letter in text]
+    alphabets += [ALPHABETS[0]] * (LEAST - sum(len(alphabet) > 1 for alphabet in alphabets))
+    return "".join(map(drawn.choice, alphabets))
