@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -92,14 +93,27 @@ def _list_decided(two: Report | None) -> dict[str, str]:
 
 
 def _list_known_style(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
-    """Return those of *ids* that ask a class for what it has in the untouched tree already: no way out."""
-    verifier = green.verifier
+    """Return those of *ids* that ask a class for what it has, as it is, in the untouched tree already: no way out."""
     styles = {i: style for i in ids if (style := _find_style(green.doubted.get(i, "")))}
-    manifest = verifier.store.manifest(verifier.base).items() if styles else ()
-    files = [node.sha256 for path, node in manifest if node.kind is EntryKind.FILE and _is_source(verifier, path)]
-    sources = [verifier.store.get(file) for file in files]
-    known = {style for style in set(styles.values()) if any(_has(*style, source) for source in sources)}
+    before, now = (_list_classes(green.verifier, tree) if styles else {} for tree in (green.verifier.base, green.alone))
+    known = set()
+    for style in set(styles.values()):
+        there, here = _describe_classes(*style, before), _describe_classes(*style, now)
+        if here.keys() <= there.keys() and any(here.values()):
+            known.add(style)
     return frozenset(i for i, style in styles.items() if style in known)
+
+
+def _list_classes(verifier: TreeRunner, tree: str) -> dict[str, list[ast.ClassDef]]:
+    """Return the classes of the code under test in *tree*, by name."""
+    found: dict[str, list[ast.ClassDef]] = {}
+    for path, node in verifier.store.manifest(tree).items():
+        if node.kind is EntryKind.FILE and path.endswith(".py") and verifier.sources(path):
+            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                for part in ast.walk(ast.parse(verifier.store.get(node.sha256))):
+                    if isinstance(part, ast.ClassDef):
+                        found.setdefault(part.name, []).append(part)
+    return found
 
 
 def _find_style(why: str) -> tuple[str, frozenset[str]] | None:
@@ -110,23 +124,31 @@ def _find_style(why: str) -> tuple[str, frozenset[str]] | None:
     return (match[1], ARITHMETIC) if match else None
 
 
-def _is_source(verifier: TreeRunner, path: str) -> bool:
-    return path.endswith(".py") and verifier.sources(path)
+def _describe_classes(
+    kind: str, methods: frozenset[str], classes: Mapping[str, Sequence[ast.ClassDef]]
+) -> dict[str, bool]:
+    """Return how each of *classes* that is called *kind* comes to its *methods*, and whether it has one of them.
 
-
-def _has(kind: str, methods: frozenset[str], source: bytes) -> bool:
-    """Return whether *source* has the class *kind* with one of *methods*: its own, or its decorator's or base's."""
-    try:
-        nodes = [*ast.walk(ast.parse(source))]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    for node in (n for n in nodes if isinstance(n, ast.ClassDef) and n.name == kind):
-        written = any(isinstance(n, ast.FunctionDef) and n.name in methods for n in node.body)
-        above = " ".join(map(ast.unparse, (*node.decorator_list, *node.bases)))
+    By its body, its decorators (whatever else they are told), or its bases, which are described as well.
+    """
+    described = {}
+    for node in classes.get(kind, ()):
+        own = [ast.unparse(part) for part in node.body if not methods.isdisjoint(_list_bound(part))]
+        decorators = [getattr(each, "func", each) for each in node.decorator_list]
+        told = [k for each in node.decorator_list for k in getattr(each, "keywords", ()) if k.arg == "eq"]
+        above = [ast.unparse(each) for each in (*decorators, *node.bases)]
+        rest = {name: found for name, found in classes.items() if name != kind}
+        bases = [_describe_classes(name, methods, rest) for name in above if name in rest]
         made = "NamedTuple" if methods & {"__contains__", *ARITHMETIC} else MAKING
-        if written or re.search(made, above):
-            return True
-    return False
+        text = repr((own, above, [*map(ast.unparse, (*told, *node.keywords))], bases))
+        described[text] = bool(own or re.search(made, " ".join(above)))
+    return described
+
+
+def _list_bound(part: ast.stmt) -> set[str]:
+    """Return the names that *part*, a statement of the body of a class, binds."""
+    stored = {n.id for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return stored | {str(getattr(part, "name", ""))}
 
 
 async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
