@@ -6,10 +6,12 @@ The product has no code in the tests' process, so nothing of it can remove the h
 from __future__ import annotations
 
 import os
+import re
 import sys
 import types
 from pathlib import Path, PurePath
 from typing import Any
+from urllib.parse import unquote
 
 from jumar.child.two_process.wire import shared_files
 
@@ -34,6 +36,9 @@ IMPORTING = ("_frozen_importlib_external", "importlib._bootstrap_external", "zip
 
 MATCHING = {"glob.glob": 0, "pathlib.Path.glob": 1, "pathlib.Path.rglob": 1}
 """Events of a search for files, and which of their two arguments is the pattern."""
+
+ADDRESS = re.compile(r"^file:(?://[^/]*)?|[?#].*", re.DOTALL)
+"""Parts of the address of a file that are not its path."""
 
 READERS = ("typing", "annotationlib")
 """Modules that compile annotations; to run one is refused."""
@@ -92,9 +97,11 @@ class ProductGuard:
             self._unpickled.setdefault(kind, dict(vars(kind)))
 
     def _check_opened(self, name: str | bytes, _: Any = None, flags: Any = os.O_RDONLY, *__: Any) -> None:
-        if self._is_suspect(name):
-            self._side.give_up(f"a test opens {name!s}, and the product may have named it")
         path = os.fsdecode(name)
+        if path.startswith("file:"):  # an address: of a database
+            path = unquote(ADDRESS.sub("", path))
+        if self._is_suspect(path):
+            self._side.give_up(f"a test opens {path}, and the product may have named it")
         if self._paths.is_temporary(path) and self._frame(2).f_globals.get("__name__") != shared_files.__name__:
             self._check_temporary(os.path.abspath(path), flags)  # noqa: PTH100  asked with each file
         self._paths.note_temporary(path)
@@ -126,9 +133,8 @@ class ProductGuard:
             self._side.running or (event != "exec" and self._is_of_tests(frame.f_code.co_filename))
         )
 
-    def _is_suspect(self, name: str | bytes) -> bool:
-        """Return whether *name* leads to the tests' files and may come from code that does not know their place."""
-        path = os.fsdecode(name)
+    def _is_suspect(self, path: str) -> bool:
+        """Return whether *path* leads to the tests' files and may come from code that does not know their place."""
         if path.startswith(("/proc/", "/dev/fd")):
             return not path.startswith(("/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/proc/mounts"))
         real = os.path.realpath(path)
