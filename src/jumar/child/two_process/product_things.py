@@ -259,8 +259,8 @@ class ProductThings:
             return answer
         # Not where a set is just being decoded that the product put them into.
         decoding = str(sys._getframe(2).f_globals.get("__name__")).startswith("jumar.")  # noqa: SLF001  there is no other way to see who asks
-        of_class = isinstance(thing, type) and proxies.is_named(thing)
-        self._matched |= not decoding and (of_class or self.own_instances.is_compared((thing, *others)))
+        named = not isinstance(thing, type) or proxies.is_named(thing)
+        self._matched |= not decoding and named and self.own_instances.is_compared((thing, *others))
         kind = thing if isinstance(thing, type) else type(thing)
         return self.give_up(f"{kind.__name__}.{name} would decide a comparison")
 

@@ -114,7 +114,14 @@ class OwnInstances:
         return ""
 
     def is_compared(self, sides: Sequence[Any]) -> bool:
-        """Return whether the test compares what it made itself, or two things that came of such."""
+        """Return whether the test compares what it made itself, or two things that came of such.
+
+        A class is asked for what it has if that is a thing, too, or if it is an enumeration: another one may stand
+        where a container was expected.
+        """
+        if isinstance(sides[0], type):
+            named = {(kind.__module__, kind.__name__) for kind in sides[0].__mro__}
+            return ("enum", "Enum") in named or self._get_fact(sides[1], "_jumar_thing") is not None
         made = [self._get_fact(side, MADE) for side in sides]
         things = all(self._get_fact(side, "_jumar_thing") for side in sides)
         return OWN in made or (len(made) > 1 and things and not {DERIVED, ENTERED}.isdisjoint(made))
