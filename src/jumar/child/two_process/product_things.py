@@ -61,9 +61,8 @@ class ProductThings:
 
     def hand_back(self, number: int) -> None:
         """Note that the product hears of its thing *number*."""
-        if self._queries or self._shared_queries:
-            self._queries.pop(number, None)
-            self._shared_queries.pop(number, None)
+        self._queries.pop(number, None)
+        self._shared_queries.pop(number, None)
 
     def get_attribute(self, thing: Any, name: str, owner: int | None = None) -> Any:
         """Return the attribute *name* of a thing of the product, as the class *owner* has it or as it has it itself."""
@@ -81,8 +80,8 @@ class ProductThings:
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
         self.check_excuse(found, name)
         endings.mark_step(found, name, thing, proxies.Proxy)
-        if type(thing) is proxies.ProxyClass and isinstance(found, proxies.Proxy) and proxies.is_named(thing):
-            self.own_instances.note_maker(found, thing)
+        maker = type(thing) is proxies.ProxyClass and proxies.is_named(thing)
+        self.own_instances.note_method(found, name, thing, maker=maker)
         import_hook.note_name(found, name)
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
 
@@ -186,7 +185,6 @@ class ProductThings:
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
             return self._check_reading(answer, name, thing, args)
         self._check_end(answer, name, thing, args)
-        self.own_instances.note_result(answer, name, thing, sys._getframe(2))  # noqa: SLF001  as above
         if name == "__call__":
             contents.pass_on((args, keywords), answer)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
@@ -226,9 +224,12 @@ class ProductThings:
         return answer
 
     def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
-        """Check what a method of *thing* gave that may end a context or a loop of the tests."""
-        if name == "__call__" and endings.is_leaving(sys._getframe(3)):  # noqa: SLF001  there is no other way to see who asks
+        """Check what a method of *thing* gave that may end a context or a loop of the tests, or affirm a text."""
+        frame = sys._getframe(3)  # noqa: SLF001  there is no other way to see who asks
+        if name == "__call__" and endings.is_leaving(frame):
             self.check_exit(answer, sys.exc_info())
+        if why := self.own_instances.note_result(answer, name, thing, frame):
+            self.give_up(why)
         if name in endings.GIVING:
             if not isinstance(answer, proxies.Proxy):
                 self.give_up(f"{name} of a {type(thing).__name__} gives what is not awaited in the product's process")
@@ -243,9 +244,8 @@ class ProductThings:
     def compare(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
 
-        A container that the test itself made from a class of the product can be no stand-in for what it expected:
-        there, `in` is a method under test like any other. The test has to know it as a class, by a name with a capital:
-        what a function, a table or a factory gave it is what is expected. Flags have the values that crossed.
+        A container that the test itself made from a class that it knows, by a name with a capital, can be no stand-in
+        for what it expected: there, `in` is a method under test like any other. Flags have the values that crossed.
         """
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"

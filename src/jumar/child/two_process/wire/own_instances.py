@@ -24,6 +24,11 @@ ENTERED = "entered"
 MAKER = "_jumar_maker"
 """Fact of a method that a test took from such a class: the class."""
 
+AFFIX = "_jumar_affix"
+"""Fact of a method that affirms what is expected of a text, of an object that may stand where a text was expected."""
+
+AFFIXES = ("startswith", "endswith")
+
 SELVES = frozenset((
     "__enter__", "__iter__", "__pos__", "__radd__",
     *(f"__i{name}__" for name in ("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift",
@@ -65,17 +70,23 @@ class OwnInstances:
         for thing, _ in self._returned:
             object.__setattr__(thing, MADE, RETURNED)
 
-    def note_maker(self, found: Any, kind: Any) -> None:
-        """Note that the test took *found*, a method, from *kind*, a class that it knows."""
-        object.__setattr__(found, MAKER, kind)
+    def note_method(self, found: Any, name: str, thing: Any, *, maker: bool) -> None:
+        """Note that the test took *found* as *name* of *thing*; *maker*: that is a class that it knows."""
+        if self._get_fact(found, "_jumar_thing") is None:
+            return
+        if maker:
+            object.__setattr__(found, MAKER, thing)
+        elif name in AFFIXES and not isinstance(thing, type):
+            own = self._get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
+            object.__setattr__(found, AFFIX, "" if own else f"{type(thing).__name__}.{name}")
 
     def note_made(self, thing: Any) -> None:
         """Note that the test made *thing* itself, unless it has come before."""
         if not self._get_fact(thing, MADE):
             object.__setattr__(thing, MADE, OWN)
 
-    def note_result(self, answer: Any, name: str, thing: Any, frame: Any) -> None:
-        """Note what the special method *name* of *thing* gave, which *frame* called.
+    def note_result(self, answer: Any, name: str, thing: Any, frame: Any) -> str:
+        """Note what the special method *name* of *thing* gave, which *frame* called; return what is wrong, or "".
 
         What returns its own object by custom hands nothing back, nor does what the test does nothing with.
         """
@@ -88,6 +99,8 @@ class OwnInstances:
                 object.__setattr__(answer, MADE, ENTERED if entered else made)
         elif derived and not self._get_fact(answer, MADE):
             object.__setattr__(answer, MADE, DERIVED)
+        affix = self._get_fact(thing, AFFIX) if name == "__call__" and type(answer) is bool else ""
+        return f"{affix} would decide what a text is" if affix else ""
 
     def may_contain(self, thing: Any) -> bool:
         """Return whether *thing* is a test's own, so that its `in` is a method under test like any other."""
