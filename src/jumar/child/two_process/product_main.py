@@ -129,7 +129,9 @@ class ProductSide(TestsThings):
         return TypeError(f"what came out cannot cross: {why}")
 
     def encode_special(self, value: Any, depth: int) -> Any:
-        """Return the form of a module, or of a coroutine, which runs in a loop of this process."""
+        """Return the form of a module, of a copy of a test's data, or of a coroutine, which runs in a loop here."""
+        if type(value) is shared_containers.CopiedFields:
+            return self.peer.values.encode(dict(value), depth)
         if type(value) is types.CoroutineType:
             return self.peer.tables.encode(self._loop.drive(value), depth)
         if isinstance(value, types.ModuleType):

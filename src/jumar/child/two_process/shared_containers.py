@@ -70,7 +70,11 @@ class OwnFields:
         for name in now.keys() - told.keys():
             held.pop(name, None)
         for name, value in told.items():
-            if now.get(name, self) is not value and _may_set(self._thing, name, value):
+            if now.get(name, self) is value or not _may_set(self._thing, name, value):
+                continue
+            if name in held or isinstance(_find_in_class(self._thing, name), proxies.Proxy):
+                held[name] = value  # no descriptor of the product is asked here
+            else:
                 object.__setattr__(self._thing, name, value)
 
 
@@ -82,10 +86,14 @@ def _may_set(thing: Any, name: Any, value: Any) -> bool:
     """Return whether the product may set *name* of *thing*: data, as in a list or dict."""
     if type(name) is not str or not name.isidentifier() or name.startswith("_") or callable(value):
         return False
-    found = getattr(type(thing), name, None)
+    found = _find_in_class(thing, name)
     plain: Any = object.__setattr__
     own = type(thing).__setattr__ is plain
-    return own and (type(found) in DATA or type(found) is types.MemberDescriptorType)
+    return own and (type(found) in DATA or isinstance(found, (types.MemberDescriptorType, proxies.Proxy)))
+
+
+def _find_in_class(thing: Any, name: str) -> Any:
+    return next((vars(kind)[name] for kind in type(thing).__mro__ if name in vars(kind)), None)
 
 
 def _fill_file(thing: Any, text: Any, place: int) -> None:

@@ -64,8 +64,8 @@ class TestsThings:
         return self.invoke(thing, owner, name, others, {})
 
     def list_fields(self, thing: Any) -> Any:
-        """Return a copy of the public data of *thing*."""
-        return dict(get_fields(thing))
+        """Return the public data of *thing*, as `assign` changes it."""
+        return get_fields(thing)
 
     def list_names(self, thing: Any) -> Any:
         """Return the names that *thing* has here."""
