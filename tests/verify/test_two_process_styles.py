@@ -58,3 +58,28 @@ WRITTEN: Bodies = {
 @pytest.mark.slow
 def test_a_descriptor_of_the_product_keeps_data_in_objects_of_the_tests(tmp_path: Path) -> None:
     check_bodies(tmp_path, DESCRIPTORS, SQUARE, WRITTEN)
+
+
+GENERATORS = """
+def count():
+    yield 1
+    yield 2
+
+class generator:
+    __module__ = "builtins"
+    def __eq__(self, other): return True
+
+def lie(): return generator()
+"""
+
+GENERATED: Bodies = {
+    "assert isinstance(count(), types.GeneratorType) and inspect.isgenerator(count())": "passed",
+    "assert list(count()) == [1, 2]": "passed",
+    "assert isinstance(count, types.GeneratorType)": "failed",
+    "assert isinstance(lie(), types.GeneratorType) and lie() == [1, 2]": "failed",
+}
+
+
+@pytest.mark.slow
+def test_a_generator_of_the_product_is_one(tmp_path: Path) -> None:
+    check_bodies(tmp_path, GENERATORS, "import inspect, types", GENERATED)

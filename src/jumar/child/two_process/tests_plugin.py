@@ -32,7 +32,7 @@ FUNCTIONS = ("function", "method")
 KINDS = {
     **dict.fromkeys(("isfunction", "ismethod", "isroutine"), FUNCTIONS),
     **dict.fromkeys(("isasyncgenfunction", "iscoroutinefunction", "isgeneratorfunction"), FUNCTIONS),
-    **{f"is{kind}": (kind,) for kind in ("coroutine", "generator")},
+    "iscoroutine": ("coroutine",),
 }  # fmt: skip
 """Question of `inspect` -> types of the product's things that it would have to ask for."""
 
