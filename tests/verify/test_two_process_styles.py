@@ -83,3 +83,58 @@ GENERATED: Bodies = {
 @pytest.mark.slow
 def test_a_generator_of_the_product_is_one(tmp_path: Path) -> None:
     check_bodies(tmp_path, GENERATORS, "import inspect, types", GENERATED)
+
+
+LIBRARY = """
+import argparse, http, re, types
+
+class Equal:
+    def __eq__(self, other): return True
+    __hash__ = None
+
+class Status(int):
+    __eq__, __hash__ = Equal.__eq__, int.__hash__
+
+class Space(Equal):
+    asked = 0
+    @property
+    def __dict__(self):
+        Space.asked += 1
+        return {"n": Space.asked}
+
+Status.__module__, Status.__qualname__ = "http", "HTTPStatus"
+Space.__module__, Space.__qualname__, Space.__name__ = "types", "SimpleNamespace", "SimpleNamespace"
+
+def status(number=200): return http.HTTPStatus(number)
+def lie(): return Status(404)
+def odd(): return Status(7)
+def ignoring(): return re.I | re.M
+def make(**held): return types.SimpleNamespace(**held)
+def parse(*words):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--n", type=int)
+    return parser.parse_args(words)
+def hide(): return types.SimpleNamespace(n=Equal())
+def space(): return Space()
+"""
+
+VALUES: Bodies = {
+    "assert status() is HTTPStatus.OK and status().phrase == 'OK'": "passed",
+    "assert status(404) in {HTTPStatus.NOT_FOUND} and ignoring() == re.I | re.M": "passed",
+    "assert parse('--n', '3') == argparse.Namespace(n=3) != parse()": "passed",
+    "assert [make(n=make(m=2))] == [SimpleNamespace(n=SimpleNamespace(m=2))]": "passed",
+    "assert make(n=1) != SimpleNamespace(n=2)": "passed",
+    "assert make(n=1) == 1": "failed",
+    "assert lie() == 200": "failed",
+    "assert hide() == SimpleNamespace(n=1)": "failed",
+    "assert space() == SimpleNamespace(n=3)": "failed",
+    "assert space() == Space()": "failed",
+    "assert make(n=1) == Space()": "failed",
+    "assert odd() == 200": "failed",
+}
+
+
+@pytest.mark.slow
+def test_enumerations_and_namespaces_of_libraries_are_what_they_hold(tmp_path: Path) -> None:
+    head = "import argparse, re\nfrom http import HTTPStatus\nfrom types import SimpleNamespace\n"
+    check_bodies(tmp_path, LIBRARY, head, VALUES)

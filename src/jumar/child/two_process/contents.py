@@ -99,6 +99,18 @@ VALUES = (BaseException, *codec.LASTING, *shared_containers.CHANGING)
 NOTHING = object()
 """Stands for what the content of an object does not have."""
 
+COMBINING = frozenset(f"__{name}__" for name in ("and", "invert", "or", "rand", "ror", "rxor", "xor"))
+"""Operators that make another query of a query."""
+
+NEUTRAL = frozenset(f"__{name}__" for name in ("call", "hash", "repr", "str", "doc", "name"))
+"""Methods and attributes of a query that say nothing of its truth."""
+
+ASKING = COMBINING | {"__call__"}
+"""Methods for which a query is there."""
+
+COMPARED = "_jumar_compared"
+"""Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
+
 HEARD = "_jumar_heard"
 """Mark of an object that an operator made of the product's thing and a value of the tests: it may know how far the one
 is from the other."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from jumar.child.two_process import codec, proxies
 from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFields, OwnFields
-from jumar.child.two_process.wire import exceptions, signatures
+from jumar.child.two_process.wire import exceptions, library_values, signatures
 
 SPARE = 256
 """New proxies and copies after which those are looked for again that nothing refers to."""
@@ -262,7 +262,7 @@ class ObjectTables:
         if issubclass(kind, BaseException):
             return self._new_error(kind, number, state, depth)
         if type(kind) is not proxies.ProxyClass:
-            raise ValueError("a thing of a class that has no proxies")
+            return self._known.setdefault(number, library_values.get_member(kind, self._values.decode(state)))
         if issubclass(base, codec.LASTING):
             thing = base.__new__(kind, self._values.decode(state, depth + 1))
         else:

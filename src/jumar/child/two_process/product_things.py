@@ -9,23 +9,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jumar.child.two_process import codec, contents, import_hook, proxies
-from jumar.child.two_process.wire import endings
+from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
+from jumar.child.two_process.wire import endings, library_values
 from jumar.child.two_process.wire.own_instances import OwnInstances
 
 if TYPE_CHECKING:
     from jumar.child.two_process.capabilities import Capabilities
-
-COMBINING = frozenset(f"__{name}__" for name in ("and", "invert", "or", "rand", "ror", "rxor", "xor"))
-"""Operators that make another query of a query."""
-
-NEUTRAL = frozenset(f"__{name}__" for name in ("call", "hash", "repr", "str", "doc", "name"))
-"""Methods and attributes of a query that say nothing of its truth."""
-
-ASKING = COMBINING | {"__call__"}
-"""Methods for which a query is there."""
-
-COMPARED = "_jumar_compared"
-"""Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
 
 
 class ProductThings:
@@ -249,6 +238,9 @@ class ProductThings:
         """
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"
+        held = library_values.read_namespaces(thing, others, self.list_fields) if name in ("__eq__", "__ne__") else None
+        if held:
+            return (held[0] == held[1]) is (name == "__eq__")
         if name == "__contains__" and type(thing) is type(others[0]) and contents.get_flags(thing) is not None:
             return contents.get_flags(thing) | contents.get_flags(others[0]) == contents.get_flags(thing)
         if name == "__contains__" and not isinstance(thing, type) and self.own_instances.may_contain(thing):

@@ -240,10 +240,10 @@ class TestsSide(ProductThings):
         return [kind.__name__, "builtins" if kind.__module__ == "builtins" else "__main__", kind.__name__]
 
     def own_class(self, module: Any, qualname: Any) -> Any:
-        """Return the standard library's exception that a class of the product's process is, if this process has it."""
+        """Return the library's exception or enumeration that a class of the product's process is, if it is here."""
         known = proxies.find_library_object(str(module), str(qualname))
-        raised = isinstance(known, type) and issubclass(known, BaseException)
-        return known if raised and type(known) is not proxies.ProxyClass else None
+        same = isinstance(known, type) and (issubclass(known, BaseException) or library_values.has_members(known))
+        return known if same and type(known) is not proxies.ProxyClass else None
 
     def build_extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
         """Return what a proxy class has beside what it asks for: a generator is one for `isinstance`."""

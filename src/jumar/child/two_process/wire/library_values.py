@@ -5,11 +5,13 @@ Their modules are imported where one crosses.
 
 from __future__ import annotations
 
+import enum
 import gc
 import importlib
 import sys
 import types
 from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable
 from typing import Any
 
 MODULES = {
@@ -30,6 +32,9 @@ VIEWS: dict[type, str] = {
 }
 """Views of a dict, which is shared: a view shows what is in it now."""
 
+NAMESPACES = ("argparse", "types")
+"""Modules of plain objects, whose data is all that they are."""
+
 DICTS = (dict, OrderedDict, defaultdict, Counter)
 
 NAMESPACES = ("argparse", "types")
@@ -40,6 +45,33 @@ CONSTANTS = {
     "dataclasses": ("MISSING", "KW_ONLY", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR"),
 }
 """Module -> objects that are told from others by identity: without some of them a dataclass has no fields."""
+
+
+def has_members(kind: Any) -> bool:
+    """Return whether *kind* is an enumeration of numbers or texts, such as `http.HTTPStatus`."""
+    return isinstance(kind, enum.EnumMeta) and len(kind) > 0 and issubclass(kind, (int, str))
+
+
+def get_member(kind: Any, value: Any) -> Any:
+    """Return the member of *kind*, such an enumeration, that has that *value*.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    if not has_members(kind) or type(value) not in (int, str):
+        raise ValueError("a thing of a class that has no proxies")
+    return kind(value)
+
+
+def read_namespaces(thing: Any, others: tuple[Any, ...], read: Callable[[Any], Any]) -> list[Any]:
+    """Return the data of namespaces of one class, by which they compare; empty: they are none.
+
+    *Thing* is the product's, which *read* reads. The other one is not, or the product had made what is expected.
+    """
+    kind = type(thing)
+    known = getattr(sys.modules.get(kind.__module__), kind.__name__, None) if kind.__module__ in NAMESPACES else None
+    held = read(thing) if [type(other) for other in others] == [known] else None
+    return [held, *map(vars, others)] if type(held) is dict else []
 
 
 def find_constant(value: Any) -> str:
