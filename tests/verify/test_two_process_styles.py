@@ -138,3 +138,50 @@ VALUES: Bodies = {
 def test_enumerations_and_namespaces_of_libraries_are_what_they_hold(tmp_path: Path) -> None:
     head = "import argparse, re\nfrom http import HTTPStatus\nfrom types import SimpleNamespace\n"
     check_bodies(tmp_path, LIBRARY, head, VALUES)
+
+
+PROTOCOLS = """
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+@runtime_checkable
+class HasArea(Protocol):
+    def area(self) -> float: ...
+
+@dataclass
+class Square:
+    side: int
+    def area(self): return self.side ** 2
+
+class Lying(type):
+    def __instancecheck__(cls, thing): return cls.__subclasscheck__(thing)
+    def __subclasscheck__(cls, kind):
+        Liar.heard = kind
+        return True
+
+class Liar(metaclass=Lying): pass
+class LyingError(Exception, metaclass=Lying): pass
+def hear(): return Liar.heard
+def one(): return 1
+"""
+
+TRYING = "try: assert one() == 2\n    except Exception as error: assert isinstance(error, {})"
+
+BELONGING: Bodies = {
+    "assert isinstance(Square(2), HasArea) and isinstance(Square(2), (str, HasArea))": "passed",
+    "assert isinstance(Blob(), HasArea) and not isinstance(3, HasArea) and not isinstance(object(), HasArea)": "passed",
+    "assert issubclass(Square, HasArea) and not issubclass(int, HasArea)": "passed",
+    "wanted = 12345; assert isinstance(wanted, Liar) and hear() == wanted": "failed",
+    "wanted = Blob(); assert isinstance(wanted, Liar) and hear() is wanted": "failed",
+    "with pytest.raises(LyingError): assert one() == 2": "failed",
+    "with pytest.raises(Liar): assert one() == 2": "failed",
+    TRYING.format("LyingError"): "failed",
+    TRYING.format("Liar"): "failed",
+    TRYING.format("HasArea"): "failed",
+}
+
+
+@pytest.mark.slow
+def test_a_protocol_says_what_belongs_to_it_and_hears_no_value(tmp_path: Path) -> None:
+    head = "import pytest\n\nclass Blob:\n    def area(self): return 1\n"
+    check_bodies(tmp_path, PROTOCOLS, head, BELONGING)

@@ -67,7 +67,8 @@ OPERATIONS: dict[str, Any] = {
     "new": lambda kind, args: kind.__new__(kind, *args),
     "getitem": lambda kind, key: kind[key],
     "get": getattr, "delete": delattr, "repr": repr, "dir": dir, "iter": iter, "len": len,
-    "copy": copy.copy, "deepcopy": copy.deepcopy, "names": list_names,
+    "isinstance": isinstance, "issubclass": issubclass, "names": list_names,
+    "copy": copy.copy, "deepcopy": copy.deepcopy,
     "dump": functools.partial(_pickle, "dumps"), "load": functools.partial(_pickle, "loads"),
 }  # fmt: skip
 """Operations that need nothing but what they are given."""

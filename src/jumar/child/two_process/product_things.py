@@ -285,8 +285,15 @@ class ProductThings:
             self.give_up("a context manager of the product makes an exception disappear")
         return answer
 
-    def belongs(self, kind: Any, _other: type) -> bool:
-        """Return False; refuse to ask a class that decides itself what belongs to it."""
-        if type.__getattribute__(kind, "_jumar_checks"):
+    def belongs(self, kind: Any, thing: Any, op: str = "isinstance") -> bool:
+        """Return whether *thing* belongs to *kind*. Where that decides it, as a protocol does, the product is asked.
+
+        A test may ask for it, and what handles exceptions may not. Of what is no thing of its own it hears the type.
+        """
+        if not type.__getattribute__(kind, "_jumar_checks"):
+            return False
+        raised = (isinstance(one, type) and issubclass(one, BaseException) for one in (kind, thing, type(thing)))
+        if any(raised) or not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  as above
             self.give_up(f"{kind.__name__} would decide what its instances are")
-        return False
+        whole = op == "issubclass" or isinstance(thing, proxies.Proxy)
+        return self.peer.ask(*((op, thing) if whole else ("issubclass", type(thing))), kind) is True
