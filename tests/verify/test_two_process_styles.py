@@ -13,9 +13,9 @@ Bodies = Mapping[str, str]
 """Body of a test -> its outcome in two processes."""
 
 
-def check_bodies(folder: Path, product: str, head: str, bodies: Bodies) -> None:
+def check_bodies(folder: Path, product: str, head: str, bodies: Bodies, fixture: str = "") -> None:
     """Run tests with these *bodies*, and what is in *head* above them, and compare the outcomes."""
-    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(bodies))
+    tests = "".join(f"def test_{n}({fixture}):\n    {body}\n" for n, body in enumerate(bodies))
 
     report = reported(folder, {"product.py": product, "test_product.py": f"from product import *\n{head}\n{tests}"})
 
@@ -185,3 +185,43 @@ BELONGING: Bodies = {
 def test_a_protocol_says_what_belongs_to_it_and_hears_no_value(tmp_path: Path) -> None:
     head = "import pytest\n\nclass Blob:\n    def area(self): return 1\n"
     check_bodies(tmp_path, PROTOCOLS, head, BELONGING)
+
+
+LOGS = """
+import builtins, logging
+
+class Broken(Exception): pass
+class Ends(StopIteration): pass
+class Mixed(ValueError, StopIteration): pass
+class Equal(ValueError):
+    def __eq__(self, other): return True
+    __hash__ = None
+
+def log(name, *args):
+    kind = globals().get(name) or getattr(builtins, name)
+    try: raise kind(*args)
+    except BaseException: logging.getLogger("shop").exception("no")
+
+def lie():
+    logging.getLogger("shop").error("no", exc_info=(AssertionError, Equal("lie"), None))
+"""
+
+LOGGED: Bodies = {
+    "log('RuntimeError', 'x', 3); assert caplog.records[0].exc_info[0] is RuntimeError": "passed",
+    "log('KeyError', 'x'); assert caplog.records[0].exc_info[1].args == ('x',) and 'KeyError' in caplog.text": "passed",
+    "log('Broken', 'x'); kind, error, _ = caplog.records[0].exc_info; assert kind is Broken and str(error) == 'x'":
+        "passed",
+    "log('Broken', 'x'); assert isinstance(caplog.records[0].exc_info[1], Broken)": "passed",
+    "log('Broken', []); assert str(caplog.records[0].exc_info[1]) == '[]'": "passed",
+    "log('StopIteration'); assert caplog.messages == ['no'] and not caplog.records[0].exc_info": "passed",
+    "log('Ends'); raise caplog.records[0].exc_info[1]": "failed",
+    "log('SystemExit'); assert not caplog.records[0].exc_info": "passed",
+    "log('Mixed'); assert not isinstance(caplog.records[0].exc_info[1], StopIteration)": "passed",
+    "lie(); assert caplog.records[0].exc_info[1] == 3": "failed",
+    "lie(); assert caplog.records[0].exc_info[0] is AssertionError": "failed",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_record_of_a_log_has_its_exception_as_data(tmp_path: Path) -> None:
+    check_bodies(tmp_path, LOGS, "", LOGGED, "caplog")

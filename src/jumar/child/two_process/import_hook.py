@@ -196,14 +196,14 @@ def note_name(found: Any, name: str) -> None:
         type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
 
 
-def find_warning(kind: type[Warning], module: str, name: str) -> Any:
+def find_raised(kind: type[BaseException], module: str, name: str) -> Any:
     """Return the class *name* in *module*, if that is one of the product's and extends *kind*; else *kind*.
 
-    One that is another exception as well, as `StopIteration`, would end what the tests do where warnings are errors.
+    One that is another exception as well, as `StopIteration`, would end what the tests do where it is raised.
     """
     there = sys.modules.get(module)
     found: Any = getattr(there, name, None) if type(there) is ModuleFacade and "." not in name else None
     if type(found) is not proxies.ProxyClass or not type.__subclasscheck__(kind, found):
         return kind
     known = [b for b in found.__mro__ if type(b) is not proxies.ProxyClass and issubclass(b, BaseException)]
-    return found if all(issubclass(base, Warning) or base in (Exception, BaseException) for base in known) else kind
+    return found if all(issubclass(base, Warning) or base in kind.__mro__ for base in known) else kind

@@ -131,7 +131,7 @@ class TestsSide(ProductThings):
             self.files.active |= text == self.files.top
         elif type(stream) is str:
             try:
-                told = notices.read_notice(stream, text, self.peer.values.decode, import_hook.find_warning)
+                told = notices.read_notice(stream, text, self.peer.values.decode, import_hook.find_raised)
                 self._told.append(told)
             except Exception as error:  # what is no form may raise anything
                 raise ProductLost("the other process does not keep to the protocol") from error

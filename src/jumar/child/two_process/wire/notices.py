@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from jumar.child.two_process.wire.endings import list_ends
 from jumar.child.two_process.wire.signatures import DATA
 
 RECORD = "record"
@@ -30,38 +31,63 @@ def send_records(send: Callable[[str, Any], None]) -> None:
         def emit(self, record: Any) -> None:
             extra = {k: v for k, v in vars(record).items() if k not in standard and type(v) in DATA}
             text = logging.Formatter().formatException(record.exc_info) if record.exc_info else record.exc_text
+            error = record.exc_info[1] if record.exc_info else None
             send(RECORD, [str(record.name), int(record.levelno), f"{record.getMessage()}", text and f"{text}",
-                          str(record.funcName), extra])  # fmt: skip
+                          str(record.funcName), extra, None if error is None else _describe_error(error)])  # fmt: skip
 
     logging.getLogger().addHandler(Sender())
 
 
+def _describe_error(error: BaseException) -> list[Any]:
+    """Return the form of *error*: its built-in class, module and name of its own, and plain arguments or its text."""
+    kind = next(base for base in type(error).__mro__ if base.__module__ == "builtins")
+    plain = all(type(argument) in DATA for argument in error.args)
+    arguments = list(error.args) if plain else [f"{error}"]
+    return [kind.__name__, str(type(error).__module__), str(type(error).__qualname__), ["t", arguments]]
+
+
 def read_notice(
-    stream: str, form: Any, decode: Callable[[Any], Any], find_warning: Callable[[type, str, str], type]
+    stream: str, form: Any, decode: Callable[[Any], Any], find_class: Callable[[type, str, str], type]
 ) -> Callable[[], None]:
     """Return a function that gives a warning, or a record of a log, to who listens here; its texts are decoded.
 
-    *find_warning* returns the class of a warning by its built-in kind, its module and its name.
+    *find_class* returns the class of a warning or an exception by its built-in kind, its module and its name.
 
     Raises:
         AttributeError, TypeError, ValueError: if *form* is neither.
     """
     if stream == RECORD:
-        return _read_record(form, decode)
+        return _read_record(form, decode, find_class)
     kind = getattr(builtins, stream)
     if not issubclass(kind, Warning):
         raise TypeError(f"{stream} is no warning")
     text, module, name = map(str, decode(form))
-    return lambda: warnings.warn_explicit(text, find_warning(kind, module, name), "product", 1)
+    return lambda: warnings.warn_explicit(text, find_class(kind, module, name), "product", 1)
 
 
-def _read_record(form: Any, decode: Callable[[Any], Any]) -> Callable[[], None]:
-    name, level, message, text, function, extra = form
+def _read_error(form: Any, decode: Callable[[Any], Any], find_class: Callable[..., Any]) -> Callable[[], Any]:
+    """Return a function that makes what a record has as `exc_info`; nothing, if that error would end a loop."""
+    if form is None:
+        return lambda: None
+    base, module, name, arguments = getattr(builtins, form[0]), *map(str, form[1:3]), decode(form[3])
+    if not issubclass(base, BaseException) or any(type(argument) not in DATA for argument in arguments):
+        raise ValueError("no exception of a record")
+
+    def make() -> Any:
+        error = base.__new__(find_class(base, module, name), *arguments)
+        return type(error), error, None
+
+    return make if issubclass(base, Exception) and not issubclass(base, list_ends()) else lambda: None
+
+
+def _read_record(form: Any, decode: Callable[[Any], Any], find_class: Callable[..., Any]) -> Callable[[], None]:
+    name, level, message, text, function, extra, error = form
     if [type(name), type(level), type(message), type(function)] != [str, int, str, str] or type(text) not in DATA:
         raise ValueError("no record of a log")
     if any(type(value) not in DATA for value in extra.values()):
         raise ValueError("no plain data of a record")
     message, text, extra = decode(message), text and str(decode(text)), {str(k): decode(v) for k, v in extra.items()}
+    make_error = _read_error(error, decode, find_class)
     logging = importlib.import_module("logging")
 
     def hand_over() -> None:
@@ -69,7 +95,7 @@ def _read_record(form: Any, decode: Callable[[Any], Any]) -> Callable[[], None]:
         if logger.disabled or level <= logger.manager.disable:
             return
         known = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
-        record = logger.makeRecord(name, level, "product", 0, message, (), None, function,
+        record = logger.makeRecord(name, level, "product", 0, message, (), make_error(), function,
                                    {k: v for k, v in extra.items() if k not in known})  # fmt: skip
         record.exc_text = text
         logger.handle(record)
