@@ -10,9 +10,13 @@ import builtins
 import io
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
+from jumar.child.two_process.environment.arithmetic import read_arithmetic
+from jumar.child.two_process.environment.asserted import CWD, list_asserted
 from jumar.child.two_process.environment.clocks import read_clock
+from jumar.child.two_process.environment.surroundings import find_place
 from jumar.child.two_process.wire import shared_files
 
 
@@ -29,29 +33,66 @@ class ProductEnvironment:
         """Levels that tests gave to loggers, by name."""
         self.seeds: dict[str, tuple[Any, ...]] = {}
         """Generators that were seeded, by module (`seeds.watch_seeds`)."""
+        self.may_enter: Callable[[str], bool] = lambda _: False
+        """Says whether a folder is one that the tests handed out."""
+        self.entered: set[str] = set()
+        """Folders that the product has made the working directory in this test: it could choose another file there."""
+        self._asserted: frozenset[str] = frozenset()
+        self._before: tuple[str, dict[str, str | None]] = ("", {})
+        self._home = ""
+        self._changed: set[str] = set()
         self.begin()
+
+    def begin_test(self, function: Any) -> None:
+        """Note what *function*, the test that begins, asserts of its surroundings: that much may follow the product."""
+        self._asserted = list_asserted(function)
+        self._before = find_place(), {name: os.environ.get(name) for name in self._asserted}
+
+    def end_test(self) -> None:
+        """Take back what followed the product in this test."""
+        _set_variables({name: self._before[1][name] for name in self._changed})
+        if self.entered:
+            os.chdir(self._before[0])
+        self._asserted, self._changed, self.entered = frozenset(), set(), set()
+
+    def follow(self, place: str, changed: dict[str, Any], decode: Callable[[Any], Any]) -> Callable[[], None]:
+        """Return a function that follows the product to *place* and its *changed* variables, as far as a test asserts.
+
+        To a folder that the tests handed out, and back to where they were themselves.
+        """
+        told = {name: changed[name] and str(decode(changed[name])) for name in self._asserted.intersection(changed)}
+        target = os.path.normpath(os.path.join(self.room, place))  # noqa: PTH118  compared as text
+
+        def apply() -> None:
+            _set_variables(told)
+            self._changed.update(told)
+            place = find_place()
+            self._home = self._home if place in self.entered else place
+            if CWD & self._asserted and (target == self._home or self.may_enter(target)):
+                os.chdir(target)
+                self.entered.update({target} - {self._home})
+
+        return apply
 
     def begin(self) -> None:
         """Record the present environment as the one in which nothing was arranged."""
         self._environ, self._argv = _read_environ(), list(sys.argv)
         self._looked: tuple[Any, ...] = ()
-        self._told: tuple[Any, ...] = (self.room, {}, [], {}, 0, None, None, (), ())
+        self._told: tuple[Any, ...] = (self.room, {}, [], {}, 0, None, None, (), (), read_arithmetic())
 
     def find_changes(self) -> list[Any] | None:
-        """Return directory, environment, arguments, levels, loop, `input`, stdin, seeds, clock; None: nothing changed.
+        """Return directory, environment, arguments, levels, loop, `input`, stdin, seeds, clock, arithmetic, or None.
 
         The directory is the working one, in the room or below the temporary one (None: elsewhere), the loop is the
         running one, counted from 1 (0: none). Of the environment only what differs from that of the beginning is there;
         what was removed is None.
         """
-        try:
-            place = os.getcwd()  # noqa: PTH109  asked with each call
-        except OSError:
-            place = ""
+        place = find_place()
         argv = sys.argv[1:] if sys.argv != self._argv else []
         raw: Any = getattr(os.environ, "_data", None)  # the same comparison, without decoding all of it each time
         seeds = tuple(self.seeds.items())
-        looked = (raw, place, argv, self.levels, self._count_loop(), builtins.input, sys.stdin, seeds, read_clock())
+        read = (seeds, read_clock(), read_arithmetic())
+        looked = (raw, place, argv, self.levels, self._count_loop(), builtins.input, sys.stdin, *read)
         if raw is not None and looked == self._looked:
             return None
         levels = dict(self.levels)
@@ -61,7 +102,7 @@ class ProductEnvironment:
         changed.update(dict.fromkeys(self._environ.keys() - now.keys()))
         stdin = sys.stdin if type(sys.stdin) is io.StringIO else None
         reading = builtins.input if builtins.input is not self._input else None, stdin
-        found = (place + os.sep, changed, argv, levels, looked[4], *reading, *looked[7:])
+        found = (place + os.sep, changed, argv, levels, looked[4], *reading, *read)
         if found == self._told:
             return None
         self._told = found
@@ -75,6 +116,14 @@ class ProductEnvironment:
         if running is not None and running is not self._loop:
             self._loop, self._loops = running, self._loops + 1
         return self._loops if running is not None else 0
+
+
+def _set_variables(values: dict[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def _read_environ() -> dict[str, str]:

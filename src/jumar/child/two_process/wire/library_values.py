@@ -37,9 +37,6 @@ NAMESPACES = ("argparse", "types")
 
 DICTS = (dict, OrderedDict, defaultdict, Counter)
 
-NAMESPACES = ("argparse", "types")
-"""Modules of plain objects, whose data is all that they are."""
-
 CONSTANTS = {
     "builtins": ("Ellipsis", "NotImplemented"),
     "dataclasses": ("MISSING", "KW_ONLY", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR"),
