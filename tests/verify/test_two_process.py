@@ -484,6 +484,10 @@ def fail(): raise KeyError("x")
 
 SWALLOWED = {
     "with Suppress(KeyError): raise KeyError('k')": "passed",
+    "with Suppress(KeyError, ZeroDivisionError): {}['k']": "passed",
+    "with Suppress(ValueError): int('x')": "passed",
+    "with Suppress(ValueError): int(text())": "failed",
+    "with Suppress(TypeError): int = text; int('x')": "failed",
     "with Suppress(ValueError): assert int(text()) == 3": "failed",
     "with Suppress(AssertionError): assert text() == 'y'": "failed",
     "with Suppress(KeyError): assert fail() == 3": "failed",

@@ -301,3 +301,33 @@ FOLLOWED: Bodies = {
 def test_surroundings_follow_the_product_as_far_as_a_test_asserts_of_them(tmp_path: Path) -> None:
     head = "import os\nfrom pathlib import Path\n"
     check_bodies(tmp_path, SURROUNDINGS, head, FOLLOWED, s3())
+
+
+ENDING = """
+class Peekable:
+    def __init__(self, items): self.items = iter(items)
+    def peek(self): return next(self.items)
+
+class Ends(StopIteration): pass
+
+def stop(*_): raise StopIteration
+def end(): raise Ends
+"""
+
+ENDED: Bodies = {
+    "items = Peekable('')\n    with pytest.raises(StopIteration): items.peek()": "passed",
+    "with raises(StopIteration):\n        stop(\n            1)": "passed",
+    "with raises(StopIteration): end()": "failed",
+    "with raises(StopIteration): list(map(stop, [1]))": "failed",
+    "with raises(StopIteration):\n        list(map(fail, map(stop, [1])))\n        raise StopIteration": "failed",
+    "with raises(StopIteration): fail(stop())": "failed",
+    "with raises(StopIteration): assert stop() == 1": "failed",
+    "with raises((StopIteration, AssertionError)): stop()": "failed",
+    "for one in map(stop, [1]): assert one == 3": "failed",
+}
+
+
+@pytest.mark.slow
+def test_one_call_may_end_by_the_stop_that_a_test_awaits(tmp_path: Path) -> None:
+    head = "import pytest\nfrom pytest import raises\n\ndef fail(_): assert 1 == 2\n"
+    check_bodies(tmp_path, ENDING, head, ENDED)

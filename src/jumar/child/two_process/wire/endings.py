@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import inspect
 import opcode
 import sys
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -84,6 +88,7 @@ def swallows(answer: Any, error: tuple[Any, ...], failing: tuple[type, ...], is_
     """Return whether *answer*, of a context, makes *error* disappear (empty: none is there), and may not.
 
     It may if the very `with` of the tests raises it, and it is none of *failing*: then that is what the test is about.
+    By a `raise`, or by a statement in which nothing is but literals (`1 / 0`).
     """
     if answer is None or answer is False or not error or error[0] is None:  # its truth may change
         return False
@@ -91,12 +96,50 @@ def swallows(answer: Any, error: tuple[Any, ...], failing: tuple[type, ...], is_
 
 
 def _is_raised_by_body(value: Any, traceback: Any, failing: tuple[type, ...], is_file: Callable[[Any], bool]) -> bool:
-    """Return whether *value* comes of a `raise` in the outermost frame of *traceback*, one of the tests' files."""
+    """Return whether *value* comes of the outermost frame of *traceback* alone, one of the tests' files."""
     if traceback is None or traceback.tb_next is not None or isinstance(value, failing):
         return False
     code, frame = traceback.tb_frame.f_code.co_code, traceback.tb_frame
     own = not any(name.startswith("_jumar") for name in vars(value)) and is_file(frame.f_globals.get("__file__"))
-    return bool(own and opcode.opname[code[traceback.tb_lasti]] == "RAISE_VARARGS")
+    raised = opcode.opname[code[traceback.tb_lasti]] == "RAISE_VARARGS"
+    return bool(own and (raised or _is_literal(frame, traceback.tb_lineno)))
+
+
+def _list_statements(frame: Any, line: int, kind: Any) -> list[Any]:
+    """Return the nodes of *kind* at *line* in the text of the function that runs in *frame*."""
+    try:
+        nodes: list[Any] = [*ast.walk(ast.parse(textwrap.dedent(inspect.getsource(frame.f_code))))]
+    except (OSError, ValueError, SyntaxError):
+        return []
+    line -= frame.f_code.co_firstlineno - 1
+    return [n for n in nodes if isinstance(n, kind) and n.lineno <= line <= (n.end_lineno or 0)]
+
+
+def _is_literal(frame: Any, line: int) -> bool:
+    """Return whether the statement at *line* of *frame* has nothing but literals and Python's own functions."""
+    found = _list_statements(frame, line, ast.Expr)
+    names = {part.id for node in found for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return len(found) == 1 and names <= vars(builtins).keys() - frame.f_globals.keys() - frame.f_locals.keys()
+
+
+def is_expected(error: BaseException, frame: Any) -> bool:
+    """Return whether *error* is the `StopIteration` that has to end the one call below a `with` that awaits it.
+
+    Nothing else is there that it could end: if a loop in C swallowed it, what awaits it would fail.
+    """
+    while str(frame.f_globals.get("__name__")).startswith("jumar."):
+        frame = frame.f_back
+    awaiting = _list_statements(frame, frame.f_lineno, ast.With) if type(error) is StopIteration else []
+    return any(_awaits_end(node.items[0].context_expr, node.body[0]) for node in awaiting if len(node.body) == 1)
+
+
+def _awaits_end(context: Any, statement: Any) -> bool:
+    """Return whether *context* awaits a `StopIteration`, and *statement* is no more than one call."""
+    calls = [part for part in ast.walk(statement) if isinstance(part, ast.Call)]
+    given = [getattr(argument, "id", "") for argument in getattr(context, "args", ())]
+    called = getattr(context, "func", None)
+    named = getattr(called, "attr", getattr(called, "id", "")) in ("raises", "assertRaises")
+    return named and given == ["StopIteration"] and isinstance(statement, ast.Expr) and len(calls) == 1
 
 
 def is_unused(frame: Any) -> bool:
