@@ -331,3 +331,26 @@ ENDED: Bodies = {
 def test_one_call_may_end_by_the_stop_that_a_test_awaits(tmp_path: Path) -> None:
     head = "import pytest\nfrom pytest import raises\n\ndef fail(_): assert 1 == 2\n"
     check_bodies(tmp_path, ENDING, head, ENDED)
+
+
+DECIMALS = """
+import decimal
+
+def divide(): return decimal.Decimal(1) / 3
+def quantize(number): return number.quantize(decimal.Decimal("0.1"))
+def choose(digits): decimal.getcontext().prec = digits
+"""
+
+COMPUTED: Bodies = {
+    "with localcontext() as context:\n        context.prec = 4\n        assert divide() == Decimal('0.3333')\n"
+    "    assert len(str(divide())) == 30": "passed",
+    "with localcontext(Context(rounding=ROUND_DOWN)): assert quantize(Decimal('0.19')) == Decimal('0.1')": "passed",
+    "assert quantize(Decimal('0.19')) == Decimal('0.2')": "passed",
+    "choose(2); assert divide() == Decimal('0.33')": "passed",
+}
+
+
+@pytest.mark.slow
+def test_decimal_numbers_are_computed_as_a_test_asks_for(tmp_path: Path) -> None:
+    head = "from decimal import ROUND_DOWN, Context, Decimal, localcontext\n"
+    check_bodies(tmp_path, DECIMALS, head, COMPUTED)
