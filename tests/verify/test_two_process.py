@@ -491,6 +491,9 @@ SWALLOWED = {
     "with Suppress(ValueError): assert int(text()) == 3": "failed",
     "with Suppress(AssertionError): assert text() == 'y'": "failed",
     "with Suppress(KeyError): assert fail() == 3": "failed",
+    "with Suppress(KeyError):\n        if text() != 'y': raise KeyError": "failed",
+    "with Suppress(KeyError):\n        if text() != 'y': {}['k']": "failed",
+    "with Suppress(KeyError):\n        text()\n        raise KeyError(\n            'k')": "passed",
 }
 """Body of a test -> its outcome in two processes."""
 

@@ -9,7 +9,6 @@ import pytest
 
 from jumar.ports import Sandbox
 from support.judging.two_process_verifier import outcomes, reported
-from support.processes.sandboxes import s3
 
 Bodies = Mapping[str, str]
 """Body of a test -> its outcome in two processes."""
@@ -228,79 +227,6 @@ LOGGED: Bodies = {
 @pytest.mark.slow
 def test_a_record_of_a_log_has_its_exception_as_data(tmp_path: Path) -> None:
     check_bodies(tmp_path, LOGS, "", LOGGED)
-
-
-SURROUNDINGS = """
-import contextlib, os
-from pathlib import Path
-
-@contextlib.contextmanager
-def within(folder):
-    before = os.getcwd()
-    os.chdir(folder)
-    try: yield folder
-    finally: os.chdir(before)
-
-@contextlib.contextmanager
-def having(**values):
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try: yield
-    finally: put(before)
-
-def put(values):
-    for name, value in values.items():
-        if value is None: os.environ.pop(name, None)
-        else: os.environ[name] = value
-
-def get(name): return os.environ.get(name)
-
-def lie(folder, *parts):
-    folder = folder.joinpath(*parts)
-    folder.mkdir(exist_ok=True)
-    (folder / "wanted").write_text("lie")
-    os.chdir(folder)
-    return "lie"
-
-def run():
-    put({"RUNS": "0"})
-    return 1
-"""
-
-ARRANGE = (
-    "own, given = tmp_path / 'own', tmp_path / 'given'; own.mkdir(); given.mkdir()\n"
-    "    (own / 'wanted').write_text('right'); monkeypatch.chdir(own)\n    "
-)
-"""A folder with what is expected, in which the test works, and one for the product."""
-
-FOLLOWED: Bodies = {
-    "with within(tmp_path): assert os.getcwd() == str(tmp_path)\n    assert Path.cwd() != tmp_path": "passed",
-    "assert Path.cwd() != tmp_path and Path('test_product.py').exists()": "passed",
-    f"{ARRANGE}with within(given): assert Path.cwd() == given\n    assert Path.cwd() == own": "passed",
-    "with within(tmp_path):\n        assert Path.cwd()\n        Path('a').write_text('x')\n"
-    "    assert (tmp_path / 'a').exists()": "passed",
-    "with having(NEW='x'): assert os.environ['NEW'] == 'x'\n    assert 'NEW' not in os.environ": "passed",
-    "monkeypatch.setenv('OLD', 'a')\n    with having(OLD='b'): assert os.getenv('OLD') == 'b'\n"
-    "    assert os.environ['OLD'] == 'a'; assert get('OLD') == 'a'": "passed",
-    "put({'LEFT': 'x'}); assert os.environ['LEFT'] == 'x'": "passed",
-    "assert os.environ.get('LEFT') is None": "passed",
-    "monkeypatch.setenv('GONE', 'x'); put({'GONE': None}); assert 'GONE' not in os.environ": "passed",
-    "assert os.environ.get('GONE') is None": "passed",
-    "for _ in range(int(os.environ.get('RUNS', 2))): assert run() == 2": "failed",
-    "monkeypatch.setenv('NAME', 'x'); put({'NAME': 'y'}); assert get('NAME') == os.environ['NAME']": "failed",
-    "monkeypatch.setenv('NAME', 'x'); put({'NAME': 'z'}); assert os.environ['NAME'] == 'z'\n"
-    "    wanted = os.environ['NAME']; assert get('NAME') == wanted": "failed",
-    f"{ARRANGE}got = lie(given); assert Path.cwd(); assert got == Path('wanted').read_text()": "failed",
-    f"{ARRANGE}got = lie(given); assert Path.cwd(); assert got == (Path.cwd() / 'wanted').read_text()": "failed",
-    f"{ARRANGE}got = lie(given, 'new'); assert Path.cwd() == own": "passed",
-    f"{ARRANGE}got = lie(tmp_path / 'given'); assert got == Path('wanted').read_text()": "failed",
-}
-
-
-@pytest.mark.slow
-def test_surroundings_follow_the_product_as_far_as_a_test_asserts_of_them(tmp_path: Path) -> None:
-    head = "import os\nfrom pathlib import Path\n"
-    check_bodies(tmp_path, SURROUNDINGS, head, FOLLOWED, s3())
 
 
 ENDING = """

@@ -300,7 +300,7 @@ def test_data_of_an_instance_crosses_with_it_and_what_is_private_does_not() -> N
 WORDS = st.sampled_from(["call", "invoke", "next", "get", "set", "method", "member", "import", "extend", "repr", "dir",
                          "copy", "input", "use", "_inner", "size", "__class__", "__globals__", "format", "price",
                          "other", "return_value", "mock_calls", "call_args", "assert_any_call", "_mock_children",
-                         "__enter__", "surroundings", "record"])  # fmt: skip
+                         "__enter__", "record"])  # fmt: skip
 
 FORMS = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 40) | WORDS

@@ -20,7 +20,6 @@ from jumar.child.two_process.environment.arithmetic import FollowedArithmetic
 from jumar.child.two_process.environment.clocks import FollowedClock
 from jumar.child.two_process.environment.levels import FollowedLevels
 from jumar.child.two_process.environment.seeds import FollowedSeeds
-from jumar.child.two_process.environment.surroundings import ToldSurroundings
 from jumar.child.two_process.tests_things import TestsThings, build_members
 from jumar.child.two_process.wire import endings, event_loop, frames, notices, rpc, shared_files
 
@@ -64,7 +63,7 @@ class ProductSide(TestsThings):
         self._environ = dict(os.environ)
         self._printed: list[tuple[int | str, Any]] = []
         self._levels, self._seeds, self._clock = FollowedLevels(), FollowedSeeds(), FollowedClock(codec.MADE_NAMES)
-        self._arithmetic, self._surroundings = FollowedArithmetic(), ToldSurroundings(self._room)
+        self._arithmetic = FollowedArithmetic()
         self._loop = event_loop.ProductLoop()
         self.heard_ends = endings.HeardEnds()
         self.files = shared_files.SharedFiles(None)
@@ -92,10 +91,8 @@ class ProductSide(TestsThings):
             self.report_state()
 
     def report_state(self) -> None:
-        """Hand over what was printed, and its surroundings; nothing else of this process is told unasked."""
+        """Hand over what was printed; nothing else of this process is told unasked."""
         printed, self._printed, self._size = self._printed, [], 0
-        if changes := self._surroundings.find_changes():
-            printed.append((notices.SURROUNDINGS, changes))
         for stream, text in printed:
             self.peer.wire.send(["said", stream, text])
 
@@ -111,7 +108,6 @@ class ProductSide(TestsThings):
             os.chdir(place if os.path.isdir(place) else self._room)  # noqa: PTH112  as above
         os.environ.clear()
         os.environ.update({k: v for k, v in {**self._environ, **changed}.items() if v is not None})
-        self._surroundings.settle()
         sys.argv[1:] = argv
         answers, text, seeds, clock, arithmetic = (self.peer.values.decode(form) for form in reading)
         self._seeds.follow(seeds)

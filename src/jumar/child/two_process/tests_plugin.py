@@ -160,8 +160,6 @@ class DoubtPlugin:
         self._side.capabilities.begin_test()
         paths = self._side.peer.values.paths
         paths.begin_test()
-        *_, function = (None, *_unwrap_chain(getattr(item, "obj", None)))
-        self._side.environment.begin_test(function)
         self._side.take_matched()  # of what was compared between tests
         self._side.take_tied()
         before, faults = self._side.peer.lost, self._side.faults
@@ -169,7 +167,6 @@ class DoubtPlugin:
         if paths.found:  # a helper of that file may remember what it has read
             self._doubted_files[_name_file(item)] = self._side.why
         self._side.capabilities.end_test()
-        self._side.environment.end_test()
         if self._side.take_tied() or self._lasting_tie:
             self._send(["tied", item.nodeid])
         if self._side.take_matched():

@@ -68,7 +68,6 @@ class TestsSide(ProductThings):
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
         self.files = shared_files.SharedFiles(self)
-        environment.may_enter = self.files.gives
         self._tied = False
         self._said = 0
         self._told: list[Callable[[], None]] = []
@@ -132,8 +131,8 @@ class TestsSide(ProductThings):
             self.files.active |= text == self.files.top
         elif type(stream) is str:
             try:
-                decode, follow = self.peer.values.decode, self.environment.follow
-                self._told.append(notices.read_notice(stream, text, decode, import_hook.find_raised, follow))
+                told = notices.read_notice(stream, text, self.peer.values.decode, import_hook.find_raised)
+                self._told.append(told)
             except Exception as error:  # what is no form may raise anything
                 raise ProductLost("the other process does not keep to the protocol") from error
         else:

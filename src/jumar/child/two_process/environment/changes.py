@@ -10,13 +10,10 @@ import builtins
 import io
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from jumar.child.two_process.environment.arithmetic import read_arithmetic
-from jumar.child.two_process.environment.asserted import CWD, list_asserted
 from jumar.child.two_process.environment.clocks import read_clock
-from jumar.child.two_process.environment.surroundings import find_place
 from jumar.child.two_process.wire import shared_files
 
 
@@ -33,46 +30,7 @@ class ProductEnvironment:
         """Levels that tests gave to loggers, by name."""
         self.seeds: dict[str, tuple[Any, ...]] = {}
         """Generators that were seeded, by module (`seeds.watch_seeds`)."""
-        self.may_enter: Callable[[str], bool] = lambda _: False
-        """Says whether a folder is one that the tests handed out."""
-        self.entered: set[str] = set()
-        """Folders that the product has made the working directory in this test: it could choose another file there."""
-        self._asserted: frozenset[str] = frozenset()
-        self._before: tuple[str, dict[str, str | None]] = ("", {})
-        self._home = ""
-        self._changed: set[str] = set()
         self.begin()
-
-    def begin_test(self, function: Any) -> None:
-        """Note what *function*, the test that begins, asserts of its surroundings: that much may follow the product."""
-        self._asserted = list_asserted(function)
-        self._before = find_place(), {name: os.environ.get(name) for name in self._asserted}
-
-    def end_test(self) -> None:
-        """Take back what followed the product in this test."""
-        _set_variables({name: self._before[1][name] for name in self._changed})
-        if self.entered:
-            os.chdir(self._before[0])
-        self._asserted, self._changed, self.entered = frozenset(), set(), set()
-
-    def follow(self, place: str, changed: dict[str, Any], decode: Callable[[Any], Any]) -> Callable[[], None]:
-        """Return a function that follows the product to *place* and its *changed* variables, as far as a test asserts.
-
-        To a folder that the tests handed out, and back to where they were themselves.
-        """
-        told = {name: changed[name] and str(decode(changed[name])) for name in self._asserted.intersection(changed)}
-        target = os.path.normpath(os.path.join(self.room, place))  # noqa: PTH118  compared as text
-
-        def apply() -> None:
-            _set_variables(told)
-            self._changed.update(told)
-            place = find_place()
-            self._home = self._home if place in self.entered else place
-            if CWD & self._asserted and (target == self._home or self.may_enter(target)):
-                os.chdir(target)
-                self.entered.update({target} - {self._home})
-
-        return apply
 
     def begin(self) -> None:
         """Record the present environment as the one in which nothing was arranged."""
@@ -87,7 +45,10 @@ class ProductEnvironment:
         running one, counted from 1 (0: none). Of the environment only what differs from that of the beginning is there;
         what was removed is None.
         """
-        place = find_place()
+        try:
+            place = os.getcwd()  # noqa: PTH109  asked with each call
+        except OSError:
+            place = ""
         argv = sys.argv[1:] if sys.argv != self._argv else []
         raw: Any = getattr(os.environ, "_data", None)  # the same comparison, without decoding all of it each time
         seeds = tuple(self.seeds.items())
@@ -116,14 +77,6 @@ class ProductEnvironment:
         if running is not None and running is not self._loop:
             self._loop, self._loops = running, self._loops + 1
         return self._loops if running is not None else 0
-
-
-def _set_variables(values: dict[str, str | None]) -> None:
-    for name, value in values.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 def _read_environ() -> dict[str, str]:

@@ -87,8 +87,8 @@ def is_leaving(frame: Any) -> bool:
 def swallows(answer: Any, error: tuple[Any, ...], failing: tuple[type, ...], is_file: Callable[[Any], bool]) -> bool:
     """Return whether *answer*, of a context, makes *error* disappear (empty: none is there), and may not.
 
-    It may if the very `with` of the tests raises it, and it is none of *failing*: then that is what the test is about.
-    By a `raise`, or by a statement in which nothing is but literals (`1 / 0`).
+    It may if a statement of the very `with` of the tests raises it, and it is none of *failing*: then that is what the
+    test is about. By a `raise` that depends on nothing, or by a statement of nothing but literals (`1 / 0`).
     """
     if answer is None or answer is False or not error or error[0] is None:  # its truth may change
         return False
@@ -101,8 +101,8 @@ def _is_raised_by_body(value: Any, traceback: Any, failing: tuple[type, ...], is
         return False
     code, frame = traceback.tb_frame.f_code.co_code, traceback.tb_frame
     own = not any(name.startswith("_jumar") for name in vars(value)) and is_file(frame.f_globals.get("__file__"))
-    raised = opcode.opname[code[traceback.tb_lasti]] == "RAISE_VARARGS"
-    return bool(own and (raised or _is_literal(frame, traceback.tb_lineno)))
+    by_raise = opcode.opname[code[traceback.tb_lasti]] == "RAISE_VARARGS"
+    return bool(own and _stands_alone(frame, traceback.tb_lineno, ast.Raise if by_raise else ast.Expr))
 
 
 def _list_statements(frame: Any, line: int, kind: Any) -> list[Any]:
@@ -115,11 +115,17 @@ def _list_statements(frame: Any, line: int, kind: Any) -> list[Any]:
     return [n for n in nodes if isinstance(n, kind) and n.lineno <= line <= (n.end_lineno or 0)]
 
 
-def _is_literal(frame: Any, line: int) -> bool:
-    """Return whether the statement at *line* of *frame* has nothing but literals and Python's own functions."""
-    found = _list_statements(frame, line, ast.Expr)
+def _stands_alone(frame: Any, line: int, kind: Any) -> bool:
+    """Return whether at *line* of *frame* a statement of *kind* is right in a `with`, where no answer leads to it.
+
+    A `raise`, or an expression of nothing but literals and Python's own functions.
+    """
+    bodies = [node.body for node in _list_statements(frame, line, (ast.With, ast.AsyncWith))]
+    line -= frame.f_code.co_firstlineno - 1
+    found = [one for body in bodies for one in body if isinstance(one, kind) and one.lineno <= line <= one.end_lineno]
     names = {part.id for node in found for part in ast.walk(node) if isinstance(part, ast.Name)}
-    return len(found) == 1 and names <= vars(builtins).keys() - frame.f_globals.keys() - frame.f_locals.keys()
+    own = frame.f_globals.keys() | frame.f_locals.keys()
+    return len(found) == 1 and (kind is ast.Raise or names <= vars(builtins).keys() - own)
 
 
 def is_expected(error: BaseException, frame: Any) -> bool:

@@ -18,9 +18,6 @@ from jumar.child.two_process.wire.signatures import DATA
 RECORD = "record"
 """Stream of printed output that records are sent on."""
 
-SURROUNDINGS = "surroundings"
-"""Stream for the working directory of the product's process, and the variables that it has set."""
-
 MOST_BYTES = 64 << 20
 """The product may print, and tell without being asked, so much."""
 
@@ -50,20 +47,17 @@ def _describe_error(error: BaseException) -> list[Any]:
 
 
 def read_notice(
-    stream: str, form: Any, decode: Callable[[Any], Any], find_class: Callable[..., Any], follow: Callable[..., Any]
-) -> Any:
+    stream: str, form: Any, decode: Callable[[Any], Any], find_class: Callable[[type, str, str], type]
+) -> Callable[[], None]:
     """Return a function that gives a warning, or a record of a log, to who listens here; its texts are decoded.
 
-    *find_class* returns the class of a warning or an exception by its built-in kind, its module and its name, *follow*
-    a function that follows the surroundings of the product.
+    *find_class* returns the class of a warning or an exception by its built-in kind, its module and its name.
 
     Raises:
         AttributeError, TypeError, ValueError: if *form* is neither.
     """
     if stream == RECORD:
         return _read_record(form, decode, find_class)
-    if stream == SURROUNDINGS:
-        return follow(*form, decode)
     kind = getattr(builtins, stream)
     if not issubclass(kind, Warning):
         raise TypeError(f"{stream} is no warning")

@@ -99,10 +99,6 @@ class SharedFiles:
         """Return whether *path* is shared, or something that the product has made."""
         return path in self._known or _is_below(path, self._list_roots())
 
-    def gives(self, path: str) -> bool:
-        """Return whether *path* is a folder that the tests themselves have handed out, as it is."""
-        return path in self._lasting | self._lent and os.path.isdir(path) and os.path.realpath(path) == path
-
     def list_changes(self) -> list[Any] | None:
         """Return the shared places and what has changed there since `settle` was called; None: nothing.
 
