@@ -175,6 +175,14 @@ def test_a_name_that_is_made_of_itself_is_read_once() -> None:
     assert made.strengths == {f"{PATH}::test_a": Strength.WHOLE}
 
 
+def test_the_end_of_a_chain_is_not_evaluated_where_its_beginning_is_false() -> None:
+    condition = "    assert [w for w in ('', same('ab')) if '' != w != w[0]] == ['ab']\n"
+    made = of(tidy(f"def test_a():\n{condition}\ndef test_b(): assert 1 < same(2) < len([1, 2, same(3)])\n"))
+
+    assert outcomes(made.falsify((), Random(1))[PATH]) == {"test_a": True, "test_b": True}
+    assert made.strengths[f"{PATH}::test_a"] is Strength.PARTIAL
+
+
 def test_a_file_may_end_with_a_comparison() -> None:
     made = of(tidy("def test_a(): assert same(3) == same(3)").rstrip())
 

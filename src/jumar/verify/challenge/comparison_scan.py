@@ -103,7 +103,10 @@ class ComparisonScan:
         truth = uses.is_asked(node)
         handed = not truth and uses.is_handed_on(node)
         exact = truth or handed or uses.is_exact(node) or all(isinstance(op, ast.In | ast.NotIn) for op in node.ops)
-        if not uses.is_formatted(node) and self._make_stricter(stricter.get_comparison(self.source, node), truth=truth):
+        # Each operand of a chain is evaluated then; where it is written, the last ones are if the first ones held.
+        late = [side for side in sides[2:] if not isinstance(side, ast.Name | ast.Constant)]
+        editable = not uses.is_formatted(node) and (not late or uses.is_asserted(node))
+        if editable and self._make_stricter(stricter.get_comparison(self.source, node), truth=truth):
             return exact
         return handed or (falsified and any(map(self._is_whole, sides)))
 

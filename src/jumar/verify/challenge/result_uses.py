@@ -78,6 +78,13 @@ class ResultUses:
                 return get_dotted_name(function).rpartition(".")[2] in ASKING
         return False
 
+    def is_asserted(self, node: ast.AST) -> bool:
+        """Return whether the test fails if *node* is false."""
+        parent = self._parents.get(id(node))
+        return isinstance(parent, ast.Assert) or (
+            isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And) and self.is_asserted(parent)
+        )
+
     def _find_function(self, node: ast.AST) -> str:
         """Return the name of the function that *node* stands in."""
         at: ast.AST | None = node
