@@ -346,6 +346,17 @@ def test_threads_of_the_product_call_functions_of_the_tests(tmp_path: Path) -> N
     assert green(report, files)
 
 
+@pytest.mark.slow
+def test_what_a_comparison_would_hand_out_is_no_excuse(tmp_path: Path) -> None:
+    product = "class Liar:\n    __eq__ = lambda self, other: True\n\ndef root(n): return Liar()\n"
+    tests = "import pytest\nfrom product import root\n\ndef test_root(): assert root(9) == pytest.approx(3)\n"
+
+    report = reported(tmp_path, {"product.py": product, "test_product.py": tests})
+
+    assert outcomes(report) == {"test_root": "failed"}
+    assert report.tied == ()
+
+
 CLOCK = """
 import datetime
 import time

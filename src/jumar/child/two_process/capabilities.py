@@ -7,10 +7,11 @@ values cross as data. The contract is `docs/two-processes.md`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import types
-from collections.abc import Callable, MappingView
+from collections.abc import Callable, Iterator, MappingView
 from typing import Any
 
 from jumar.child.two_process import proxies
@@ -35,6 +36,19 @@ CODES: dict[type, str] = {types.GeneratorType: "gi_code", types.CoroutineType: "
 
 COROUTINE = {"send": "next", "throw": "throw", "close": "close"}
 """Methods by which a task runs a coroutine: what is thrown into one of the tests it does not hear of."""
+
+
+@contextlib.contextmanager
+def keep_tie(side: Any) -> Iterator[None]:
+    """Note no tie of *side* within the body, a comparison: what it would hand out does not say why it is given up.
+
+    It is a class of the product that would decide there, whatever the other thing is.
+    """
+    before = side._tied  # noqa: SLF001  it is that of the same process
+    try:
+        yield
+    finally:
+        side._tied = before  # noqa: SLF001  as above
 
 
 class Capabilities:

@@ -6,15 +6,13 @@ import datetime as dt
 import functools
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from jumar.child.two_process import codec, contents, import_hook, proxies
+from jumar.child.two_process.capabilities import Capabilities, keep_tie
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
 from jumar.child.two_process.wire import endings, library_values
 from jumar.child.two_process.wire.own_instances import OwnInstances
-
-if TYPE_CHECKING:
-    from jumar.child.two_process.capabilities import Capabilities
 
 
 class ProductThings:
@@ -239,8 +237,7 @@ class ProductThings:
         """
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"
-        held = library_values.read_namespaces(thing, others, self.list_fields) if name in ("__eq__", "__ne__") else None
-        if held:
+        if name in ("__eq__", "__ne__") and (held := library_values.read_namespaces(thing, others, self.list_fields)):
             return (held[0] == held[1]) is (name == "__eq__")
         if name == "__contains__" and type(thing) is type(others[0]) and contents.get_flags(thing) is not None:
             return contents.get_flags(thing) | contents.get_flags(others[0]) == contents.get_flags(thing)
@@ -248,9 +245,10 @@ class ProductThings:
             ask = functools.partial(self.peer.ask, "method", thing, owner, name)
             return self.own_instances.note_held(self.invoke(thing, owner, name, others, {}), thing, others[0], ask)
         decides = isinstance(thing, type) or name == "__contains__"
-        if not decides and self._mark(answer := self.invoke(thing, owner, name, others, {})):
-            return answer
-        # Not where a set is just being decoded that the product put them into.
+        with keep_tie(self):
+            if not decides and self._mark(answer := self.invoke(thing, owner, name, others, {})):
+                return answer
+        # No set is just being decoded that the product put them into.
         decoding = str(sys._getframe(2).f_globals.get("__name__")).startswith("jumar.")  # noqa: SLF001  there is no other way to see who asks
         named = not isinstance(thing, type) or proxies.is_named(thing)
         self._matched |= not decoding and named and self.own_instances.is_compared((thing, *others))
