@@ -12,7 +12,7 @@ import sys
 import time
 import types
 import zoneinfo
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,10 @@ from hypothesis import strategies as st
 
 from jumar.child.two_process import codec
 from jumar.core.state.settings import Suite
-from jumar.core.state.verdict import Report
 from jumar.runners.pytest import plugin
 from jumar.verify.two_process import run_two_processes, separate_product
 from support.judging.real_verifier import Court
-from support.judging.two_process_verifier import SHORT, green, outcomes, reported
+from support.judging.two_process_verifier import SHORT, green, outcomes, reported, run_bodies
 from support.processes.sandboxes import s3
 
 PROJECT = Path(__file__).parent / "two_process_project"
@@ -466,15 +465,9 @@ BOXES = {
 """Body of a test -> its outcome in two processes; own: it failed, and compares what it made itself."""
 
 
-def run_bodies(folder: Path, product: str, names: str, bodies: Iterable[str]) -> Report:
-    """What two processes report of tests with these *bodies*, which use *names* of *product*."""
-    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(bodies))
-    return reported(folder, {"product.py": product, "test_product.py": f"from product import {names}\n{tests}"})
-
-
 @pytest.mark.slow
 def test_what_a_test_made_itself_is_its_own_until_the_product_hands_it_back(tmp_path: Path) -> None:
-    report = run_bodies(tmp_path, BOX, "Box, make", BOXES)
+    report = run_bodies(tmp_path, BOX, "from product import Box, make", BOXES)
 
     own = {name.rpartition("::")[2] for name in report.matched}
     said = {
@@ -511,7 +504,7 @@ SWALLOWED = {
 
 @pytest.mark.slow
 def test_a_context_may_swallow_what_its_body_raises_and_nothing_else(tmp_path: Path) -> None:
-    report = run_bodies(tmp_path, SWALLOWING, "Suppress, fail, text", SWALLOWED)
+    report = run_bodies(tmp_path, SWALLOWING, "from product import Suppress, fail, text", SWALLOWED)
 
     assert outcomes(report) == {f"test_{n}": said for n, said in enumerate(SWALLOWED.values())}
 

@@ -7,21 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from jumar.ports import Sandbox
-from support.judging.two_process_verifier import outcomes, reported
+from support.judging.two_process_verifier import outcomes, run_bodies
 
 Bodies = Mapping[str, str]
 """Body of a test -> its outcome in two processes."""
 
 
-def check_bodies(folder: Path, product: str, head: str, bodies: Bodies, sandbox: Sandbox | None = None) -> None:
-    """Run tests with these *bodies*, and what is in *head* above them, and compare the outcomes."""
-    tests = "".join(f"def test_{n}(tmp_path, monkeypatch, caplog):\n    {body}\n" for n, body in enumerate(bodies))
-    files = {"product.py": product, "test_product.py": f"from product import *\n{head}\n{tests}"}
+def check_bodies(folder: Path, product: str, head: str, bodies: Bodies) -> None:
+    """Run tests with these *bodies*, and all of *product* and *head* above them, and compare the outcomes."""
+    said = outcomes(run_bodies(folder, product, f"from product import *\n{head}", bodies))
 
-    report = reported(folder, files, sandbox=sandbox)
-
-    said = outcomes(report)
     assert {body: said[f"test_{n}"] for n, body in enumerate(bodies)} == bodies
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import anyio
@@ -49,6 +49,12 @@ def reported(
     records, child = anyio.run(run_two_processes, question)
     report = plugin.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+
+
+def run_bodies(folder: Path, product: str, head: str, bodies: Iterable[str]) -> Report:
+    """Run tests with these *bodies* in two processes, with *head* above them, beside the module *product*."""
+    tests = "".join(f"def test_{n}(caplog):\n    {body}\n" for n, body in enumerate(bodies))
+    return reported(folder, {"product.py": product, "test_product.py": f"{head}\n\n{tests}"})
 
 
 def outcomes(report: Report) -> dict[str, str]:

@@ -44,11 +44,11 @@ def keep_tie(side: Any) -> Iterator[None]:
 
     It is a class of the product that would decide there, whatever the other thing is.
     """
-    before = side._tied  # noqa: SLF001  it is that of the same process
+    before = side.tied
     try:
         yield
     finally:
-        side._tied = before  # noqa: SLF001  as above
+        side.tied = before
 
 
 class Capabilities:

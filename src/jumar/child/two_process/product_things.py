@@ -248,7 +248,7 @@ class ProductThings:
         with keep_tie(self):
             if not decides and self._mark(answer := self.invoke(thing, owner, name, others, {})):
                 return answer
-        # No set is just being decoded that the product put them into.
+        # Not where a set is just being decoded that the product put them into.
         decoding = str(sys._getframe(2).f_globals.get("__name__")).startswith("jumar.")  # noqa: SLF001  there is no other way to see who asks
         named = not isinstance(thing, type) or proxies.is_named(thing)
         self._matched |= not decoding and named and self.own_instances.is_compared((thing, *others))

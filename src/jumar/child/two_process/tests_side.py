@@ -68,7 +68,7 @@ class TestsSide(ProductThings):
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
         self.files = shared_files.SharedFiles(self)
-        self._tied = False
+        self.tied = False
         self._said = 0
         self._told: list[Callable[[], None]] = []
         """Warnings and records of logs that come with the next answer."""
@@ -91,7 +91,7 @@ class TestsSide(ProductThings):
 
     def note_tie(self, why: str) -> None:
         """Record that what the tests do themselves, *why*, needs the product in their own process."""
-        self._tied = True
+        self.tied = True
         self.fault(why)
 
     def tie(self, why: str) -> NoReturn:
@@ -194,14 +194,14 @@ class TestsSide(ProductThings):
         """
         of_class = issubclass(type(value), type)
         if not self.admits(value):
-            self._tied = True
+            self.tied = True
             raise ValueError(f"a {(value if of_class else type(value)).__name__}")
-        self._tied |= not of_class and not self.capabilities.knows(value)
+        self.tied |= not of_class and not self.capabilities.knows(value)
 
     def take_tied(self) -> bool:
         """Return whether tests did what needs the product in their own process since this was asked the last time."""
         lends = self.peer.values.paths.take_lent()
-        tied, self._tied = self._tied or lends, False
+        tied, self.tied = self.tied or lends, False
         return tied
 
     def admits(self, value: Any) -> bool:

@@ -43,8 +43,8 @@ NEEDLES = 3
 LEAST = 6
 """Letters or digits by chance that each of them has."""
 
-
 ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+"""Kinds of letters and digits: a text by chance has the same ones, at the same places."""
 
 
 class OwnInstances:
