@@ -421,9 +421,9 @@ def test_folders_of_a_project_make_no_zygote_of_its_own(tmp_path: Path, pool: Wa
 
 
 @pytest.mark.slow
-def test_a_fixture_that_takes_the_place_of_a_function_of_a_plug_in_is_found(tmp_path: Path, pool: WarmPool) -> None:
-    """The zygote has looked through the plug-in, which has as many names as before."""
-    name = "extract_backend_and_options"
+@pytest.mark.parametrize("name", ["extract_backend_and_options", "a_new_name"])
+def test_a_fixture_that_a_tree_puts_into_a_plug_in_is_found(tmp_path: Path, pool: WarmPool, name: str) -> None:
+    """The zygote has looked through the plug-in, which has as many names as before, or one more."""
     files = {
         "conftest.py": f"""
 import pytest

@@ -10,8 +10,8 @@ import builtins
 import importlib
 import inspect
 import sys
-from itertools import chain
-from operator import is_
+from itertools import chain, zip_longest
+from operator import is_, lt
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ from jumar.child.warm import ready_distributions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Names = dict[int, tuple[object, list[object], list[str]]]
-    """Address of a module or a class -> it, all that it and its bases held, and the names that may be fixtures."""
+    Names = dict[int, tuple[object, list[list[object]], list[str]]]
+    """Address of a module or a class -> it, what it and each of its bases held, and the names that may be fixtures."""
 
 HOLDERS = ("FixtureFunctionDefinition", "classmethod", "staticmethod", "property")
 """Kinds of values that are fixtures, or may hold one."""
@@ -66,7 +66,7 @@ def _remember(holder: Any, known: Names) -> None:
     if vars(type(holder)).get("__dir__", type.__dir__) not in (type.__dir__, ModuleType.__dir__):
         return  # what it shows is its own affair
     tables = _list_tables(holder)
-    held = list(chain.from_iterable(table.values() for table in tables))
+    held = [list(table.values()) for table in tables]
     names = [name for name in dir(holder) if not all(is_plain(table[name]) for table in tables if name in table)]
     known[get_address(holder)] = (holder, held, names)
 
@@ -89,11 +89,18 @@ def build_listing(names: Names) -> Callable[[Any], list[str]]:
         if known is not holder:
             return builtins.dir(thing)
         tables = _list_tables(holder)
-        same = sum(map(len, tables)) == len(held)
-        same = same and all(map(is_, held, chain.from_iterable(table.values() for table in tables)))
-        return found if same else builtins.dir(thing)
+        if len(tables) != len(held) or any(map(lt, map(len, tables), map(len, held))):
+            return builtins.dir(thing)
+        return sorted({*found, *chain.from_iterable(map(_list_changed, tables, held))})
 
     return list_fixture_names
+
+
+def _list_changed(table: Any, before: list[object]) -> list[str]:
+    """Return the names in *table*, which held *before*, that plug-ins have added or given another value since."""
+    if len(table) == len(before) and all(map(is_, table.values(), before)):
+        return []
+    return [name for (name, value), old in zip_longest(table.items(), before) if value is not old]
 
 
 def is_plain(value: Any) -> bool:
