@@ -134,6 +134,7 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     """Return the plug-ins that report and judge."""
     hide_folder_names()
     tracebacks.keep_trees()
+    (private / "cache").mkdir(exist_ok=True)  # else pytest makes it, with files that explain it
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     if "trace" in config:
