@@ -41,10 +41,12 @@ def find_captured(folder: str, began: Mapping[Callable[[], Any], Any]) -> Captur
     """Return the module attributes that are paths below *folder* or times since this process *began*."""
     found = Captured([], [])
     for table, name, value in _list_attributes():
-        if (type(value) is str or isinstance(value, PurePath)) and str(value).startswith(folder):
+        kind = type(value)
+        if kind in CLOCKS:
+            clocks = [clock for clock in CLOCKS[kind] if began[clock] <= value <= clock()]
+            found.times.extend((table, name, clock) for clock in clocks[:1])
+        elif (kind is str or issubclass(kind, PurePath)) and str(value).startswith(folder):
             found.paths.append((table, name, str(value)[len(folder) + 1 :]))
-        clocks = [clock for clock in CLOCKS.get(type(value), ()) if began[clock] <= value <= clock()]
-        found.times.extend((table, name, clock) for clock in clocks[:1])
     return found
 
 

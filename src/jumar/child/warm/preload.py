@@ -7,6 +7,7 @@ found is reported, and jumar then starts every process anew.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import importlib.util
 import os
@@ -74,6 +75,8 @@ def preload(modules: Sequence[str], socket: int, *, plugins: bool) -> tuple[dict
                 with contextlib.suppress(BaseException):
                     importlib.import_module(name)
     os.chdir("/")
+    gc.collect()
+    gc.freeze()  # so that no collection goes through all this again
     refused = refused or find_leftovers(socket)
     if plugins and not refused:
         ready_pytest.prepare(pytest_main.PLUGINS)

@@ -52,14 +52,18 @@ def prepare(classes: Sequence[type]) -> None:
         if isinstance(module, ModuleType) and _may_be_plugin(module):
             _remember(module, names)
             for kind in list(vars(module).values()):
-                if isinstance(kind, type) and kind.__module__ == module.__name__:
+                if isinstance(kind, type) and kind.__module__ == module.__name__ and _has_hooks(kind):
                     _remember(kind, names)
     for kind in classes:
         _remember(kind, names)
 
 
 def _may_be_plugin(module: ModuleType) -> bool:
-    return module.__name__.startswith("_pytest.") or any(name.startswith("pytest_") for name in vars(module))
+    return module.__name__.startswith("_pytest.") or _has_hooks(module)
+
+
+def _has_hooks(holder: Any) -> bool:
+    return any(name.startswith("pytest_") for name in vars(holder))
 
 
 def _remember(holder: Any, known: Names) -> None:

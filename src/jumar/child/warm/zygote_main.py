@@ -32,6 +32,7 @@ PRELOAD_SECONDS = 60
 
 def main() -> None:
     """Import the modules of the order, report the result, and serve until jumar is gone."""
+    gc.disable()  # while modules are loaded, which all stay
     began = captured.read_clocks()
     with os.fdopen(os.dup(0), "rb") as stream:
         order = json.loads(stream.read())
@@ -49,8 +50,8 @@ def main() -> None:
     locks.LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's; jumar decides
     signal.signal(signal.SIGCHLD, _collect)
-    gc.collect()
     gc.freeze()
+    gc.enable()
     control.sendall(json.dumps(report).encode() + b"\n")
     _serve(control, zygote, order["expected"])
 
