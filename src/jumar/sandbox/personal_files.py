@@ -103,7 +103,7 @@ def find_homes() -> tuple[Path, ...]:
 
 def _find_own_paths() -> tuple[Path, ...]:
     """Return the paths that jumar itself runs from."""
-    places = (Path(sys.executable).parent.parent, Path(sys.prefix), Path(sys.base_prefix))
+    places = {Path(sys.executable).parent.parent, Path(sys.prefix), Path(sys.base_prefix)}
     return (*(part for place in places for part in find_parts(place)), Path(start.FOLDER).parents[1])
 
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -32,6 +33,7 @@ def find_interpreter_files(python: Path) -> tuple[Path, ...]:
     """
     found: list[Path] = []
     todo, done = [python], set[Path]()
+    is_base, list_parts = cache(is_base_interpreter), cache(_list_python_parts)  # several links lead to the same
     while todo:
         program = todo.pop()
         if program in done or not os.path.lexists(program) or (program.is_symlink() and not _is_python(program)):
@@ -42,13 +44,17 @@ def find_interpreter_files(python: Path) -> tuple[Path, ...]:
         # Of the environment of another project only the interpreter that it leads to.
         other = home is not None and place.resolve() != python.parent.parent.resolve()
         base = not program.is_symlink() and any((place / "lib").glob("python3*"))
-        found += find_parts(place, (*PARTS, *_OF_PYTHON)) if not other and (home is not None or base) else [program]
+        found += list_parts(place) if not other and (home is not None or base) else [program]
         if home is not None:
-            todo += [path for name in (program.name, "python3", "python") if is_base_interpreter(path := home / name)]
+            todo += [path for name in (program.name, "python3", "python") if is_base(path := home / name)]
         if program.is_symlink():
             # The resolved path as well: folders on the way may be links, and interpreters look for their own file.
             todo += [program.resolve(), Path(os.path.normpath(program.parent / program.readlink()))]
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
+
+
+def _list_python_parts(place: Path) -> tuple[Path, ...]:
+    return tuple(find_parts(place, (*PARTS, *_OF_PYTHON)))
 
 
 def find_parts(place: Path, names: Iterable[str] = PARTS) -> Iterator[Path]:
