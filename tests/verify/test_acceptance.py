@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -18,6 +18,7 @@ from jumar.process.progress import Tell, ignore_progress
 from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accept_green
+from jumar.verify.challenge.falsified_files import Challenge
 from jumar.verify.execution import HeldOut, SuiteKnowledge
 from jumar.verify.rounds import estimate_patience
 from jumar.verify.untouched_tree import list_slow_tests
@@ -53,8 +54,8 @@ class Dice:
     async def weakened(self) -> str:
         return self.weaker
 
-    async def run_fresh(self, _tree: str, ids: Sequence[str], files: Mapping[str, bytes], seed: int | None) -> Report:
-        assert not files
+    async def run_fresh(self, _tree: str, ids: Sequence[str], challenge: Challenge, seed: int | None) -> Report:
+        assert not challenge.told
         self.seeds.append(seed)
         return self.report(ids, seed)
 
@@ -316,8 +317,7 @@ ASKED = dedent("""\
 
     def test_names():
         calls = add(2, 3)
-        assert "a" in calls
-        assert "c" not in calls
+        assert [name for name in ("a", "c") if name in calls] == ["a"]
         assert calls.asked == 2
 
 
@@ -331,7 +331,7 @@ def test_a_test_that_looks_at_what_its_comparisons_do_is_unproved_and_not_flaky(
     done = judged(tmp_path, COUNTING, ASKED)
 
     assert done.verdict.green
-    assert done.grades == {"test_calc.py::test_names": "D", "test_calc.py::test_values": "C"}
+    assert done.grades == {"test_calc.py::test_names": "D", "test_calc.py::test_values": "D"}
 
 
 WRITING = """
@@ -404,7 +404,7 @@ def move(point, by):
     done = court.judge(court.tree({"calc.py": right, "test_calc.py": MATCHING}), control=base)
 
     assert done.verdict.green
-    assert (done.grade, done.reachable) == ("C", "C"), "no more coins than two functions have"
+    assert (done.grade, done.reachable) == ("D", "D"), "what compares its own objects has the last word on them"
 
 
 STAYING = """
@@ -501,7 +501,7 @@ def test_a_change_that_is_harder_to_judge_than_it_could_be_is_seen(
     done = court.judge(changed, control=court.verifier.base)
 
     assert done.verdict.green
-    assert (done.grade, done.reachable) == ("C", reachable)
+    assert (done.grade, done.reachable) == ("D" if reachable == "A" else "C", reachable)
 
 
 @pytest.mark.slow
@@ -519,6 +519,6 @@ def test_a_verdict_is_worth_no_more_than_what_proves_the_held_out_tests(tmp_path
     done = court.judge(court.tree({"calc.py": change, **files}), control=base)
     right = court.judge(court.tree({"calc.py": ORDER, **files}), control=base)
 
-    assert (done.grade, done.reachable) == ("C+H", "A")
+    assert (done.grade, done.reachable) == ("D", "A")
     assert (right.grade, right.reachable) == ("A+H", "A")
     assert not any("test_more" in told for told in done.warnings)

@@ -10,17 +10,15 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check_round
-from jumar.core.state.settings import Suite
-from jumar.core.state.verdict import Report
-from jumar.verify.challenge.challenge import find_challenge
-from support.judging.challenge_stats import Figures, Subject, challenge_of, challenged, of_task, of_upstream, tasks
+from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength
+from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round
+from support.judging.challenge_stats import Figures, Subject, challenged, of_task, of_upstream, tasks
 from support.judging.downloaded_suites import UPSTREAM
 from support.judging.real_verifier import Court
 from support.judging.third_party_suites import environment
 
 COUNT = 24
-TESTS = "import pytest\nfrom double import double\n" + "".join(
+TESTS = "import pytest\nfrom product import double\n" + "".join(
     f"def test_{n}():\n    assert double({n}) == {2 * n}\n" for n in range(COUNT)
 )
 HONEST = "def double(x):\n    return 2 * x\n"
@@ -75,10 +73,10 @@ CHEATS = {
         def double(x): pass
     """,
 }
-"""Products that look green, or may with luck: each is what is in `double.py`."""
+"""Products that look green, or may with luck: each is what is in `product.py`."""
 
 ROUND_TRIP = """
-from packing import pack, report, unpack
+from product import pack, report, unpack
 def test_there_and_back():
     for value in ([1, 2], "ab", {"a": 1}):
         assert unpack(pack(value)) == value
@@ -104,48 +102,32 @@ def report(): return Text()
 """
 
 
-def asked(court: Court, product: str) -> list[RoundResult]:
+def asked(court: Court, tests: Mapping[str, str], product: str) -> list[RoundResult]:
     """What a plain run says of *product*, and then two rounds of a pair."""
-    tree = court.tree({"test_double.py": TESTS, "double.py": dedent(product)})
-    ids = tuple(f"test_double.py::test_{n}" for n in range(COUNT))
-    made, coins = challenge_of(court.folder / "source1", Suite()), SystemRandom()
-    assert set(made.strengths.values()) == {Strength.WHOLE}
+    tree, coins = court.tree({**tests, "product.py": dedent(product)}), SystemRandom()
+    court.verifier.sources = "product.py".__eq__
+    court.verifier.experience.challenge = {path: text.encode() for path, text in tests.items()}
+    ids = court.collect(tree)
     chosen = frozenset(name for name in ids if coins.random() < 0.5)
     steps = (Round(challenge=False), Round(chosen), Round(frozenset(ids) - chosen))
-    return [_answered(court, tree, step, made.falsify(step.falsified, coins), ids) for step in steps]
-
-
-def asked_of_all(court: Court, product: str) -> list[RoundResult]:
-    """What a plain run says of *product*, which packs, and then a round in which all that can be is falsified."""
-    tree = court.tree({"test_packing.py": ROUND_TRIP, "packing.py": product})
-    made = find_challenge({"test_packing.py": ROUND_TRIP.encode()})
-    ids = tuple(made.strengths)
-    able = frozenset(name for name, strength in made.strengths.items() if strength is not Strength.NONE)
-    steps = (Round(challenge=False), Round(able))
-    files = [{}, made.falsify(able, SystemRandom())]
-    return [_answered(court, tree, step, laid, ids) for step, laid in zip(steps, files, strict=True)]
-
-
-def _answered(court: Court, tree: str, step: Round, files: Mapping[str, bytes], ids: tuple[str, ...]) -> RoundResult:
-    async def report() -> Report:
-        return await court.verifier.run_fresh(tree, ids, files, None)
-
-    return check_round(anyio.run(report), step, ids, {})
+    green = GreenCandidate(court.verifier, tree, tree, ids, {})
+    return [anyio.run(run_round, green, step, draw_seeds(shuffled=False))[0] for step in steps]
 
 
 @pytest.mark.slow
-def test_what_affirms_all_it_is_asked_passes_what_is_false_and_fails_what_is_stricter(tmp_path: Path) -> None:
-    assert asked_of_all(Court(tmp_path / "honest"), PACKING) == [RoundResult(), RoundResult()]
-    plain, falsified = asked_of_all(Court(tmp_path / "lying"), LYING)
+def test_what_affirms_all_it_is_asked_passes_what_is_false(tmp_path: Path) -> None:
+    tests = {"test_packing.py": ROUND_TRIP}
+    assert asked(Court(tmp_path / "honest"), tests, PACKING)[0] == RoundResult()
+    plain, *pair = asked(Court(tmp_path / "lying"), tests, LYING)
 
     assert plain == RoundResult(), "it does look right"
-    assert sorted(falsified.forged) == [f"test_packing.py::{name}" for name in ("test_end", "test_start")]
-    assert sorted(falsified.unsteady) == [f"test_packing.py::{name}" for name in ("test_there_and_back", "test_told")]
+    forged = sorted(name for found in pair for name in found.forged)
+    assert forged == [f"test_packing.py::test_{name}" for name in ("end", "start", "there_and_back", "told")]
 
 
 @pytest.mark.slow
 def test_what_is_right_answers_every_challenge(tmp_path: Path) -> None:
-    assert asked(Court(tmp_path), HONEST) == [RoundResult(), RoundResult(), RoundResult()]
+    assert asked(Court(tmp_path), {"test_double.py": TESTS}, HONEST) == [RoundResult(), RoundResult(), RoundResult()]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +135,7 @@ def test_what_is_right_answers_every_challenge(tmp_path: Path) -> None:
     [pytest.param(c, marks=pytest.mark.slow if c == "equals everything" else pytest.mark.proof) for c in CHEATS],
 )
 def test_what_only_looks_right_does_not(tmp_path: Path, cheat: str) -> None:
-    plain, *pair = asked(Court(tmp_path), CHEATS[cheat])
+    plain, *pair = asked(Court(tmp_path), {"test_double.py": TESTS}, CHEATS[cheat])
 
     assert plain == RoundResult() or "_pytest" in CHEATS[cheat] or "gc" in CHEATS[cheat], "it does look right"
     assert all(found.forged or found.void or cheat == "guesses" for found in pair)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from random import Random
 from textwrap import dedent
 
 import anyio
 import pytest
 
 from jumar.core.gate.challenge_rounds import Round
-from jumar.verify.challenge.challenge import find_challenge
-from jumar.verify.rounds import GreenCandidate, Seeds, confirm_forged, run_round_apart
+from jumar.verify.rounds import GreenCandidate, Seeds, build_challenge, confirm_forged, run_round_apart
 from support.judging.real_verifier import Court
 
 PRODUCT = "import os\n\n\ndef leave():\n    os._exit(3)\n\n\ndef add(a, b):\n    return a + b\n"
@@ -77,8 +75,9 @@ import app
 
 def test_count():
     with tempfile.TemporaryDirectory() as folder:
-        open(os.path.join(folder, "a"), "w").close()
-        assert app.count(folder) == 1
+        for number in range(11):
+            open(os.path.join(folder, str(number)), "w").close()
+        assert app.count(folder) == 11
 
 
 def test_nothing():
@@ -93,11 +92,10 @@ def test_a_falsified_test_that_is_right_because_its_files_are_not_seen_forges_no
     court.verifier.sources = "app.py".__eq__
     tree = court.tree(SIZES)
     green = GreenCandidate(court.verifier, tree, tree, court.collect(tree), {})
-    challenge = find_challenge({"test_app.py": SIZES["test_app.py"].encode()})
-    court.verifier.experience.challenge = challenge
+    court.verifier.experience.challenge = {"test_app.py": SIZES["test_app.py"].encode()}
     step = Round(frozenset({"test_app.py::test_count"}))
-    wanted = (n for n in range(1000) if b"== 0\n\n\ndef" in challenge.falsify(step.falsified, Random(n))["test_app.py"])
-    draw = Seeds(1, next(wanted))
+    draws = (Seeds(1, number) for number in range(1000))
+    draw = next(one for one in draws if b"== 0\n\n\ndef" in build_challenge(green, step, one).files["test_app.py"])
 
     result = anyio.run(run_round_apart, green, step, draw)
 

@@ -15,6 +15,7 @@ from jumar.core.state.verdict import Cause, Ended, Outcome, Report
 from jumar.errors import BadInput
 from jumar.ports import Surroundings
 from jumar.testing import check_verifier
+from jumar.verify.challenge.falsified_files import UNCHALLENGED
 from jumar.verify.localisation.localise import IMPORTED, compute_ochiai, rank
 from support.judging.real_verifier import Court
 
@@ -87,7 +88,7 @@ def test_a_fresh_run_says_what_fails_and_takes_no_time_to_print_why(tmp_path: Pa
     ids = court.collect(bad)
 
     async def run() -> Report:
-        return await court.verifier.run_fresh(bad, ids, {}, None)
+        return await court.verifier.run_fresh(bad, ids, UNCHALLENGED, None)
 
     report = anyio.run(run)
 

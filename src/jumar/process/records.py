@@ -15,6 +15,7 @@
 | `["doubted", id, why]` | the test is no evidence in two processes, and why |
 | `["matched", id]` | the test compares an object of the code under test with one that it made of its class |
 | `["tied", id]` | the test does what needs the code under test in its own process: it lends a file, patches a library |
+| `["strength", id, n]` | the test cannot be falsified (0), or not wholly (1) |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
 | `["end", status]` | last: the status the process is about to leave with |
@@ -116,7 +117,7 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     asked, unconfined = report.asked_tests, list(report.unconfined)
     noted: dict[str, list[str]] = {"tied": list(report.tied), "matched": list(report.matched)}
     shadows: tuple[str, ...] = ()
-    lost, doubted = "", dict[str, str]()
+    lost, doubted, strengths = "", dict[str, str](), dict[str, int]()
     for record in records:
         match record:
             case ["asked", int(asked)]:
@@ -125,13 +126,15 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 pass
             case ["doubted", str(test_id), str(why)]:
                 doubted[test_id] = make_one_line(why, LINE)
+            case ["strength", str(test_id), int(strength)]:
+                strengths[test_id] = strength
             case ["tied" | "matched" as what, str(test_id)]:
                 noted[what].append(test_id)
             case ["hello", {"shadows": list(paths)}]:
                 shadows = tuple(map(str, paths))
             case ["unconfined", str(what)]:
                 unconfined.append(make_one_line(what, LINE))
-    report = msgspec.structs.replace(report, shadows=shadows, doubted=doubted)
+    report = msgspec.structs.replace(report, shadows=shadows, doubted=doubted, strengths=strengths)
     report = msgspec.structs.replace(report, **{what: tuple(ids) for what, ids in noted.items()})
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 

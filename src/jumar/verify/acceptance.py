@@ -19,8 +19,6 @@ from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, 
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
-from jumar.verify.challenge.appended_code import Asking
-from jumar.verify.challenge.challenge import find_challenge
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.verify.evidence import grade_green
 from jumar.verify.two_process import find_product_start
@@ -70,7 +68,7 @@ async def _accept_green(
     """Accept or refute *first*, a green of *tree*: in two processes, by a challenge, or by plain fresh runs.
 
     It stays green and gets its grades, or it is void (a forged report, held-out tests that fail), or the tests whose
-    outcome changed are flaky. Returned with it is how the tests that were run in one process can be falsified.
+    outcome changed are flaky. Returned with it is how the tests that were run in one process were falsified.
     *excused* is what the frozen run had for ids that did not pass.
     """
     names = {first.natives.get(i, i): i for i in verifier.expected}
@@ -79,15 +77,15 @@ async def _accept_green(
     whole = rounds.GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, patience)
     apart, found = await _run_apart(whole)
     rest = replace(whole, ids=_list_rest(whole.ids, apart))
-    strengths = _get_strengths(rest, apart)
+    rest.strengths = {}
     if rest.ids and found.void is None and not found.flaky:
-        before, found = found, await _confirm_green(rest, strengths)
+        before, found = found, await _confirm_green(rest, _list_challenged(rest, apart))
         found = found._replace(warnings=(*before.warnings, *found.warnings))
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake: the visible ones alone were answered.
         found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else NOT_GENERAL
-        return _refute(first, found, names, len(whole.runs)), strengths
-    grades, warnings, agreed = await grade_green(whole, rest, apart, strengths, names)
+        return _refute(first, found, names, len(whole.runs)), {}
+    grades, warnings, agreed = await grade_green(whole, rest, apart, names)
     done = msgspec.structs.replace(
         first,
         executions=first.executions + len(whole.runs),
@@ -97,7 +95,7 @@ async def _accept_green(
         asked=whole.asked if apart else None,
         warnings=(*found.warnings, *warnings),
     )
-    return done, strengths
+    return done, rest.strengths
 
 
 def _refute(first: Verification, found: _Found, names: Mapping[str, str], executions: int) -> Verification:
@@ -144,7 +142,7 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
         return frozenset(), _Found()
     # The first run of the tree counts, too: what passes in two processes passed in one.
     runs = max(1, green.verifier.suite.confirm - 1)
-    plan = plan_rounds(_get_strengths(green, ()), runs, rounds.toss_coins())
+    plan = plan_rounds(_list_challenged(green, ()), runs, rounds.toss_coins())
     for number, step in enumerate(plan, 1):
         green.verifier.tell(ProgressPart.ROUND, number, len(plan))
         # Shuffled: or answers could go by the number of the call.
@@ -164,10 +162,10 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
     return kept - await find_hollow(green, kept), _Found()
 
 
-async def _confirm_green(green: rounds.GreenCandidate, strengths: Mapping[str, Strength]) -> _Found:
+async def _confirm_green(green: rounds.GreenCandidate, challenged: Collection[str]) -> _Found:
     """Run all the rounds; in another order first, and if that is what breaks the tests, in their own."""
     verifier, experience = green.verifier, green.verifier.experience
-    plan = plan_rounds(strengths, verifier.suite.confirm, rounds.toss_coins())
+    plan = plan_rounds(challenged, verifier.suite.confirm, rounds.toss_coins())
     found = await _run_plan(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
         return found
@@ -177,7 +175,7 @@ async def _confirm_green(green: rounds.GreenCandidate, strengths: Mapping[str, S
     if set(same.unsteady) != set(found.flaky):
         return found
     beyond = await _run_plan(
-        green, plan_rounds(strengths, verifier.suite.confirm + 1, rounds.toss_coins()), shuffled=False
+        green, plan_rounds(challenged, verifier.suite.confirm + 1, rounds.toss_coins()), shuffled=False
     )
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
@@ -201,16 +199,11 @@ async def _run_plan(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuf
         # tests fail that are as they were, all rounds come again in their own order, and nothing passes there so.
         if answered.forged and not (shuffled and answered.unsteady):
             same, _ = await rounds.run_round(green, step, draw)
-            calm, _ = await rounds.run_round(green, step, draw._replace(asking=Asking.NONE))
-            if not same.forged or not set(answered.forged).isdisjoint(calm.forged):
-                return _judge_forged(green, answered.forged, same.forged)
-            green.disturbed |= {i for i in green.ids if get_function(i) in answered.forged}
-        if unsteady := [i for i in answered.unsteady if i not in green.disturbed]:
-            green.disturbed |= await rounds.find_disturbed(green, step, draw, unsteady)
-        if not green.disturbed.issuperset(unsteady):
+            return _judge_forged(green, answered.forged, same.forged)
+        if answered.unsteady:
             return _Found(flaky=answered.unsteady, step=step, draw=draw)
         green.done.append(step)
-        green.unproved |= answered.unproved.union(map(get_function, green.disturbed))
+        green.unproved |= answered.unproved
     return _Found()
 
 
@@ -233,26 +226,23 @@ def _hide_output(green: rounds.GreenCandidate) -> str:
     return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
 
 
-def _get_strengths(rest: rounds.GreenCandidate, apart: Collection[str]) -> Mapping[str, Strength]:
-    """Return how the test functions of *rest* can be falsified: those with a case that two processes did not prove."""
-    if not rest.ids or not rounds.is_pytest(rest.verifier):
-        return {}
-    judging = {get_function(i) for i in rest.ids if i not in apart and i not in rest.accepted}
-    return {name: strength for name, strength in _read_challenge(rest.verifier).items() if name in judging}
+def _list_challenged(rest: rounds.GreenCandidate, apart: Collection[str]) -> tuple[str, ...]:
+    """Return the test functions of *rest* that a challenge falsifies: those with a case that is not in *apart*."""
+    if not rest.ids or not rounds.is_pytest(rest.verifier) or not _read_files(rest.verifier):
+        return ()
+    judging = (get_function(i) for i in rest.ids if i not in apart and i not in rest.accepted)
+    return tuple(dict.fromkeys(judging))
 
 
-def _read_challenge(verifier: TreeRunner) -> Mapping[str, Strength]:
-    """Return how the tests of the task, held-out ones too, can be falsified; read once from its frozen files."""
+def _read_files(verifier: TreeRunner) -> Mapping[str, bytes]:
+    """Return the Python files of the tests, helpers and held-out ones too; read once, as they were frozen."""
     if verifier.experience.challenge is None:
-        store = verifier.store
+        store, own = verifier.store, verifier.sources
         manifest = store.manifest(rounds.lay_held_out(verifier, verifier.experience.tests or verifier.base))
-        files = {p: store.get(n.sha256) for p, n in manifest.items() if n.kind is EntryKind.FILE and p.endswith(".py")}
+        files = {p: n.sha256 for p, n in manifest.items() if n.kind is EntryKind.FILE and p.endswith(".py")}
         tests = {*verifier.runner.test_files(tuple(files), ()), *(i.partition("::")[0] for i in verifier.expected)}
-        verifier.experience.challenge = find_challenge(
-            {p: files[p] for p in files if p in tests},
-            {p: s for p, s in files.items() if p not in tests and not verifier.sources(p)},
-        )
-    return verifier.experience.challenge.strengths
+        verifier.experience.challenge = {p: store.get(f) for p, f in files.items() if p in tests or not own(p)}
+    return verifier.experience.challenge
 
 
 def _list_unfalsifiable(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ NAMED = 3
 """Tests that cannot be falsified and are named."""
 
 LACKING = {
+    Strength.EMPTY: "comes to none of its assertions",
     Strength.NONE: "cannot be falsified",
     Strength.PARTIAL: "cannot be falsified in all that it compares",
 }

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Round, Strength
+from jumar.core.gate.challenge_rounds import Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
-from jumar.verify.rounds import GreenCandidate, Seeds, can_run_apart, is_pytest, run_round_apart
+from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.untouched_tree import find_red_tests, find_retreated
 
 UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a challenge proves it: no +H"
@@ -23,7 +22,6 @@ async def grade_green(
     whole: GreenCandidate,
     rest: GreenCandidate,
     apart: frozenset[str],
-    strengths: Mapping[str, Strength],
     names: Mapping[str, str],
 ) -> tuple[Grades, tuple[str, ...], bool]:
     """Grade the tests of a green; the untouched tree is run only where that decides something.
@@ -32,12 +30,10 @@ async def grade_green(
     what nobody could write down, so a verdict is worth no more than what proves them. Returned with the grades are
     warnings about them, and whether held-out tests agreed and something proves that.
 
-    *rest* is the part of *whole* that was run in one process, *apart* are the tests that passed in two, *strengths* say
-    how the functions of the others can be falsified.
+    *rest* is the part of *whole* that was run in one process, *apart* are the tests that passed in two.
     """
     verifier = whole.verifier
-    evidence = _gather(rest, apart, strengths)
-    evidence = msgspec.structs.replace(evidence, open_to_it=evidence.open_to_it - await _find_undisturbed(whole, rest))
+    evidence = _gather(rest, apart)
     held_out = frozenset(verifier.held_out.ids)
     ids = (*names, *held_out)
     red = frozenset(i for i in names if i not in whole.accepted) or frozenset(names)  # until it is known
@@ -60,14 +56,6 @@ async def grade_green(
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
 
 
-async def _find_undisturbed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
-    """Return the tests of *rest* that no challenge can prove, as it disturbs them, and that pass in two processes."""
-    if not rest.disturbed or not can_run_apart(whole.verifier):
-        return frozenset()
-    plain = replace(whole, ids=tuple(i for i in whole.ids if i in rest.disturbed))
-    return (await run_round_apart(plain, Round(challenge=False), Seeds())).kept
-
-
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
     """Return the warning that names tests which were red and which nothing but their report proves."""
     weakest = [names[i] for i in grades.list_weakest(red) if i in names]
@@ -78,9 +66,9 @@ def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]
     return (f"grade D, as neither two processes nor a challenge proved {some}{more}",)
 
 
-def _gather(rest: GreenCandidate, apart: frozenset[str], strengths: Mapping[str, Strength]) -> Evidence:
+def _gather(rest: GreenCandidate, apart: frozenset[str]) -> Evidence:
     # What is equal to everything could decide a comparison that no round changes: partial is not enough.
-    whole = {name for name, strength in strengths.items() if strength is Strength.WHOLE}
+    whole = {name for name, strength in rest.strengths.items() if strength is Strength.WHOLE}
     proved = whole.difference(rest.unproved) if any(step.challenge for step in rest.done) else set()
     judged = [i for i in rest.ids if i not in apart and i not in rest.accepted]
     return Evidence(

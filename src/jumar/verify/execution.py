@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from anyio import to_thread
@@ -26,14 +26,12 @@ from jumar.process.toolchain import is_prepared, prepare_cache
 from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined, report_unchanged
+from jumar.verify.challenge.falsified_files import UNCHALLENGED, Challenge
 from jumar.verify.merge_reports import ReportPart, find_differences, merge_reports
 from jumar.verify.test_names import IdMapping, read_names, read_test_files
 from jumar.verify.two_process import TwoProcessTrial, find_imports
 from jumar.workspace.files.safe_paths import explain_disk_faults
 from jumar.workspace.store.object_store import Store
-
-if TYPE_CHECKING:
-    from jumar.verify.challenge.challenge import SuiteChallenge
 
 
 class HeldOut(NamedTuple):
@@ -64,7 +62,8 @@ class SuiteKnowledge:
     """Tests of `alike` that were not loaded there: what they import is missing."""
     ordered: bool = False
     """True if its tests pass in their own order only."""
-    challenge: SuiteChallenge | None = None
+    challenge: Mapping[str, bytes] | None = None
+    """Files of the tests, for a challenge; none: there is none; None: not read."""
     test_files: Mapping[str, bytes] | None = None
     """Test files of the untouched tree, by their hashes; None: not read yet."""
     imports: frozenset[str] | None = None
@@ -173,27 +172,30 @@ class TreeRunner:
         said = tuple(f"{path} stands in the place of an installed module of that name" for path in new)
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *said)) if said else report
 
-    async def run_fresh(self, tree: str, ids: Sequence[str], files: Mapping[str, bytes], seed: int | None) -> Report:
+    async def run_fresh(self, tree: str, ids: Sequence[str], challenge: Challenge, seed: int | None) -> Report:
         """Run *ids*, by the runner's own names, in another fresh room of *tree*; its report.
 
-        The test *files* come in the place of the tree's; *seed* shuffles the tests, None leaves them in their order.
+        *seed* shuffles the tests, None leaves them in their order.
         """
         async with lay_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(self.remove_own_tests, room, "")
-            await to_thread.run_sync(replace_files, room, files)
-            run = self._build_fresh_invocation(room, ids, seed, explain=seed is None and not files)
+            await to_thread.run_sync(replace_files, room, challenge.files)
+            run = self._build_fresh_invocation(room, ids, seed, challenge.told)
             records, child = await self.run(run, room, self.new_output(), role=Role.CONFIRMING)
         report = self.runner.report(records, child.ended, child.detail)
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
-    def _build_fresh_invocation(self, room: Path, ids: Sequence[str], seed: int | None, *, explain: bool) -> Invocation:
-        """Return the invocation of a fresh run. To *explain* failures can take longer than all the tests."""
+    def _build_fresh_invocation(
+        self, room: Path, ids: Sequence[str], seed: int | None, challenge: Mapping[str, object]
+    ) -> Invocation:
+        """Return the invocation of a fresh run. To explain failures can take longer than all the tests."""
         invocation = self.runner.verification(self.suite, room, ids)
-        config = {**invocation.config, "quiet": not explain, **({} if seed is None else {"shuffle": seed})}
+        more = {**({"challenge": challenge} if challenge else {}), **({} if seed is None else {"shuffle": seed})}
+        config = {**invocation.config, "quiet": bool(more), **more}
         return msgspec.structs.replace(invocation, config=config)
 
     def build_two_process_trial(
-        self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes] | None = None, seed: int | None = None
+        self, tree: str, ids: Sequence[str], *, challenge: Challenge = UNCHALLENGED, seed: int | None = None
     ) -> TwoProcessTrial:
         """Return a trial of *ids* in two processes; see `run_fresh`."""
         return TwoProcessTrial(
@@ -202,10 +204,10 @@ class TreeRunner:
             product=self.sources,
             known=self.store.manifest(self.base).__contains__ if self.base else lambda _: True,
             confinement=lambda room, output: replace(self.build_confinement(room, output), role=Role.CONFIRMING),
-            invocation=lambda room: self._build_fresh_invocation(room, ids, seed, explain=seed is None),
+            invocation=lambda room: self._build_fresh_invocation(room, ids, seed, challenge.told),
             rooms=self.rooms,
             output=self.new_output(),
-            files=files or {},
+            files=challenge.files,
         )
 
     def list_product_modules(self) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Round, RoundResult, check_round
+from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check_round, is_empty, is_unable
 from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
 from jumar.ports import Invocation, Verification
-from jumar.verify.challenge.appended_code import Asking
+from jumar.verify.challenge.falsified_files import Challenge, falsify_files
 from jumar.verify.two_process import list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
@@ -55,8 +56,8 @@ class GreenCandidate:
     """Requests of the code under test that the tests performed in two processes; None: it was in none."""
     done: list[Round] = field(default_factory=list)
     unproved: set[str] = field(default_factory=set)
-    disturbed: set[str] = field(default_factory=set)
-    """Tests that fail where their comparisons ask more than they do as they are, whatever the answer is."""
+    strengths: dict[str, Strength] = field(default_factory=dict)
+    """Test function -> the way in which it was falsified, as its rounds have seen; its parts share this."""
     matched: set[str] = field(default_factory=set)
     """Tests that compare an object of the code under test with one that they made of a class of it."""
     tied: set[str] = field(default_factory=set)
@@ -71,9 +72,7 @@ class Seeds(NamedTuple):
     order: int | None = None
     """Seed of the shuffling; None keeps the tests' own order."""
     falsities: int | None = None
-    """Seed of what is falsified and asked beside; None: nothing is."""
-    asking: Asking = Asking.FAILING
-    """Way in which comparisons ask more than they do as they are."""
+    """Seed of what is falsified; None: nothing is."""
 
 
 class ApartResult(NamedTuple):
@@ -120,28 +119,12 @@ def toss_coins() -> Iterator[bool]:
 
 async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
     """Run a round; its result, and the cause if there is none. The same draw makes the same files in the same order."""
-    ids, files = _falsify(green, step, draw)
-    report = await green.verifier.run_fresh(green.tree, ids, files, draw.order)
+    ids, challenge = list_asked(green, step), build_challenge(green, step, draw)
+    report = await green.verifier.run_fresh(green.tree, ids, challenge, draw.order)
     green.runs.append(green.tree)
+    note_strengths(green, report, step)
     cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
     return check_round(report, step, green.ids, green.accepted), cause
-
-
-async def find_disturbed(green: GreenCandidate, step: Round, draw: Seeds, ids: Sequence[str]) -> frozenset[str]:
-    """Return those of *ids*, which failed in a round, that fail because their comparisons ask more there than else.
-
-    A cache may count what it is asked. These tests fail whatever the further questions come to, and pass in the same
-    files if none is asked: code that knows the files of a challenge by anything else fails there, too.
-    """
-    if green.verifier.experience.challenge is None or draw.falsities is None:
-        return frozenset()
-    part, found = replace(green, ids=tuple(ids)), frozenset(ids)
-    for asking in (Asking.IDLE, Asking.NONE, Asking.NONE):
-        result, _ = await run_round(part, step, draw._replace(asking=asking))
-        if result.void:
-            return frozenset()
-        found = found.intersection(result.unsteady) if asking is Asking.IDLE else found.difference(result.unsteady)
-    return found
 
 
 def can_run_apart(verifier: TreeRunner) -> bool:
@@ -166,12 +149,14 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         done = [i for i in left.ids if i not in later]
         plain = [i for i in done if get_function(i) not in step.falsified]
         kept |= reconcile(plain, report, green.accepted).green_ids if plain else frozenset()
-        kept |= frozenset(done).difference(plain)
+        kept |= frozenset(done).difference(plain, report.doubted, [i for i in done if is_empty(report, i)])
         # A test with parameters of the code under test may be expected by the name of its function.
         green.doubted.update({**{get_function(i): why for i, why in report.doubted.items()}, **report.doubted})
         green.matched.update(report.matched, map(get_function, report.matched))
         green.tied.update(report.tied, map(get_function, report.tied))
-        passing = {get_function(r.id) for r in report.results if r.outcome is Outcome.PASSED}
+        note_strengths(green, report, step)
+        able = [r for r in report.results if not is_unable(report, r.id)]
+        passing = {get_function(r.id) for r in able if r.outcome is Outcome.PASSED}
         forged += sorted(passing & step.falsified)
         if not later:
             break
@@ -184,14 +169,11 @@ async def confirm_forged(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return those of *forged* that pass unfalsified, too, and those that pass again, falsified by the same files.
 
-    A test that fails in two processes as it is, since the code under test does not see what it wrote, may be right by
-    chance when it is falsified, and so may one that looks at what was asked beside: that forges nothing.
+    A test that fails in two processes as it is, since the code under test does not see what it wrote,
+    forges nothing.
     """
     plain = await run_round_apart(green, Round(challenge=False), draw)
     sound = {get_function(i) for i in plain.kept}
-    if not sound.isdisjoint(forged):
-        calm = await run_round_apart(green, step, draw._replace(asking=Asking.NONE))
-        sound.intersection_update(calm.forged)
     if sound.isdisjoint(forged):
         return (), ()
     same = await run_round_apart(green, step, draw)
@@ -210,8 +192,8 @@ def _list_later(report: Report, ids: Sequence[str], step: Round) -> frozenset[st
 
 async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Report | None:
     """Run the tests of *green* in two processes; None after an anomaly: no evidence for or against the candidate."""
-    asked, files = _falsify(green, step, draw)
-    trial = green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
+    ids, challenge = list_asked(green, step), build_challenge(green, step, draw)
+    trial = green.verifier.build_two_process_trial(green.tree, ids, challenge=challenge, seed=draw.order)
     limited = partial(_limit_tests, trial.invocation, green.patience)
     records, child = await run_two_processes(trial._replace(product_tree=green.alone, invocation=limited))
     green.runs.append(green.tree)
@@ -244,14 +226,30 @@ def lay_held_out(verifier: TreeRunner, tree: str) -> str:
     return verifier.store.keep(overlay(verifier.store.manifest(tree), hidden, hidden.__contains__))
 
 
-def _falsify(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str], Mapping[str, bytes]]:
-    """Return the ids of a round, and its test files by path: none where it has no chances."""
-    challenge = green.verifier.experience.challenge
-    if challenge is None or draw.falsities is None:
-        return green.ids, {}
-    files = challenge.falsify(step.falsified, random.Random(draw.falsities), draw.asking)  # noqa: S311  drawn from secrets
-    functions = tuple(dict.fromkeys(get_function(i) for i in green.ids))
-    return functions if step.challenge else green.ids, files
+def build_challenge(green: GreenCandidate, step: Round, draw: Seeds) -> Challenge:
+    """Return the challenge of a round; an empty one where it has no chances."""
+    known = green.verifier.experience.challenge
+    if not known or draw.falsities is None or not step.challenge:
+        return Challenge()
+    chosen = {name.partition("::")[0] for name in step.falsified}
+    files = {path: data for path, data in known.items() if path in chosen}
+    changed, false = falsify_files(files, step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
+    hashes = {path: hashlib.sha256(changed.get(path, data)).hexdigest() for path, data in known.items()}
+    falsified, seed = sorted(step.falsified), draw.falsities
+    told = {"files": hashes, "falsified": falsified, "false": false, "seed": seed}
+    return Challenge(told, changed)
+
+
+def list_asked(green: GreenCandidate, step: Round) -> Sequence[str]:
+    """Return the ids that a round asks for: functions, where a falsified parameter may name a case otherwise."""
+    return tuple(dict.fromkeys(map(get_function, green.ids))) if step.challenge else green.ids
+
+
+def note_strengths(green: GreenCandidate, report: Report, step: Round) -> None:
+    """Note what a round has seen of how its tests are falsified: the least of all their cases and rounds."""
+    for result in report.results if step.challenge else ():
+        name, seen = get_function(result.id), Strength(report.strengths.get(result.id, Strength.WHOLE))
+        green.strengths[name] = min(seen, green.strengths.get(name, seen))
 
 
 def is_pytest(verifier: TreeRunner) -> bool:

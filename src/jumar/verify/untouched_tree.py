@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
+from jumar.verify.challenge.falsified_files import UNCHALLENGED
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_round_apart
 from jumar.workspace.files.trees import EntryKind
 
@@ -161,9 +162,7 @@ async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozense
     There they say nothing: a patch of the tests' own process does not reach the code under test, a loop has no round.
     What was falsified and failed says something, and is not asked.
     """
-    challenge = green.verifier.experience.challenge
-    strengths = challenge.strengths if challenge else {}
-    doubtful = {i for i in apart if strengths.get(get_function(i), Strength.NONE) is Strength.NONE}
+    doubtful = {i for i in apart if green.strengths.get(get_function(i), Strength.NONE) is Strength.NONE}
     red = doubtful & await find_red_tests(green) if doubtful.difference(green.accepted) else frozenset()
     two = await _run_base_apart(green) if red else None
     hollow = frozenset(red) & reconcile(tuple(red), two, green.accepted).green_ids if two else frozenset[str]()
@@ -192,7 +191,7 @@ async def _run_base(green: GreenCandidate) -> Report:
     known = green.verifier.experience
     if known.base_report is None:
         tree = lay_held_out(green.verifier, green.verifier.base)
-        known.base_report = await green.verifier.run_fresh(tree, green.ids, {}, None)
+        known.base_report = await green.verifier.run_fresh(tree, green.ids, UNCHALLENGED, None)
         green.runs.append(tree)
     return known.base_report
 
@@ -239,11 +238,15 @@ def _list_asserted(report: Report | None) -> frozenset[str]:
 
 
 def _describe(result: TestResult) -> tuple[Outcome, str, str]:
-    """Return the outcome of a test, the words of an assertion that failed, or else the class of another exception."""
+    """Return the outcome of a test, the words of an assertion that failed, or else the class of another exception.
+
+    Without the lines in which pytest says where a value comes from (`+ where None = total()`): a method is another
+    object in two processes.
+    """
     if result.outcome is not Outcome.FAILED:
         return result.outcome, "", ""
     lines = result.excerpt.strip().splitlines()
-    said = [line[1:].strip() for line in lines if re.match(r"E\s", line)] or lines[-1:]
+    said = [line[1:].strip() for line in lines if re.match(r"E\s+[^+\s]", line)] or lines[-1:]
     if said and ASSERTED.search(said[0]):
         return result.outcome, re.sub("x[0-9a-f]{6,}", "x", "\n".join(said)), ""
     return result.outcome, "", said[0].partition(":")[0] if said else ""

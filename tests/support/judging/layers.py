@@ -27,7 +27,7 @@ from jumar.runs.setup.assembly import (
     store_tree,
 )
 from jumar.task.task import Task, build_write_rules, load_task
-from jumar.verify.challenge.challenge import find_challenge
+from jumar.verify.challenge.falsified_files import UNCHALLENGED
 from jumar.verify.execution import HeldOut, SuiteKnowledge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay
@@ -175,9 +175,7 @@ class Ladder:
         verifier.directory = self._folder / f"judged{next(self._numbers)}"
         verifier.runner = Listening(layers)
         verifier.held_out = case.held_out if layers.held_out else HeldOut()
-        verifier.experience = SuiteKnowledge(
-            apart=layers.apart, challenge=None if layers.challenge else find_challenge({})
-        )
+        verifier.experience = SuiteKnowledge(apart=layers.apart, challenge=None if layers.challenge else {})
         return verifier
 
     async def _judged(self, project: Project, layers: Layers, *, confirm: int) -> Ruling:
@@ -185,7 +183,7 @@ class Ladder:
         verifier = self._verifier(case, layers, confirm)
         tree = self.candidate(project, case, layers)
         if not layers.reconciliation:
-            report = await verifier.run_fresh(tree, case.expected, {}, None)
+            report = await verifier.run_fresh(tree, case.expected, UNCHALLENGED, None)
             failed = [r.id for r in report.results if r.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)]
             why = "; ".join((*report.anomalies, *failed, *report.broken))
             return Ruling(not why and report.ended is not Ended.UNSTARTED, why=why)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import types
 import unittest
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from random import Random
 from textwrap import dedent
+from typing import NamedTuple
 
-from jumar.core.gate.challenge_rounds import Strength
-from jumar.verify.challenge.challenge import SuiteChallenge, find_challenge
+from jumar.child.challenge.current_test import CurrentTest
+from jumar.child.challenge.deciding import list_deciding
+from jumar.child.challenge.questions import Questions
+from jumar.child.challenge.rewritten_comparisons import rewrite
+from jumar.child.challenge.syntax import NAME
+from jumar.verify.challenge.falsified_files import FalsifiableFile
 
 PATH = "test_it.py"
 PRODUCT = """
@@ -39,37 +45,64 @@ class Always:
 """What is right, and what affirms all it is asked."""
 
 
-@cache
-def of(code: str, helper: str = "") -> SuiteChallenge:
-    """The challenge of a test file that reads *code*, and of a conftest file that reads *helper*."""
-    helpers = {"conftest.py": helper.encode()} if helper else {}
-    return find_challenge({PATH: code.encode()}, helpers)
+class Learnt(NamedTuple):
+    """What a round has seen of a test."""
+
+    passed: bool
+    asserted: bool
+    partial: bool
+    lying: bool
 
 
-def strengths(code: str, helper: str = "") -> dict[str, Strength]:
-    """Test -> how it can be falsified."""
-    return {name.partition("::")[2]: strength for name, strength in of(code, helper).strengths.items()}
+def learn(
+    code: str, seed: int, *, falsified: bool = True, more: str = "", false: Sequence[str] = ()
+) -> dict[str, Learnt]:
+    """Test -> what is learnt of it if all are *falsified*, or none is, with *more* of a product.
+
+    Literals of the tests *false* are changed all the same.
+    """
+    names = [name for name, _ in _cases(vars(_load(code, more)))] if falsified else false
+    data, places = FalsifiableFile(code.encode()).falsify(names, Random(seed))
+    tree = ast.parse(data)
+    rewrite(tree, places)
+    asked = Questions(
+        Random(seed), _is_product, _decides, lambda function: getattr(function, "__module__", "") == "test_it"
+    )
+    module, found = _load(tree, more, asked), dict[str, Learnt]()
+    for name, case in _cases(vars(module)):
+        asked.test = test = CurrentTest(falsified=falsified)
+        passed = _passes(case)
+        found[name] = Learnt(passed, test.asserted, test.partial, test.lying)
+    return found
 
 
-def outcomes(source: bytes, more: str = "") -> dict[str, bool]:
-    """Test -> whether all its cases pass, with *more* of a product."""
-    module = types.ModuleType("test_it")
-    product = types.ModuleType("product")
-    exec(_compile(PRODUCT + more), vars(product))  # noqa: S102  our own text
+def _decides(kind: type) -> bool:
+    return any(base.__module__ == "product" for base in list_deciding(kind))
+
+
+def _is_product(thing: object) -> bool:
+    kind = thing if isinstance(thing, type) else type(thing)
+    return any(base.__module__ == "product" and base.__name__ != "Anything" for base in kind.__mro__)
+
+
+def outcomes(code: str, more: str = "") -> dict[str, bool]:
+    """Test -> whether all its cases pass as they are, with *more* of a product."""
+    return {name: _passes(case) for name, case in _cases(vars(_load(code, more)))}
+
+
+def _load(code: str | ast.Module, more: str, asked: object = None) -> types.ModuleType:
+    module, product = types.ModuleType("test_it"), types.ModuleType("product")
+    exec(PRODUCT + more, vars(product))  # noqa: S102  our own text
     before = sys.modules.get("product")
     sys.modules["product"] = product
+    vars(module)[NAME] = asked
     try:
-        exec(compile(source, PATH, "exec"), vars(module))  # noqa: S102  our own snippets
-        return {name: _passes(case) for name, case in _cases(vars(module))}
+        exec(compile(code, PATH, "exec"), vars(module))  # noqa: S102  our own snippets
     finally:
         sys.modules.pop("product")
         if before is not None:
             sys.modules["product"] = before
-
-
-@cache
-def _compile(source: str) -> types.CodeType:
-    return compile(source, "product.py", "exec")
+    return module
 
 
 def _cases(names: Mapping[str, object]) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -103,18 +136,11 @@ class Divided(BaseException):
 def _passes(test: Callable[[], object]) -> bool:
     try:
         test()
-    except Exception:  # noqa: BLE001  whatever it is, the test failed
+    except Divided:
+        raise
+    except BaseException:  # noqa: BLE001  whatever it is, the test failed
         return False
     return True
-
-
-def answers(code: str, seed: int, helper: str = "") -> tuple[dict[str, bool], frozenset[str], bytes]:
-    """What each test comes to when a random half of those that can be is falsified; which were; and the file."""
-    made, random = of(code, helper), Random(seed)
-    able = [name for name, strength in made.strengths.items() if strength is not Strength.NONE]
-    chosen = frozenset(name for name in able if random.random() < 0.5)
-    source = made.falsify(chosen, random)[PATH]
-    return outcomes(source), frozenset(name.partition("::")[2] for name in chosen), source
 
 
 def tidy(code: str) -> str:

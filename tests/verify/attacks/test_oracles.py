@@ -10,6 +10,7 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 from jumar.core.state.verdict import Outcome
+from jumar.verify.challenge.falsified_files import UNCHALLENGED
 from support.judging.real_verifier import Court
 
 TESTS = """
@@ -136,7 +137,9 @@ def run_with(folder: Path, product: str) -> tuple[tuple[str, ...], list[Outcome]
     court = Court(folder)
     tree = court.tree({"test_it.py": TESTS, "product.py": VALUE + dedent(product) + "\n"})
     report = anyio.run(
-        lambda: court.verifier.run_fresh(tree, ("test_it.py::test_asks", "test_it.py::test_by_a_helper"), {}, None)
+        lambda: court.verifier.run_fresh(
+            tree, ("test_it.py::test_asks", "test_it.py::test_by_a_helper"), UNCHALLENGED, None
+        )
     )
     return report.anomalies, [result.outcome for result in report.results]
 

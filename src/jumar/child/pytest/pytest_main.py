@@ -20,6 +20,7 @@ from jumar.child import normalise
 from jumar.child.channel import join
 from jumar.child.pytest import line_recorders, test_timeout, tracebacks
 from jumar.child.pytest.blame import BlameFinder
+from jumar.child.pytest.challenge_plugin import ChallengePlugin
 from jumar.child.pytest.hide_tests import HideTestName, hide_folder_names
 from jumar.child.pytest.line_tracer import Tracer
 from jumar.child.pytest.reporter import Reporter
@@ -139,6 +140,8 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
+    if "challenge" in config:
+        plugins.append(ChallengePlugin(config["challenge"], room, blame.is_foreign, send))
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
         plugins += build_guards(room, blame, send, config["ids"])
     return plugins
@@ -175,7 +178,7 @@ class CollectionRoot:
         yield
 
 
-PLUGINS = (Reporter, Tracer, HideTestName, TamperCheck, CollectionRoot)
+PLUGINS = (Reporter, Tracer, ChallengePlugin, HideTestName, TamperCheck, CollectionRoot)
 """Classes of our plug-ins."""
 
 
@@ -222,6 +225,8 @@ def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[s
                "--continue-on-collection-errors", "--maxfail=0", "--color=no", "--verbosity=-1"]  # fmt: skip
     options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
     options += list_switches()
+    if "challenge" in config:
+        options.append("--assert=rewrite")
     if config["mode"] == "collect":
         options.append("--collect-only")
     # One absent test file must not keep the others from running; if all are absent, pytest shall say so.

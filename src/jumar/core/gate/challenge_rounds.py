@@ -2,13 +2,12 @@
 
 The rounds of a challenge come in pairs. In the first round of a pair a coin decides for each test whether it is
 falsified, in the second one each coin is turned round: so every test was seen to pass, and to fail when it had to, and
-a pair confirms every outcome once. Nothing in the process tells which tests are false; to forge a pair is to guess all
-of its coins. (Layer 4 of the catalogue of cheats; `docs/verdicts.md`.)
+a pair confirms every outcome once. (Layer 4 of the catalogue of cheats; `docs/verdicts.md`.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 
 import msgspec
@@ -17,14 +16,16 @@ from jumar.core.state.verdict import EXCUSED, Ended, Outcome, Report, counts_as_
 
 
 class Strength(IntEnum):
-    """Way in which a test can be falsified."""
+    """Way in which a test is falsified, as it was seen while it ran."""
 
+    EMPTY = -1
+    """It has assertions that were falsified, and came to none of them: it says nothing, in two processes too."""
     NONE = 0
-    """It cannot: no statement of it can be turned so that it certainly fails."""
+    """Not at all: it asserts nothing, or a failure of it would not count."""
     PARTIAL = 1
-    """A value that it expects can be changed. It also has a comparison that no change reaches."""
+    """It also has a comparison that nobody can ask for something wrong."""
     WHOLE = 2
-    """A value that it expects can be changed, and each comparison can be or is made stricter."""
+    """All that it compares is asked for something wrong."""
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -35,18 +36,17 @@ class Round(msgspec.Struct, frozen=True):
     challenge: bool = True
 
 
-def plan_rounds(strengths: Mapping[str, Strength], runs: int, heads: Iterable[bool]) -> tuple[Round, ...]:
-    """Return the fresh runs that accept a tree: a challenge pair if a test can be falsified, then plain runs.
+def plan_rounds(names: Collection[str], runs: int, heads: Iterable[bool]) -> tuple[Round, ...]:
+    """Return the fresh runs that accept a tree: a challenge pair if there is a test, then plain runs.
 
     Args:
-        strengths: test function -> how it can be falsified.
+        names: test functions.
         runs: number of fresh runs that must agree with the first one; a pair is never cut in two.
         heads: fair coins that nobody can foresee, without end.
     """
     coins = iter(heads)
-    open_to_it = [name for name, strength in strengths.items() if strength is not Strength.NONE]
-    chosen = frozenset(name for name in open_to_it if next(coins))
-    pair = (Round(chosen), Round(frozenset(open_to_it) - chosen)) if open_to_it and runs else ()
+    chosen = frozenset(name for name in names if next(coins))
+    pair = (Round(chosen), Round(frozenset(names) - chosen)) if names and runs else ()
     return (*pair, *(Round(challenge=False) for _ in range(runs - len(pair))))
 
 
@@ -60,7 +60,7 @@ class RoundResult(msgspec.Struct, frozen=True):
     void: str = ""
     """Reason that the round is no evidence."""
     unproved: frozenset[str] = frozenset()
-    """Falsified functions of which nothing was learnt: they hung, or only some of their cases are expected."""
+    """Falsified functions of which nothing was learnt: they hung, cannot be falsified, or not all cases count."""
 
 
 def check_round(report: Report, asked: Round, expected: Iterable[str], accepted: Mapping[str, Outcome]) -> RoundResult:
@@ -79,7 +79,13 @@ def check_round(report: Report, asked: Round, expected: Iterable[str], accepted:
         seen = cases.get(function, [])
         if function not in asked.falsified:
             changed += [i for i in ids if not _counts_as_passed(i, outcomes, seen, accepted)]
-        elif not seen or report.ended is not Ended.NORMAL or Outcome.TIMEOUT in seen or _expects_only_some(ids, seen):
+        elif (
+            not seen
+            or report.ended is not Ended.NORMAL
+            or Outcome.TIMEOUT in seen
+            or is_unable(report, function)
+            or (_expects_only_some(ids, seen) and Outcome.PASSED not in seen)
+        ):
             unproved.add(function)
         elif _has_fewer_cases(ids, seen):
             void = f"{function} has {len(seen)} cases where the task's own run has {len(ids)}"
@@ -108,3 +114,13 @@ def _expects_only_some(ids: list[str], seen: list[Outcome]) -> bool:
 def _has_fewer_cases(ids: list[str], seen: list[Outcome]) -> bool:
     """Return whether a falsified function has fewer cases than the frozen run: the code under test took them away."""
     return len(ids) > len(seen)
+
+
+def is_unable(report: Report, function: str) -> bool:
+    """Return whether a case of *function* cannot be falsified, as the process says that ran it."""
+    return any(get_function(i) == function and n <= Strength.NONE for i, n in report.strengths.items())
+
+
+def is_empty(report: Report, test_id: str) -> bool:
+    """Return whether a falsified test came to its end without any of its assertions."""
+    return report.strengths.get(test_id) == Strength.EMPTY

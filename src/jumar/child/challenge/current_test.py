@@ -1,0 +1,66 @@
+"""Findings about the test that runs, and what it has entered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class CurrentTest:
+    """Findings about the test that runs."""
+
+    def __init__(self, *, falsified: bool) -> None:
+        self.falsified = falsified
+        self.asserted = False
+        """True if something was asserted that was false, and could have been right."""
+        self.finished = self.passed = False
+        self.empty = False
+        """True if it has a literal that was changed, and came to its end."""
+        self.failed = False  # an assertion did: if the test comes to its end all the same, something swallowed that
+        self.partial = False
+        """True if an object with a say was compared, or something in a way that nobody sees."""
+        self.doubtful = False
+        """True if the comparison that is made just now is such a one."""
+        self.lying = False
+        """True if something wrong was affirmed."""
+        self._blocks: list[tuple[int, bool]] = []
+        """Contexts that were entered and not left by the end of their block, and whether they are foreign."""
+
+    def enter(self, number: int, *, foreign: bool) -> None:
+        """Note that a context begins; a *foreign* one should let all exceptions pass."""
+        self.leave(number)
+        self._blocks.append((number, foreign))
+
+    def leave(self, number: int) -> None:
+        """Forget the context *number*, and those in it."""
+        for place, (known, _) in enumerate(self._blocks):
+            if known == number:
+                del self._blocks[place:]
+                break
+
+    def resume(self, numbers: range) -> None:
+        """Go on after contexts: a foreign one that was not left by its end has swallowed what came after."""
+        self.partial = self.partial or any(foreign and number in numbers for number, foreign in self._blocks)
+        self.leave(numbers[0])
+
+
+class ExpectedException:
+    """Context that expects an exception, as *made* does, and tells what came, and whether that was right."""
+
+    def __init__(self, made: Any, tell: Callable[..., None]) -> None:
+        self._made, self._tell = made, tell
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
+
+    def __enter__(self) -> Any:
+        return self._made.__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> Any:
+        try:
+            answer = self._made.__exit__(kind, *rest)
+        except BaseException:
+            self._tell(kind, held=False)
+            raise
+        self._tell(kind, held=bool(answer))
+        return answer

@@ -1,0 +1,112 @@
+"""Tells whether an object of the code under test may decide what a comparison comes to.
+
+Values of Python's own types say themselves what equals them. An object with an equality, an order or a content of its
+own may say anything, and no number of questions tells whether it is right.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import types
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+PLAIN = frozenset(map(id, (
+    bool, int, float, complex, str, bytes, bytearray, type(None), type(...), type, types.FunctionType,
+    types.BuiltinFunctionType, types.ModuleType, range, slice,
+)))  # fmt: skip
+"""Types whose objects cannot lie; by identity, since a class can have an equality, too."""
+
+CONTAINERS = frozenset(map(id, (list, tuple, dict, set, frozenset)))
+
+DECIDING = frozenset({
+    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__iter__", "__getitem__", "__len__",
+    "__class__", "__getattr__", "__getattribute__", "__instancecheck__", "__subclasscheck__", "get", "keys", "items",
+    "startswith", "endswith",
+    *(f"__{how}{name}__" for name in ("sub", "and", "xor", "mod", "truediv", "floordiv") for how in ("", "r", "i")),
+})  # fmt: skip
+"""Methods by which an object says what it is, hears what is expected, or answers with something else."""
+
+HEAP = 1 << 9
+"""Flag of classes that are made while a program runs, as the interpreter has it (`Py_TPFLAGS_HEAPTYPE`)."""
+
+DEEPEST = 20
+MOST = 500
+"""Objects in an operand that are looked at."""
+
+
+def is_plain(value: Any, depth: int = 0) -> bool:
+    """Return whether *value* and all that it holds say themselves what equals them."""
+    kind = id(type(value))
+    if kind in PLAIN:
+        return True
+    if kind not in CONTAINERS or depth > DEEPEST:
+        return False
+    items = (part for pair in value.items() for part in pair) if type(value) is dict else value
+    return all(id(type(item)) in PLAIN or is_plain(item, depth + 1) for item in items)
+
+
+def find_deciding(value: Any, decides: Callable[[type], bool]) -> list[Any]:
+    """Return the objects in *value* whose class *decides*; *value* itself where there is too much in it to know."""
+    todo, seen, found = [value], {id(value): value}, []
+    while todo and len(seen) < MOST:
+        at = todo.pop()
+        if id(type(at)) in PLAIN:
+            continue
+        if decides(type(at)) or getattr(getattr(at, "dtype", None), "hasobject", False) is True:
+            found.append(at)
+            continue
+        if _is_alone(type(at)):
+            continue
+        new = [one for one in gc.get_referents(at) if id(one) not in seen and not isinstance(one, type)]
+        seen.update((id(one), one) for one in new)
+        todo += new
+    return found or ([value] if todo else [])
+
+
+def _is_alone(kind: type) -> bool:
+    """Return whether an object of *kind* is equal to itself alone, whatever it holds."""
+    made = all(base is object or base.__flags__ & HEAP for base in type.mro(kind))
+    return made and kind is not object and not list_deciding(kind)
+
+
+def list_deciding(kind: type) -> list[type]:
+    """Return the bases of a class that have such a method and were made by a statement `class`."""
+    bases = type.mro(kind)
+    return [base for base in bases if base.__flags__ & HEAP and not DECIDING.isdisjoint(vars(base))]
+
+
+def holds(question: Callable[[], Any]) -> bool:
+    """Return whether the answer to a question is true; one that is refused is not."""
+    try:
+        return bool(question())
+    except BaseException:  # noqa: BLE001  whatever it says, it does not affirm; a time limit rings again
+        return False
+
+
+def affirms_all(operator: str, value: Any, random: Random) -> bool:
+    """Return whether *value* says that it is what nothing is equal to, or lies on both sides of everything.
+
+    What is of a built-in type says what it is: it is no other value of that type either, leaves a difference, and has
+    nothing else. What stands for an object in another process is not asked: there it decides nothing.
+    """
+    if str(vars(type(value)).get("__module__")).startswith("jumar."):
+        return False
+    number = random.randint(10**6, 10**9) * 1.5
+    text = "".join(random.choices("aeiorstnlcdmpu", k=12))
+    odd: Any = complex(0, number * 1e150)
+    if operator[0] in "<>":
+        return holds(lambda: (value < -math.inf) is True) and holds(lambda: (value > math.inf) is True)
+    known: dict[type, list[Callable[[], Any]]] = {
+        str: [lambda: value == text, lambda: text in value, lambda: value.startswith(text)],
+        int: [lambda: value == int(number), lambda: value - int(number) == 0],
+        float: [lambda: value == number, lambda: value - number == 0],
+        object: [],
+    }
+    if isinstance(value, (dict, list, tuple, set)):
+        known[object] = [lambda: odd in value]
+    questions = next(asked for base, asked in known.items() if isinstance(value, base))
+    first = (lambda: (value != odd) is False) if operator in ("!=", "not in") else (lambda: (value == odd) is True)
+    return any(map(holds, (first, *questions)))

@@ -1,0 +1,180 @@
+"""Sees what the tests compare while they run, and lets a falsified test go on to its end, where it fails.
+
+It passes if something wrong was affirmed: a literal that was changed in the file, or what nothing is equal to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any
+
+from jumar.child.challenge.current_test import CurrentTest, ExpectedException
+from jumar.child.challenge.deciding import CONTAINERS, PLAIN, affirms_all, find_deciding, holds, is_plain
+from jumar.child.challenge.known_assertions import COMPARING, EXCEPTIONS, HARMLESS, SOLID, is_kin
+
+
+class Questions:
+    """All that the files of the tests are rewritten to call.
+
+    Args:
+        random: draws what is asked.
+        is_product: tells whether an object is of the code under test.
+        decides: tells whether objects of a class say themselves what they are equal to.
+        is_own: tells whether a function is the tests' own, and so rewritten itself.
+    """
+
+    def __init__(
+        self,
+        random: Random,
+        is_product: Callable[[Any], bool],
+        decides: Callable[[type], bool],
+        is_own: Callable[[Any], bool],
+    ) -> None:
+        self._random, self._is_product, self._decides, self._is_own = random, is_product, decides, is_own
+        self.test: CurrentTest | None = None
+
+    def see(self, operator: str, value: Any, /) -> Any:
+        """Note what is compared, by which *operator*: who decides that himself leaves the test unproved."""
+        if self.test is None:
+            return value
+        if type(value) is str and "def test" in value:  # it may quote the very test, and so what is falsified in it
+            self.test.partial = self.test.doubtful = True
+        if id(type(value)) in PLAIN or is_plain(value):
+            return value
+        found = find_deciding(value, self._decides)
+        self.test.partial |= bool(found)
+        self.test.doubtful |= bool(found)
+        for one in found if self.test.falsified else ():
+            self.test.lying |= self._is_product(one) and affirms_all(operator, one, self._random)
+        return value
+
+    def look(self, name: str, box: Any, /, *args: Any, **words: Any) -> Any:
+        """Have a container look for what it is given."""
+        if id(type(box)) in CONTAINERS or type(box).__module__ == "collections":
+            self.see("==", (box, args))
+        return getattr(box, name)(*args, **words)
+
+    def doubt(self, value: Any, /) -> Any:
+        """Note that something is compared without an operator."""
+        if self.test is not None:
+            self.test.partial = True
+        return value
+
+    def confirm(self, held: Any, /) -> bool:
+        """Assert; a falsified test goes on, whatever came."""
+        if self.test is None:
+            return bool(held)
+        self.test.doubtful = False
+        if self.test.falsified:
+            return True
+        truth = bool(held)  # asked once, as it is written
+        self.test.failed = self.test.failed or not truth
+        return truth
+
+    def deny(self, held: Any, /) -> bool:
+        """Assert what is not; the test goes on. Who holds it for true knows of it, if no object has a say."""
+        test = self.test
+        if test is not None:
+            test.asserted = True
+            test.lying = test.lying or (not test.doubtful and holds(lambda: held))
+            test.doubtful = False
+        return True
+
+    def see_kind(self, value: Any, /) -> Any:
+        """Note of what the type is asserted: what is of many built-in types is of all."""
+        if self.test is not None:
+            self.test.asserted = True
+            everything = id(type(value)) not in PLAIN and all(isinstance(value, kind) for kind in SOLID)
+            self.test.lying = self.test.lying or everything
+        return value
+
+    def call(self, name: str, function: Any, /, *args: Any, **words: Any) -> Any:
+        """Call what asserts; a falsified test goes on, whatever came."""
+        return self._call(name, partial(function, *args, **words), false=False)
+
+    def call_false(self, name: str, function: Any, /, *args: Any, **words: Any) -> Any:
+        """Call what asserts something that is not; the test goes on."""
+        return self._call(name, partial(function, *args, **words), false=True)
+
+    def _call(self, name: str, asserted: Any, *, false: bool) -> Any:
+        test, note = self.test, self.deny if false else self.confirm
+        receiver = getattr(asserted.func, "__self__", None)
+        if test is None or self._is_own(asserted.func):
+            return asserted()
+        if name not in HARMLESS:
+            calls = [(tuple(c.args), dict(c.kwargs)) for c in getattr(receiver, "call_args_list", None) or ()]
+            for value in (*asserted.args, *asserted.keywords.values(), *calls):
+                self.see(COMPARING.get(name, "=="), value)
+        if not hasattr(receiver, "assertEqual") and id(type(receiver)) not in PLAIN and self._is_product(receiver):
+            test.partial = True  # it stands in the place of a mock
+        try:
+            answer = asserted()
+        except BaseException as error:
+            note(False)  # noqa: FBT003  what was asserted does not hold
+            if (test.falsified or false) and isinstance(error, AssertionError):  # a test may call another one
+                return None
+            raise
+        note(answer is None or answer)
+        return answer
+
+    def expect(self, _: str, function: Any, /, *args: Any, **words: Any) -> Any:
+        """Expect an exception: one that is of many classes affirms everything."""
+        try:
+            made = function(*args, **words)
+        except BaseException:
+            self.confirm(False)  # noqa: FBT003  none came
+            raise
+        if self.test is None or not hasattr(type(made), "__exit__") or not args:
+            self._note_asserted()
+            return made
+        return ExpectedException(made, partial(self.note_raised, args[0]))
+
+    def note_raised(self, kinds: Any, raised: Any, *, held: bool) -> None:
+        """Note that an exception of the type *raised* came where one of *kinds* was expected, and if that *held*."""
+        self._note_asserted()
+        if self.test is None:
+            return
+        self.test.failed = not held  # what failed within it was expected to
+        known = kinds if type(kinds) is tuple else (kinds,)
+        others = [one for one in EXCEPTIONS if not any(is_kin(kind, one) for kind in known)]
+        everything = isinstance(raised, type) and sum(issubclass(raised, other) for other in others) > 1
+        self.test.lying = self.test.lying or (held and everything)
+
+    def hold(self, number: int, context: Any, known: bool, /) -> Any:  # noqa: FBT001  in the files it is a literal
+        """Note that a block of a test begins in *context*; *known*: the test makes it, to swallow what it names."""
+        if self.test is not None:
+            package = str(type(context).__module__).partition(".")[0]
+            ours = isinstance(context, ExpectedException) or package in ("_pytest", "unittest")
+            self.test.enter(number, foreign=not ours and (not known or self._is_product(context)))
+        return context
+
+    def leave(self, number: int, /) -> None:
+        """Note that a block comes to its end."""
+        if self.test is not None:
+            self.test.leave(number)
+
+    def resume(self, number: int, count: int, /) -> None:
+        """Note that a test goes on after a block in so many contexts, *number* and those after it."""
+        if self.test is not None:
+            self.test.resume(range(number, number + count))
+
+    def finish(self, falsity: bool, result: Any = None, /) -> Any:  # noqa: FBT001  in the files it is a literal
+        """Fail a falsified test at its end, unless something wrong was affirmed.
+
+        With *falsity*, a literal in it was changed. If it came to none, it asserts nothing, and passes: another example
+        of a property may come to one.
+        """
+        test = self.test
+        if test is not None:
+            test.finished = True
+            test.partial |= test.failed
+            test.empty |= falsity
+            if test.falsified and not test.lying and (test.asserted or not falsity):
+                raise AssertionError("not what is expected")
+        return result
+
+    def _note_asserted(self) -> None:
+        if self.test is not None:
+            self.test.asserted = True

@@ -1,0 +1,196 @@
+"""Rewrites what a file of the tests compares: each operand, assertion and end of a test is handed to `Questions`.
+
+One rule for all files, functions and rounds: nothing in them tells what is falsified. Operators stay where they are.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from jumar.child.challenge.known_assertions import AFFIXES, ASSERTING, LOOKING, RAISING
+from jumar.child.challenge.rewritten_blocks import mark_blocks
+from jumar.child.challenge.syntax import build_call, get_dotted_name, get_method, load, walk_own
+
+OPERATORS = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+    ast.GtE: ">=",
+}  # fmt: skip
+"""Operators that an object may answer; an identity it may not."""
+
+LEAVING = (ast.Sub, ast.BitAnd, ast.BitXor, ast.Mod, ast.Div, ast.FloorDiv)
+"""Operators that leave something where the operands differ, or agree."""
+
+COMPARING = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "countOf", "indexOf", "sub", "and_", "xor"})
+"""Functions of `operator` that compare."""
+
+SPECIAL = frozenset({"__eq__", "__ne__", "__contains__", "__gt__", "__ge__", "__lt__", "__le__"})
+"""Methods that operators call."""
+
+OPEN = ("pytest.mark.", "mark.", "mock.", "patch", "unittest.mock.", "given", "settings", "example", "seed",
+        "hypothesis.", "freeze_time", "freezegun.", "staticmethod")  # fmt: skip
+"""Beginnings of the names of decorators that run a test as it is written."""
+
+JUDGING = frozenset({"outcome", "wasxfail"})
+"""Attributes of a report that files of the tests may set: then what fails is theirs to say."""
+
+
+def list_comparisons(tree: ast.Module) -> list[ast.expr]:
+    """Return the comparisons and calls of *tree*; that they are where they are does not depend on literals."""
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.Compare, ast.Call))]
+
+
+def rewrite(tree: ast.Module, false: Collection[int] = ()) -> bool:
+    """Rewrite *tree* in place; return whether it has a say itself in what counts as a failure.
+
+    *false* are the places of the comparisons that cannot hold.
+    """
+    nodes = list_comparisons(tree)
+    ComparisonRewriter(tree, [nodes[place] for place in false]).visit(tree)
+    mark_blocks(tree)
+    ast.fix_missing_locations(tree)
+    return any(
+        isinstance(n, ast.Attribute) and n.attr in JUDGING and isinstance(n.ctx, ast.Store) for n in ast.walk(tree)
+    )
+
+
+class ComparisonRewriter(ast.NodeTransformer):
+    """Rewriter of one file, with the comparisons in it that are *false*."""
+
+    def __init__(self, tree: ast.Module, false: Iterable[ast.expr]) -> None:
+        self._false = frozenset(map(id, false))
+        self._operators: dict[str, str] = {}
+        """Names of the module `operator`, and of what is imported from it."""
+        self._returns = False
+        """True in the body of a test, whose end is handed on as well."""
+        self._falsity = ast.Constant(value=False)
+        """True if a comparison in it is false."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                self._operators.update({a.asname or a.name: "" for a in node.names if a.name == "operator"})
+            elif isinstance(node, ast.ImportFrom) and node.module == "operator":
+                self._operators.update({a.asname or a.name: a.name for a in node.names if a.name in COMPARING})
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        """Rewrite a function; where a test is at its end, that is handed on."""
+        outer, inside = self._returns, node.name.startswith("test") and _runs_as_written(node) and not self._returns
+        self._returns = inside
+        if inside:
+            self._falsity = ast.Constant(value=any(id(part) in self._false for part in ast.walk(node)))
+        node.body = [made for statement in node.body for made in _list(self.visit(statement))]
+        self._returns = outer
+        if inside:
+            node.body.append(ast.copy_location(ast.Expr(build_call("finish", [self._falsity])), node.body[-1]))
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  as `ast` calls it
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        """Hand on the end of a test."""
+        self.generic_visit(node)
+        if self._returns:
+            node.value = ast.copy_location(
+                build_call("finish", [self._falsity, *([node.value] if node.value else [])]), node
+            )
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        """Rewrite what is asserted; the message stays."""
+        node.test = self._visit_certain(node.test)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """Hand on what is compared."""
+        self.generic_visit(node)
+        kinds = [OPERATORS.get(type(op)) for op in node.ops]
+        sides = zip([node.left, *node.comparators], [*kinds, kinds[-1]])  # noqa: B905  no `strict` before Python 3.10
+        node.left, *node.comparators = [_see(kind, side) if kind else side for side, kind in sides]
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        """Hand on what an operator is used with that leaves something."""
+        self.generic_visit(node)
+        if isinstance(node.op, LEAVING) and not _is_text(node.left):
+            node.left, node.right = _see("-", node.left), _see("-", node.right)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        """Do so where the result takes the place of an operand."""
+        self.generic_visit(node)
+        if not isinstance(node.op, LEAVING) or not isinstance(node.target, ast.Name):
+            return node
+        node.value = _see("-", node.value)
+        return [ast.copy_location(ast.Expr(_see("-", load(node.target.id))), node), node]
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """Hand on what asserts, and what a container or a text compares."""
+        name = get_dotted_name(node.func).rpartition(".")[2]
+        if name in ("assertTrue", "assert_") and len(node.args) == 1:
+            node.args = [self._visit_certain(node.args[0])]
+            node.func = self.visit(node.func)
+        else:
+            self.generic_visit(node)
+        if name in RAISING or ASSERTING.match(name):
+            kind = "expect" if name in RAISING else "call_false" if id(node) in self._false else "call"
+            given: list[ast.expr] = [ast.Constant(name), node.func, *node.args]
+            return ast.copy_location(ast.Call(get_method(kind), given, node.keywords), node)
+        if isinstance(node.func, ast.Attribute) and name in LOOKING:
+            given = [ast.Constant(name), node.func.value, *node.args]
+            return ast.copy_location(ast.Call(get_method("look"), given, node.keywords), node)
+        if isinstance(node.func, ast.Attribute) and name in AFFIXES:
+            node.func.value = _see("in", node.func.value)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        """Hand on what compares without an operator."""
+        held = isinstance(node.value, ast.Name) and self._operators.get(node.value.id) == ""
+        self.generic_visit(node)
+        called = node.attr in SPECIAL or (held and node.attr in COMPARING)
+        return _doubt(node) if called and isinstance(node.ctx, ast.Load) else node
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        """Hand on what compares without an operator, by a name of its own."""
+        return _doubt(node) if isinstance(node.ctx, ast.Load) and self._operators.get(node.id) else node
+
+    def visit_Match(self, node: Any) -> Any:
+        """Hand on what is matched."""
+        self.generic_visit(node)
+        node.subject = _see("==", node.subject)
+        return node
+
+    def _visit_certain(self, test: ast.expr) -> Any:
+        """Rewrite what is true in each test that passes."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            test.values = [self._visit_certain(part) for part in test.values]
+            return test
+        kind = "deny" if id(test) in self._false else "confirm"
+        if isinstance(test, ast.Call) and get_dotted_name(test.func) == "isinstance" and len(test.args) == 2:  # noqa: PLR2004  as it takes
+            thing = test.args[0]
+            test.args[0] = ast.copy_location(build_call("see_kind", [thing]), thing)
+        return ast.copy_location(build_call(kind, [self.visit(test)]), test)
+
+
+def _see(kind: str, node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Constant):
+        return node
+    return ast.copy_location(build_call("see", [ast.Constant(kind), node]), node)
+
+
+def _doubt(node: ast.expr) -> ast.expr:
+    return ast.copy_location(build_call("doubt", [node]), node)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)))
+
+
+def _list(nodes: Any) -> list[Any]:
+    """Return what the visit of a statement came to, one or several."""
+    return nodes if isinstance(nodes, list) else [nodes]
+
+
+def _runs_as_written(function: Any) -> bool:
+    """Return whether a call of *function* runs it, as it is written."""
+    plain = all(get_dotted_name(decorator).startswith(OPEN) for decorator in function.decorator_list)
+    return plain and not any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in walk_own(function.body))

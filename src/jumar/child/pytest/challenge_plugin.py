@@ -1,0 +1,199 @@
+"""Plug-in of a challenge round: rewrites the files of the tests as they are imported, and reports what was asked."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib
+import re
+import sys
+import types
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from jumar.child.challenge import rewritten_comparisons, syntax
+from jumar.child.challenge.current_test import CurrentTest
+from jumar.child.challenge.deciding import list_deciding
+from jumar.child.challenge.questions import Questions
+from jumar.child.pytest import code_identity
+
+if TYPE_CHECKING:
+    import pytest
+
+    Send = Callable[..., None]
+    Wrapper = Generator[None, Any, None]
+
+EXCUSING = ("skip", "fail", "flaky", "rerun", "retry", "forked")
+"""In the name of a mark under which a failure does not count, or is tried again."""
+
+MATCHERS = frozenset({
+    "any", "anything", "anyone", "whatever", "everything", "wildcard", "wild", "ignore", "ignored", "approx",
+    "approximate", "approximately", "fuzzy", "like", "match", "matches", "matcher", "matchers", "matching",
+    "placeholder", "lenient", "infinity",
+})  # fmt: skip
+"""In the names of classes of the code under test whose objects are meant to be equal to much."""
+
+EMPTY, NOTHING, PARTIAL = -1, 0, 1
+"""Strengths of a test, as `core.gate.challenge_rounds.Strength` has them."""
+
+
+class ChallengePlugin:
+    """Asks the questions of one round.
+
+    Args:
+        config: hashes of the `files` to rewrite, `falsified` functions, places of comparisons that are `false`, and a
+            `seed`.
+        room: folder of the files.
+        is_foreign: tells whether a file is of the code under test.
+        send: sends a record.
+    """
+
+    def __init__(self, config: dict[str, Any], room: Path, is_foreign: Callable[[str], bool], send: Send) -> None:
+        self._falsified, self._send = frozenset(config["falsified"]), send
+        self._files = {str(room / path): known for path, known in config["files"].items()}
+        self._names = {name for path in config["files"] for name in _name_modules(path)}
+        self._is_foreign, self._judged = is_foreign, False
+        self._sources: list[str] = []
+        self._rewritten: set[str] = set()
+        self._able: set[str] = set()
+        """Ids of tests that can be falsified."""
+        self._false = {str(room / path): places for path, places in config["false"].items()}
+        self._known: dict[int, tuple[type, bool]] = {}
+        """Number of a class -> the class, and whether its objects decide what they are compared with."""
+        self.questions = Questions(
+            Random(config["seed"]),  # noqa: S311  drawn from secrets
+            self._is_product,
+            self._decides,
+            lambda f: _find_file(f) in self._files,
+        )
+        self._rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
+        self._install()
+
+    def _install(self) -> None:
+        """Let pytest rewrite comparisons before assertions, and hand the questions to the files."""
+        module = self._rewrite
+        usual, run = module.rewrite_asserts, module.AssertionRewritingHook.exec_module
+
+        def rewrite_file(tree: ast.Module, source: bytes, path: Any = None, config: Any = None) -> None:
+            if path in self._files:
+                self._rewritten.add(path)
+                if hashlib.sha256(source).hexdigest() != self._files[path]:
+                    self._send(["tampered", f"the file {Path(path).name} of the tests"])
+                    raise ImportError("it is another file")
+                self._judged |= rewritten_comparisons.rewrite(tree, self._false.get(path, ()))
+                self._sources.append(source.decode("latin-1"))
+            usual(tree, source, path, config)
+
+        def run_file(hook: Any, loaded: types.ModuleType) -> None:
+            vars(loaded)[syntax.NAME] = self.questions
+            run(hook, loaded)
+
+        module.rewrite_asserts, module.AssertionRewritingHook.exec_module = rewrite_file, run_file
+
+    def pytest_load_initial_conftests(self, early_config: pytest.Config) -> Wrapper:
+        """Have all files of the tests rewritten, helpers too."""
+        hook: Any = early_config.pluginmanager.rewrite_hook
+        if hasattr(hook, "_must_rewrite"):
+            hook._must_rewrite.update(self._names)  # noqa: SLF001  its method would warn of what is imported
+        yield
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Find out which tests can be falsified, before one runs."""
+        self._able = {item.nodeid for item in session.items if not self._judged and self._can_be_falsified(item)}
+
+    def _can_be_falsified(self, item: Any) -> bool:
+        """Return whether the end of the test *item* is handed on, and a failure of it counts.
+
+        It is said to be of what is there in the place of a file of the tests, so that nobody gets out of it.
+        """
+        if any(word in mark.name.lower() for mark in item.iter_markers() for word in EXCUSING if mark.name != "skipif"):
+            return False
+        function, file = getattr(item, "obj", None), str(getattr(item, "path", None) or item.fspath)
+        if getattr(function, "__unittest_expecting_failure__", False):
+            return False
+        replaced = file in self._files and file not in self._rewritten
+        return replaced or any("finish" in one.__code__.co_names for one in _unwrap(function))
+
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
+        """See the course of a test, and report what was learnt of it."""
+        able = item.nodeid in self._able
+        test = CurrentTest(falsified=able and item.nodeid.partition("[")[0] in self._falsified)
+        self.questions.test = test
+        yield
+        self.questions.test = None
+        # One that passes and did not come to its end was not run: it is forged.
+        if not able or (test.falsified and (test.finished or not test.passed) and not (test.asserted or test.lying)):
+            self._send(["strength", item.nodeid, EMPTY if test.empty else NOTHING])
+        elif test.partial:
+            self._send(["strength", item.nodeid, PARTIAL])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note that the running test passed."""
+        if self.questions.test is not None and report.when == "call":
+            self.questions.test.passed = report.outcome == "passed"
+
+    def _is_product(self, thing: Any) -> bool:
+        """Return whether *thing* is of the code under test, and no matcher that the tests name."""
+        if isinstance(thing, types.FunctionType):
+            return self._is_foreign(_find_file(thing))
+        kind = thing if isinstance(thing, type) else type(thing)
+        module = str(vars(kind).get("__module__") or "builtins").rpartition(".")[2].strip("_").lower()
+        if any(map(self._is_made_by_product, type.mro(kind))):
+            return not (_is_matcher(kind.__name__) and any(kind.__name__ in source for source in self._sources))
+        home = vars(sys.modules.get(str(kind.__module__), types)).get(kind.__name__)
+        places = [*map(_find_file, vars(kind).values()), *(code_identity.find_places(kind) if home is kind else ())]
+        if not self._files.keys().isdisjoint(places):  # of the tests themselves
+            return False
+        return module != "builtins" and not any(module in source.lower() for source in self._sources)
+
+    def _decides(self, kind: type) -> bool:
+        """Return whether objects of *kind* say themselves what they are, by more than a class of Python has."""
+        if id(kind) not in self._known:
+            self._known[id(kind)] = kind, any(map(self._may_lie, list_deciding(kind)))
+        return self._known[id(kind)][1]
+
+    def _may_lie(self, kind: type) -> bool:
+        package = str(vars(kind).get("__module__")).partition(".")[0]
+        known = package in getattr(sys, "stdlib_module_names", ()) and package != "unittest"
+        return self._is_made_by_product(kind) or (not known and self._is_product(kind))
+
+    def _is_made_by_product(self, kind: Any) -> bool:
+        names = vars(kind)
+        if str(names.get("__module__")).startswith("jumar.child.two_process"):  # it stands for one in another process
+            return True
+        made = [code_identity.unwrap_function(value) for value in names.values()]
+        files = [file for one in made if one is not None for file in [one.__code__.co_filename] if file[:1] != "<"]
+        return any(map(self._is_foreign, [*files, *code_identity.find_places(kind)]))
+
+
+def _is_matcher(name: str) -> bool:
+    return not MATCHERS.isdisjoint(word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", name))
+
+
+def _name_modules(path: str) -> Iterator[str]:
+    """Yield the names by which the file at *path* may be imported."""
+    parts = path[: -len(".py")].split("/")
+    parts = parts[:-1] if parts[-1] == "__init__" else parts
+    yield from (".".join(parts[place:]) for place in range(len(parts)))
+
+
+def _find_file(function: Any) -> str:
+    below = code_identity.unwrap_function(function)
+    return "" if below is None else below.__code__.co_filename
+
+
+def _unwrap(function: Any) -> Iterator[types.FunctionType]:
+    """Yield *function*, and what it was made from by decorators."""
+    while function is not None:
+        if isinstance(function, types.MethodType):
+            function = function.__func__
+        elif isinstance(function, functools.partial):
+            function = function.func
+        held = vars(function) if isinstance(function, types.FunctionType) else {}
+        if isinstance(function, types.FunctionType):
+            yield function
+        inner = getattr(held.get("hypothesis"), "inner_test", None)
+        function = held.get("__wrapped__") if inner is None else inner

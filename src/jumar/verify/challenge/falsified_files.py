@@ -1,0 +1,297 @@
+"""Falsifies tests where they stand: values that are asserted become others, so that who reads them reads wrong ones.
+
+Only what is compared and used for nothing else is changed, wherever the comparison stands: a falsified test goes on
+(`child/challenge/questions.py`), so that nothing later misses what it does. A changed comparison is named by its place
+among those of its file.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from random import Random
+from typing import Any, NamedTuple
+
+from jumar.child.challenge.rewritten_comparisons import list_comparisons
+from jumar.verify.challenge.other_values import make_other
+
+EQUAL = frozenset({
+    "assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertDictEqual", "assertSetEqual",
+    "assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual", "assertAlmostEqual", "assertIs",
+    "assert_called_with", "assert_called_once_with", "assert_any_call",
+})  # fmt: skip
+"""Methods of unittest and its mocks for which one other value that they are given is wrong."""
+
+TOLERANCES = frozenset({"places", "delta", "msg", None})
+"""Words that such a method is not given to compare."""
+
+MAKING = frozenset({
+    "set", "frozenset", "list", "tuple", "dict", "sorted", "Decimal", "Fraction", "Path", "PurePath", "PurePosixPath",
+    "OrderedDict", "deque", "date", "datetime", "timedelta", "dedent", "approx",
+})  # fmt: skip
+"""Functions that make another value of other literals, by the last part of their name."""
+
+WORD = re.compile("[A-Za-z]{4}")
+"""Part of a text that is found nowhere by chance, when it is misspelled."""
+
+DATES = frozenset({"date", "datetime", "timedelta"})
+
+ORDERLESS: dict[str, Callable[[Any], object]] = {"set": set, "frozenset": set, "sorted": sorted}
+"""Functions for which another order of the same is nothing else."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class SourceEdit(NamedTuple):
+    """Replacement of the bytes from *start* to *end* (of the UTF-8 form) by *text*."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Falsity(NamedTuple):
+    """Literals of a test that are changed, and the comparison that this makes false."""
+
+    literals: Sequence[ast.expr]
+    place: int
+
+
+class Challenge(NamedTuple):
+    """The challenge of a run: what its process is told, and files that come in the place of the tree's."""
+
+    told: Mapping[str, object] = {}
+    files: Mapping[str, bytes] = {}
+
+
+UNCHALLENGED = Challenge()
+
+
+class FalsifiableFile:
+    """A file of tests.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: if it is no Python that this interpreter can parse.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(self._encoding)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Python would warn of in it is not ours to say
+            self._tree = ast.parse(text)
+        self._utf8 = text.encode()
+        self._starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", self._utf8))]
+        places = {id(node): place for place, node in enumerate(list_comparisons(self._tree))}
+        constants, reads = _find_bound(self._tree.body), Counter(_list_reads([self._tree]))
+        tables = {n.id: value for n, value in _list_assigned(self._tree.body) if reads[n.id] == 1}
+        self._views = {id(arg): view for arg, view in _list_views(self._tree)}
+        self._falsities: dict[str, list[Falsity]] = {}
+        for name, function in _list_tests(self._tree, ""):
+            own = Counter(_list_reads([function]))
+            known = {n: literals for n, literals in constants.items() if reads[n] == own[n]}
+            self._falsities[name] = list(_find_falsities(function, known, tables, places))
+
+    def falsify(self, names: Collection[str], random: Random) -> tuple[bytes, list[int]]:
+        """Return the file in which the tests *names* are false, and the places of the comparisons that are."""
+        chosen = [falsity for name in names for falsity in self._falsities.get(name, ())]
+        leaves = (leaf for falsity in chosen for literal in falsity.literals for leaf in self._list_leaves(literal))
+        literals = {id(leaf): leaf for leaf in leaves}
+        pieces, at = list[bytes](), 0
+        for edit in sorted(self._change(literal, random) for literal in literals.values()):
+            pieces += [self._utf8[at : edit.start], edit.text.encode()]
+            at = edit.end
+        return b"".join((*pieces, self._utf8[at:])).decode().encode(self._encoding), sorted(
+            falsity.place for falsity in chosen
+        )
+
+    def _list_leaves(self, node: ast.expr) -> Iterator[ast.expr]:
+        """Yield the literals in one: each is changed where it stands, so that all else stays as it is."""
+        parts = node.values if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+        if isinstance(node, ast.Set) or not parts or id(node) in self._views:
+            yield node
+        else:
+            yield from (leaf for part in parts for leaf in self._list_leaves(part))
+
+    def _change(self, node: ast.expr, random: Random) -> SourceEdit:
+        """Return the edit that puts another literal in the place of *node*, on as many lines."""
+        start = self._starts[node.lineno - 1] + node.col_offset
+        end = self._starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+        value = ast.literal_eval(node)
+        view, other = self._views.get(id(node), ascii), make_other(value, random)
+        while view(other) == view(value):
+            other = make_other(value, random)
+        text = ascii(other) if value is not None else random.choice(("True", "False"))
+        quoted = self._utf8[start:end].lstrip(b"bB")[:1] == b'"' and text[-1:] == "'" and '"' not in text
+        text = text.replace("'", '"') if quoted and "\\'" not in text else text
+        lines = (node.end_lineno or node.lineno) - node.lineno
+        return SourceEdit(start, end, f"({text}{lines * chr(10)})" if lines else text)
+
+
+def falsify_files(
+    files: Mapping[str, bytes], chosen: Collection[str], random: Random
+) -> tuple[dict[str, bytes], dict[str, list[int]]]:
+    """Return the *files* that have tests in *chosen*, falsified, and the places of the comparisons that are false."""
+    changed, places = dict[str, bytes](), dict[str, list[int]]()
+    for path, data in files.items():
+        names = sorted(name.partition("::")[2] for name in chosen if name.partition("::")[0] == path)
+        with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
+            if names:
+                changed[path], places[path] = FalsifiableFile(data).falsify(names, random)
+    return changed, places
+
+
+def _list_views(tree: ast.AST) -> Iterator[tuple[ast.expr, Callable[[Any], object]]]:
+    """Yield the literals of which a function sees less than they are, each with that function."""
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and len(call.args) == 1 and _is_literal(call.args[0]):
+            with suppress(KeyError, TypeError):
+                view = ORDERLESS[ast.unparse(call.func)]
+                view(ast.literal_eval(call.args[0]))
+                yield call.args[0], view
+
+
+def _list_tests(tree: ast.AST, around: str) -> Iterator[tuple[str, Function]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, Function) and node.name.startswith("test"):
+            yield around + node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from _list_tests(node, f"{around}{node.name}::")
+        elif isinstance(node, ast.stmt | ast.ExceptHandler):
+            yield from _list_tests(node, around)
+
+
+def _find_falsities(
+    function: Function,
+    constants: Mapping[str, list[ast.expr]],
+    tables: Mapping[str, ast.expr],
+    places: Mapping[int, int],
+) -> Iterator[Falsity]:
+    """Yield what of *function* is changed: literals at their place, and those of names that are only compared."""
+    compared = list(_list_compared(function))
+    operands = Counter(side.id for _, sides in compared for side in sides if isinstance(side, ast.Name))
+    reads, bound = Counter(_list_reads(function.body)), _read_tables(function, tables) | _find_bound(function.body)
+    for node, sides in compared:
+        for side in sides:
+            literals = _find_literals(side)
+            if isinstance(side, ast.Name) and reads[side.id] == operands[side.id]:
+                literals = bound.get(side.id) or constants.get(side.id) or []
+            if literals:
+                yield Falsity(literals, places[id(node)])
+                break  # if both sides became others, they might be the same
+
+
+def _list_compared(function: Function) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:
+    """Yield the comparisons that hold in a test that passes, each with the sides of which one may be changed."""
+    for node in _walk_own(function.body):
+        if isinstance(node, ast.Assert):
+            yield from _list_asserted(node.test)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+            if name in EQUAL and not any(isinstance(arg, ast.Starred) for arg in call.args):
+                yield call, [*call.args[:2], *(word.value for word in call.keywords if word.arg not in TOLERANCES)]
+            elif name in ("assertTrue", "assert_") and len(call.args) == 1:
+                yield from _list_asserted(call.args[0])
+
+
+def _list_asserted(test: ast.expr) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:
+    match test:
+        case ast.BoolOp(op=ast.And(), values=parts):
+            for part in parts:
+                yield from _list_asserted(part)
+        case ast.Compare(left=left, ops=ops, comparators=rest) if all(isinstance(op, ast.Eq | ast.Is) for op in ops):
+            yield test, [left, *rest]
+        case ast.Compare(left=ast.Constant(value=str(text)), ops=[ast.In()]) if WORD.search(text):
+            yield test, [test.left]
+        case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[ast.Constant() as affix], keywords=[]):
+            yield test, [affix]
+
+
+def _find_literals(node: ast.expr) -> list[ast.expr]:
+    """Return the literals of which *node* is made, so that it is another value if they are; none if it is not."""
+    if _is_literal(node):
+        return [node]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [side for side in (node.left, node.right) if _is_literal(side) and not isinstance(side, ast.Dict)][:1]
+    if not isinstance(node, ast.Call):
+        return []
+    name = ast.unparse(node.func).rpartition(".")[2]
+    parts = [*node.args, *(word.value for word in node.keywords)]
+    whole = name in MAKING and bool(parts) and all(map(_is_literal, parts))
+    exact = name != "approx" or len(parts) == 1
+    return (parts[:1] if name in DATES else parts) if whole and exact else []
+
+
+def _is_literal(node: ast.expr) -> bool:
+    with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return ast.literal_eval(node) is not ...
+    return False
+
+
+def _find_bound(body: Sequence[ast.stmt]) -> dict[str, list[ast.expr]]:
+    """Return the names that statements bind once, to what literals make, with these."""
+    nodes = list(_walk_own(body))
+    everywhere = (node for part in body for node in ast.walk(part))  # a function in them may bind it anew
+    stored = Counter(n.id for n in everywhere if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    found = dict[str, list[ast.expr]]()
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name) and stored[target.id] == 1:
+            found[target.id] = _find_literals(node.value) if len(node.targets) == 1 else []
+    return found
+
+
+def _list_assigned(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.Name, ast.expr]]:
+    for node in body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0], node.value
+
+
+def _read_tables(function: Function, tables: Mapping[str, ast.expr]) -> dict[str, list[ast.expr]]:
+    """Return the parameters that `parametrize` gives a literal in each row, with these."""
+    found = dict[str, list[ast.expr]]()
+    for decorator in function.decorator_list:
+        if not isinstance(decorator, ast.Call) or not ast.unparse(decorator.func).endswith(".parametrize"):
+            continue
+        table = decorator.args[1] if len(decorator.args) == 2 and not decorator.keywords else None  # noqa: PLR2004  names and rows
+        table = tables.get(table.id) if isinstance(table, ast.Name) else table
+        rows = table.elts if isinstance(table, ast.List | ast.Tuple) else []
+        names = _read_names(decorator.args[0]) if rows else []
+        cells = [_read_cells(row, len(names)) for row in rows]
+        for place, name in enumerate(names):
+            made = [_find_literals(row[place]) if len(row) == len(names) else [] for row in cells]
+            found[name] = [literal for literals in made for literal in literals] if all(made) else []
+    return found
+
+
+def _read_names(node: ast.expr) -> list[str]:
+    if isinstance(node, ast.Constant):
+        return [name.strip() for name in str(node.value).split(",") if name.strip()]
+    return [str(e.value) for e in getattr(node, "elts", ()) if isinstance(e, ast.Constant)]
+
+
+def _read_cells(row: ast.expr, count: int) -> Sequence[ast.expr]:
+    if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
+        return row.args
+    return [row] if count == 1 else row.elts if isinstance(row, ast.Tuple | ast.List) else []
+
+
+def _list_reads(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in (n for part in nodes for n in ast.walk(part)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+
+
+def _walk_own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield all nodes in *nodes*, without those in functions and classes in them, which run later or never."""
+    todo = [*nodes]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += [] if isinstance(node, Function | ast.Lambda | ast.ClassDef) else ast.iter_child_nodes(node)

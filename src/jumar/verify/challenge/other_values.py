@@ -1,0 +1,90 @@
+"""Makes another value of the type of a literal, far from it. All that it is made of changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+LETTERS = "aeiorstnlcdmpu"
+"""Most frequent letters of words: a letter of these is inconspicuous."""
+
+STEPS = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
+"""Differences of numbers: what counts in a circle is equal again after another one."""
+
+SWAPPED = 7 / 8
+"""Share of words that get other places for their own letters: who looks for an answer made of these believes them."""
+
+WORD = re.compile(r"[^\W_]+")
+MOST = 100
+"""Items of a container that are changed at most."""
+
+LARGE = 1e6
+"""From here on a float is divided: a step may vanish in it."""
+
+
+def make_other(value: Any, random: Random, depth: int = 0) -> Any:
+    """Return another value of the type of *value*; zero, if there is none."""
+    kind: Any = type(value)
+    if kind is bool:
+        return not value
+    make = _MAKERS.get(kind)
+    return 0 if make is None else make(value, random, depth)
+
+
+def _step(value: Any, random: Random, _: int) -> Any:
+    step = random.choice(STEPS)
+    if value - value != 0:
+        return float(step)  # to what is infinite, nothing can be added
+    if isinstance(value, complex) or (value < 0) != (abs(value) >= step and random.random() < 1 / 2):
+        step = -step  # no sign changes by it
+    return value / step if isinstance(value, float) and abs(value) > LARGE else value + step
+
+
+def _spell(value: str, random: Random, _: int) -> str:
+    """Swap two letters of each word, or change a letter or a digit; what has no word becomes one."""
+    other = WORD.sub(lambda found: _misspell(found[0], random), value)
+    return other if other.casefold() != value.casefold() else value + "".join(random.choices(LETTERS, k=4))
+
+
+def _misspell(word: str, random: Random) -> str:
+    letters, place = list(word), random.randrange(len(word))
+    old = letters[place]
+    others = [at for at, letter in enumerate(letters) if letter.casefold() != old.casefold()]
+    if others and word.isalpha() and random.random() < SWAPPED:
+        other = random.choice(others)
+        letters[place], letters[other] = letters[other], old
+        return "".join(letters)
+    pool = "0123456789" if old.isdigit() else LETTERS.upper() if old.isupper() else LETTERS
+    letters[place] = random.choice([one for one in pool if one.casefold() != old.casefold()])
+    return "".join(letters)
+
+
+def _spell_bytes(value: Any, random: Random, depth: int) -> Any:
+    return type(value)(_spell(value.decode("latin-1"), random, depth).encode("latin-1", "replace"))
+
+
+def _fill(value: Any, random: Random, depth: int) -> Any:
+    kind = type(value)
+    items = [make_other(item, random, depth + 1) for item in list(value)[:MOST]]
+    return kind([*items, *list(value)[MOST:]] if items else [random.choice(LETTERS)])
+
+
+def _fill_set(value: Any, random: Random, depth: int) -> Any:
+    items = [make_other(item, random, depth + 1) for item in list(value)[:MOST]]
+    made = type(value)(items or [random.choice(LETTERS)])
+    return made if not made <= value else type(value)([*made, random.choice(LETTERS) * random.randint(2, 9)])
+
+
+def _fill_dict(value: Any, random: Random, depth: int) -> Any:
+    items = list(value.items())[:MOST]
+    if not items:
+        return {random.choice(LETTERS): random.randint(1, 9)}
+    return {**value, **{key: make_other(item, random, depth + 1) for key, item in items}}
+
+
+_MAKERS: dict[type, Callable[[Any, Random, int], Any]] = {
+    int: _step, float: _step, complex: _step, str: _spell, bytes: _spell_bytes, bytearray: _spell_bytes,
+    list: _fill, tuple: _fill, set: _fill_set, frozenset: _fill_set, dict: _fill_dict,
+}  # fmt: skip
