@@ -36,9 +36,12 @@ JUDGING = frozenset({"outcome", "wasxfail"})
 """Attributes of a report that files of the tests may set: then what fails is theirs to say."""
 
 
+COMPARED = (ast.Compare, ast.Call)
+
+
 def list_comparisons(tree: ast.Module) -> list[ast.expr]:
     """Return the comparisons and calls of *tree*; that they are where they are does not depend on literals."""
-    return [node for node in ast.walk(tree) if isinstance(node, (ast.Compare, ast.Call))]
+    return [node for node in ast.walk(tree) if isinstance(node, COMPARED)]
 
 
 def rewrite(tree: ast.Module, false: Collection[int] = ()) -> bool:
@@ -46,19 +49,20 @@ def rewrite(tree: ast.Module, false: Collection[int] = ()) -> bool:
 
     *false* are the places of the comparisons that cannot hold.
     """
-    nodes = list_comparisons(tree)
-    ComparisonRewriter(tree, [nodes[place] for place in false]).visit(tree)
-    mark_blocks(tree)
+    nodes = list(ast.walk(tree))  # a walk takes long: there is one
+    compared = [node for node in nodes if isinstance(node, COMPARED)]
+    judged = any(isinstance(n, ast.Attribute) and n.attr in JUDGING and isinstance(n.ctx, ast.Store) for n in nodes)
+    ComparisonRewriter(nodes, [compared[place] for place in false]).visit(tree)
+    if any(isinstance(node, (ast.With, ast.AsyncWith)) for node in nodes):
+        mark_blocks(tree)
     ast.fix_missing_locations(tree)
-    return any(
-        isinstance(n, ast.Attribute) and n.attr in JUDGING and isinstance(n.ctx, ast.Store) for n in ast.walk(tree)
-    )
+    return judged
 
 
 class ComparisonRewriter(ast.NodeTransformer):
-    """Rewriter of one file, with the comparisons in it that are *false*."""
+    """Rewriter of one file, which has *nodes*, and comparisons in it that are *false*."""
 
-    def __init__(self, tree: ast.Module, false: Iterable[ast.expr]) -> None:
+    def __init__(self, nodes: Iterable[ast.AST], false: Iterable[ast.expr]) -> None:
         self._false = frozenset(map(id, false))
         self._operators: dict[str, str] = {}
         """Names of the module `operator`, and of what is imported from it."""
@@ -66,7 +70,7 @@ class ComparisonRewriter(ast.NodeTransformer):
         """True in the body of a test, whose end is handed on as well."""
         self._falsity = ast.Constant(value=False)
         """True if a comparison in it is false."""
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Import):
                 self._operators.update({a.asname or a.name: "" for a in node.names if a.name == "operator"})
             elif isinstance(node, ast.ImportFrom) and node.module == "operator":
@@ -77,7 +81,8 @@ class ComparisonRewriter(ast.NodeTransformer):
         outer, inside = self._returns, node.name.startswith("test") and _runs_as_written(node) and not self._returns
         self._returns = inside
         if inside:
-            self._falsity = ast.Constant(value=any(id(part) in self._false for part in ast.walk(node)))
+            parts = ast.walk(node) if self._false else ()
+            self._falsity = ast.Constant(value=any(id(part) in self._false for part in parts))
         node.body = [made for statement in node.body for made in _list(self.visit(statement))]
         self._returns = outer
         if inside:

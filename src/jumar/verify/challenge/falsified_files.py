@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
@@ -107,9 +108,8 @@ class FalsifiableFile:
         for edit in sorted(self._change(literal, random) for literal in literals.values()):
             pieces += [self._utf8[at : edit.start], edit.text.encode()]
             at = edit.end
-        return b"".join((*pieces, self._utf8[at:])).decode().encode(self._encoding), sorted(
-            falsity.place for falsity in chosen
-        )
+        new = b"".join((*pieces, self._utf8[at:])).decode().encode(self._encoding)
+        return new, sorted(falsity.place for falsity in chosen)
 
     def _list_leaves(self, node: ast.expr) -> Iterator[ast.expr]:
         """Yield the literals in one: each is changed where it stands, so that all else stays as it is."""
@@ -134,6 +134,9 @@ class FalsifiableFile:
         return SourceEdit(start, end, f"({text}{lines * chr(10)})" if lines else text)
 
 
+_read = lru_cache(maxsize=64)(FalsifiableFile)  # the rounds of a challenge ask for the same files
+
+
 def falsify_files(
     files: Mapping[str, bytes], chosen: Collection[str], random: Random
 ) -> tuple[dict[str, bytes], dict[str, list[int]]]:
@@ -143,7 +146,7 @@ def falsify_files(
         names = sorted(name.partition("::")[2] for name in chosen if name.partition("::")[0] == path)
         with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
             if names:
-                changed[path], places[path] = FalsifiableFile(data).falsify(names, random)
+                changed[path], places[path] = _read(data).falsify(names, random)
     return changed, places
 
 
