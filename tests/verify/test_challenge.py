@@ -102,8 +102,8 @@ def report(): return Text()
 """
 
 
-def asked(court: Court, tests: Mapping[str, str], product: str) -> list[RoundResult]:
-    """What a plain run says of *product*, and then two rounds of a pair."""
+def run_pair(court: Court, tests: Mapping[str, str], product: str) -> tuple[GreenCandidate, list[RoundResult]]:
+    """Run *product* once plainly, and in two rounds of a pair: what is known of it then, and what each said."""
     tree, coins = court.tree({**tests, "product.py": dedent(product)}), SystemRandom()
     court.verifier.sources = "product.py".__eq__
     court.verifier.experience.challenge = {path: text.encode() for path, text in tests.items()}
@@ -111,7 +111,83 @@ def asked(court: Court, tests: Mapping[str, str], product: str) -> list[RoundRes
     chosen = frozenset(name for name in ids if coins.random() < 0.5)
     steps = (Round(challenge=False), Round(chosen), Round(frozenset(ids) - chosen))
     green = GreenCandidate(court.verifier, tree, tree, ids, {})
-    return [anyio.run(run_round, green, step, draw_seeds(shuffled=False))[0] for step in steps]
+    return green, [anyio.run(run_round, green, step, draw_seeds(shuffled=False))[0] for step in steps]
+
+
+def asked(court: Court, tests: Mapping[str, str], product: str) -> list[RoundResult]:
+    """The results of a plain run of *product*, and of two rounds of a pair."""
+    return run_pair(court, tests, product)[1]
+
+
+SAID = """
+import pytest
+from product import Box, make
+class Own:
+    def __eq__(self, other): return other == 3
+@pytest.mark.parametrize("module", ["builtins", "fractions", "pytest", "test_said"])
+def test_said(module):
+    assert 1 + 1 == 2
+    assert make(module) == 5
+def test_context():
+    assert 1 + 1 == 2
+    with Box() as box: assert box.size == 6
+"""
+SAYING = """
+import fractions
+def make(module):
+    names = {"__name__": module}
+    exec("class Count:\\n    def __eq__(self, other): return 0 < other < 9\\n    __hash__ = None\\n", names)
+    return names["Count"]()
+class Box:
+    __module__ = "_pytest.python"
+    def __enter__(self): return self
+    def __exit__(self, kind, *rest): return kind is KeyError
+    @property
+    def size(self): raise KeyError
+"""
+TRUSTED = """
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePath
+from unittest import mock
+from product import call, same
+class Own:
+    def __eq__(self, other): return other == 3
+def test_library():
+    assert same(Decimal("1.5")) == Decimal("1.5")
+    assert (same(Fraction(1, 2)), same(PurePath("a"))) == (Fraction(1, 2), PurePath("a"))
+    assert same(date(2024, 5, 3)) == date(2024, 5, 3)
+    assert same(3) == 3
+def test_mock():
+    made = mock.Mock()
+    call(made)
+    made.assert_called_once_with(1, key="a")
+    assert made.mock_calls == [mock.call(1, key="a")]
+def test_own():
+    assert same(Own()) == 3
+    assert same(4) == 4
+"""
+GIVING = """
+def same(x): return x
+def call(made): made(1, key="a")
+"""
+
+
+@pytest.mark.slow
+def test_a_class_is_known_by_where_it_is_and_not_by_what_it_says(tmp_path: Path) -> None:
+    green, results = run_pair(Court(tmp_path), {"test_said.py": SAID}, SAYING)
+
+    assert results == [RoundResult(), RoundResult(), RoundResult()], "it does look right"
+    assert green.strengths == dict.fromkeys(["test_said.py::test_said", "test_said.py::test_context"], Strength.PARTIAL)
+
+
+@pytest.mark.slow
+def test_what_is_of_libraries_and_of_the_tests_decides_nothing(tmp_path: Path) -> None:
+    green, results = run_pair(Court(tmp_path), {"test_trusted.py": TRUSTED}, GIVING)
+
+    assert results == [RoundResult(), RoundResult(), RoundResult()]
+    assert set(green.strengths.values()) == {Strength.WHOLE}
 
 
 @pytest.mark.slow

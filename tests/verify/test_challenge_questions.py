@@ -23,7 +23,7 @@ AFFIRMED = [
     "assert 3 <= Number(9)",
     "assert 3 < Always()",
 ]
-"""What holds for things that affirm all they are asked, but for the contrary."""
+"""Assertions that hold for things which affirm all they are asked."""
 
 
 @pytest.mark.parametrize("assertion", AFFIRMED)
@@ -428,7 +428,7 @@ EQUAL_TO_A_KIND = (
     "assert One() in (sum([1]), 2)", "assert Once() == sum([1])", "assert 3.1 <= Around(0) <= 3.2",
     "assert [One()] * 600 == list(range(600))",
 )  # fmt: skip
-"""What holds for an object that is equal to everything of a kind."""
+"""Assertions that hold for an object which is equal to everything of a kind."""
 
 
 @pytest.mark.slow

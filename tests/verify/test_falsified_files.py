@@ -255,6 +255,8 @@ def test_a_falsified_test_that_comes_to_no_assertion_passes_and_is_known() -> No
 
 
 KEPT = {
+    "a dictionary of which the keys are seen": "def test_a(): assert same(['a']) == sorted({'a': 1})",
+    "a set of its keys": "def test_a(): assert same({'a'}) == set({'a': 1})",
     "what a fixture gets": "@pytest.mark.parametrize('x', [1])\ndef test_a(x): assert same(x) == x",
     "a contrary": "def test_a(): assert same(3) != 4",
     "a constant of two tests": "W = 1\ndef test_a(): assert same(1) == W\ndef test_b(): assert same(1) == W",
@@ -294,6 +296,7 @@ def test_bytes_around_a_change_stay(encoding: str, newline: str) -> None:
 
 SCALARS = st.one_of(
     st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(), st.binary(), st.booleans(), st.none(),
+    st.complex_numbers(allow_nan=False, allow_infinity=False),
 )  # fmt: skip
 VALUES = st.recursive(
     SCALARS,

@@ -15,7 +15,7 @@
 | `["doubted", id, why]` | the test is no evidence in two processes, and why |
 | `["matched", id]` | the test compares an object of the code under test with one that it made of its class |
 | `["tied", id]` | the test does what needs the code under test in its own process: it lends a file, patches a library |
-| `["strength", id, n]` | the test cannot be falsified (0), or not wholly (1) |
+| `["strength", id, n]` | the test came to no assertion (-1), cannot be falsified (0), or not wholly (1) |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
 | `["end", status]` | last: the status the process is about to leave with |

@@ -17,7 +17,7 @@ from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check
 from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
 from jumar.ports import Invocation, Verification
-from jumar.verify.challenge.falsified_files import Challenge, falsify_files
+from jumar.verify.challenge.falsified_files import UNCHALLENGED, Challenge, falsify_files
 from jumar.verify.two_process import list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
@@ -169,8 +169,7 @@ async def confirm_forged(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return those of *forged* that pass unfalsified, too, and those that pass again, falsified by the same files.
 
-    A test that fails in two processes as it is, since the code under test does not see what it wrote,
-    forges nothing.
+    A test that fails in two processes as it is, since the code under test does not see what it wrote, forges nothing.
     """
     plain = await run_round_apart(green, Round(challenge=False), draw)
     sound = {get_function(i) for i in plain.kept}
@@ -230,7 +229,7 @@ def build_challenge(green: GreenCandidate, step: Round, draw: Seeds) -> Challeng
     """Return the challenge of a round; an empty one where it has no chances."""
     known = green.verifier.experience.challenge
     if not known or draw.falsities is None or not step.challenge:
-        return Challenge()
+        return UNCHALLENGED
     chosen = {name.partition("::")[0] for name in step.falsified}
     files = {path: data for path, data in known.items() if path in chosen}
     changed, false = falsify_files(files, step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets

@@ -46,7 +46,7 @@ class Always:
 
 
 class Learnt(NamedTuple):
-    """What a round has seen of a test."""
+    """Findings of a round about a test."""
 
     passed: bool
     asserted: bool

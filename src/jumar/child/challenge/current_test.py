@@ -13,9 +13,12 @@ class CurrentTest:
         self.falsified = falsified
         self.asserted = False
         """True if something was asserted that was false, and could have been right."""
-        self.finished = self.passed = False
+        self.finished = False
+        """True if it came to its end."""
+        self.passed = False
+        """True if it was reported so."""
         self.empty = False
-        """True if it has a literal that was changed, and came to its end."""
+        """True if it came to its end, and has a literal that was changed."""
         self.failed = False  # an assertion did: if the test comes to its end all the same, something swallowed that
         self.partial = False
         """True if an object with a say was compared, or something in a way that nobody sees."""

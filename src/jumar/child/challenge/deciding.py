@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 import types
 from collections.abc import Callable
 from random import Random
@@ -31,6 +32,9 @@ DECIDING = frozenset({
 
 HEAP = 1 << 9
 """Flag of classes that are made while a program runs, as the interpreter has it (`Py_TPFLAGS_HEAPTYPE`)."""
+
+CODE = (types.FunctionType, classmethod, staticmethod, property)
+_QUALIFIED: Callable[[type], str] = vars(type)["__qualname__"].__get__
 
 DEEPEST = 20
 MOST = 500
@@ -76,6 +80,20 @@ def list_deciding(kind: type) -> list[type]:
     """Return the bases of a class that have such a method and were made by a statement `class`."""
     bases = type.mro(kind)
     return [base for base in bases if base.__flags__ & HEAP and not DECIDING.isdisjoint(vars(base))]
+
+
+def is_where_it_says(kind: type) -> bool:
+    """Return whether the module of which a class says that it is has it by its name; the code under test may say so.
+
+    So has one without code of its own that is made of such a class, as each mock is.
+    """
+    at: Any = sys.modules.get(str(vars(kind).get("__module__") or "builtins"))
+    for name in _QUALIFIED(kind).split("."):
+        at = vars(at).get(name) if isinstance(at, (type, types.ModuleType)) else None
+    if at is kind or not kind.__flags__ & HEAP:
+        return True
+    own = any(isinstance(value, CODE) for value in vars(kind).values())
+    return not own and len(kind.__bases__) == 1 and is_where_it_says(kind.__bases__[0])
 
 
 def holds(question: Callable[[], Any]) -> bool:

@@ -11,7 +11,15 @@ from random import Random
 from typing import Any
 
 from jumar.child.challenge.current_test import CurrentTest, ExpectedException
-from jumar.child.challenge.deciding import CONTAINERS, PLAIN, affirms_all, find_deciding, holds, is_plain
+from jumar.child.challenge.deciding import (
+    CONTAINERS,
+    PLAIN,
+    affirms_all,
+    find_deciding,
+    holds,
+    is_plain,
+    is_where_it_says,
+)
 from jumar.child.challenge.known_assertions import COMPARING, EXCEPTIONS, HARMLESS, SOLID, is_kin
 
 
@@ -126,7 +134,7 @@ class Questions:
         except BaseException:
             self.confirm(False)  # noqa: FBT003  none came
             raise
-        if self.test is None or not hasattr(type(made), "__exit__") or not args:
+        if self.test is None or not _is_of_framework(made) or not args:
             self._note_asserted()
             return made
         return ExpectedException(made, partial(self.note_raised, args[0]))
@@ -145,8 +153,7 @@ class Questions:
     def hold(self, number: int, context: Any, known: bool, /) -> Any:  # noqa: FBT001  in the files it is a literal
         """Note that a block of a test begins in *context*; *known*: the test makes it, to swallow what it names."""
         if self.test is not None:
-            package = str(type(context).__module__).partition(".")[0]
-            ours = isinstance(context, ExpectedException) or package in ("_pytest", "unittest")
+            ours = type(context) is ExpectedException or _is_of_framework(context)
             self.test.enter(number, foreign=not ours and (not known or self._is_product(context)))
         return context
 
@@ -178,3 +185,9 @@ class Questions:
     def _note_asserted(self) -> None:
         if self.test is not None:
             self.test.asserted = True
+
+
+def _is_of_framework(context: Any) -> bool:
+    """Return whether a context is one of pytest or unittest."""
+    package = str(type(context).__module__).partition(".")[0]
+    return package in ("_pytest", "unittest") and hasattr(type(context), "__exit__") and is_where_it_says(type(context))

@@ -36,12 +36,9 @@ JUDGING = frozenset({"outcome", "wasxfail"})
 """Attributes of a report that files of the tests may set: then what fails is theirs to say."""
 
 
-COMPARED = (ast.Compare, ast.Call)
-
-
-def list_comparisons(tree: ast.Module) -> list[ast.expr]:
-    """Return the comparisons and calls of *tree*; that they are where they are does not depend on literals."""
-    return [node for node in ast.walk(tree) if isinstance(node, COMPARED)]
+def list_comparisons(nodes: Iterable[ast.AST]) -> list[ast.expr]:
+    """Return the comparisons and calls in *nodes*, all those of a tree; their places do not depend on literals."""
+    return [node for node in nodes if isinstance(node, (ast.Compare, ast.Call))]
 
 
 def rewrite(tree: ast.Module, false: Collection[int] = ()) -> bool:
@@ -50,7 +47,7 @@ def rewrite(tree: ast.Module, false: Collection[int] = ()) -> bool:
     *false* are the places of the comparisons that cannot hold.
     """
     nodes = list(ast.walk(tree))  # a walk takes long: there is one
-    compared = [node for node in nodes if isinstance(node, COMPARED)]
+    compared = list_comparisons(nodes)
     judged = any(isinstance(n, ast.Attribute) and n.attr in JUDGING and isinstance(n.ctx, ast.Store) for n in nodes)
     ComparisonRewriter(nodes, [compared[place] for place in false]).visit(tree)
     if any(isinstance(node, (ast.With, ast.AsyncWith)) for node in nodes):
@@ -69,7 +66,7 @@ class ComparisonRewriter(ast.NodeTransformer):
         self._returns = False
         """True in the body of a test, whose end is handed on as well."""
         self._falsity = ast.Constant(value=False)
-        """True if a comparison in it is false."""
+        """A literal: whether a comparison in that body is false."""
         for node in nodes:
             if isinstance(node, ast.Import):
                 self._operators.update({a.asname or a.name: "" for a in node.names if a.name == "operator"})
@@ -95,9 +92,8 @@ class ComparisonRewriter(ast.NodeTransformer):
         """Hand on the end of a test."""
         self.generic_visit(node)
         if self._returns:
-            node.value = ast.copy_location(
-                build_call("finish", [self._falsity, *([node.value] if node.value else [])]), node
-            )
+            given = [self._falsity, node.value] if node.value else [self._falsity]
+            node.value = ast.copy_location(build_call("finish", given), node)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> Any:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 NAME = "@asked"
 """Name by which the files find `Questions`; no source can have it."""
 
-Function = (ast.FunctionDef, ast.AsyncFunctionDef)
-SCOPES = (*Function, ast.Lambda, ast.ClassDef)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+"""Statements and expressions whose insides run later, or never."""
 
 
 def get_method(name: str) -> ast.expr:
     """Build `Questions.name`."""
-    return ast.Attribute(load(NAME), name.lstrip("@"), ast.Load())
+    return ast.Attribute(load(NAME), name, ast.Load())
 
 
 def load(name: str) -> ast.Name:

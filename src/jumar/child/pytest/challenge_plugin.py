@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.challenge import rewritten_comparisons, syntax
 from jumar.child.challenge.current_test import CurrentTest
-from jumar.child.challenge.deciding import list_deciding
+from jumar.child.challenge.deciding import is_where_it_says, list_deciding
 from jumar.child.challenge.questions import Questions
 from jumar.child.pytest import code_identity
 
@@ -41,7 +41,7 @@ EMPTY, NOTHING, PARTIAL = -1, 0, 1
 
 
 class ChallengePlugin:
-    """Asks the questions of one round.
+    """Shows what the tests of one round compare to `Questions`.
 
     Args:
         config: hashes of the `files` to rewrite, `falsified` functions, places of comparisons that are `false`, and a
@@ -143,11 +143,12 @@ class ChallengePlugin:
         module = str(vars(kind).get("__module__") or "builtins").rpartition(".")[2].strip("_").lower()
         if any(map(self._is_made_by_product, type.mro(kind))):
             return not (_is_matcher(kind.__name__) and any(kind.__name__ in source for source in self._sources))
-        home = vars(sys.modules.get(str(kind.__module__), types)).get(kind.__name__)
-        places = [*map(_find_file, vars(kind).values()), *(code_identity.find_places(kind) if home is kind else ())]
-        if not self._files.keys().isdisjoint(places):  # of the tests themselves
+        if any(_find_file(value) in self._files for value in vars(kind).values()):  # of the tests themselves
             return False
-        return module != "builtins" and not any(module in source.lower() for source in self._sources)
+        if not is_where_it_says(kind):
+            return True
+        named = module == "builtins" or any(module in source.lower() for source in self._sources)
+        return not named and self._files.keys().isdisjoint(code_identity.find_places(kind))
 
     def _decides(self, kind: type) -> bool:
         """Return whether objects of *kind* say themselves what they are, by more than a class of Python has."""
@@ -157,7 +158,7 @@ class ChallengePlugin:
 
     def _may_lie(self, kind: type) -> bool:
         package = str(vars(kind).get("__module__")).partition(".")[0]
-        known = package in getattr(sys, "stdlib_module_names", ()) and package != "unittest"
+        known = package in getattr(sys, "stdlib_module_names", ()) and package != "unittest" and is_where_it_says(kind)
         return self._is_made_by_product(kind) or (not known and self._is_product(kind))
 
     def _is_made_by_product(self, kind: Any) -> bool:

@@ -20,6 +20,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from jumar.child.challenge.rewritten_comparisons import list_comparisons
+from jumar.child.challenge.syntax import walk_own
 from jumar.verify.challenge.other_values import make_other
 
 EQUAL = frozenset({
@@ -40,6 +41,9 @@ MAKING = frozenset({
 
 WORD = re.compile("[A-Za-z]{4}")
 """Part of a text that is found nowhere by chance, when it is misspelled."""
+
+KEYED = frozenset({"dict", "OrderedDict"})
+"""Functions of these that use the values of a dictionary, too."""
 
 DATES = frozenset({"date", "datetime", "timedelta"})
 
@@ -89,7 +93,7 @@ class FalsifiableFile:
             self._tree = ast.parse(text)
         self._utf8 = text.encode()
         self._starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", self._utf8))]
-        places = {id(node): place for place, node in enumerate(list_comparisons(self._tree))}
+        places = {id(node): place for place, node in enumerate(list_comparisons(ast.walk(self._tree)))}
         constants, reads = _find_bound(self._tree.body), Counter(_list_reads([self._tree]))
         tables = {n.id: value for n, value in _list_assigned(self._tree.body) if reads[n.id] == 1}
         self._views = {id(arg): view for arg, view in _list_views(self._tree)}
@@ -192,7 +196,7 @@ def _find_falsities(
 
 def _list_compared(function: Function) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:
     """Yield the comparisons that hold in a test that passes, each with the sides of which one may be changed."""
-    for node in _walk_own(function.body):
+    for node in walk_own(function.body):
         if isinstance(node, ast.Assert):
             yield from _list_asserted(node.test)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -229,7 +233,8 @@ def _find_literals(node: ast.expr) -> list[ast.expr]:
     parts = [*node.args, *(word.value for word in node.keywords)]
     whole = name in MAKING and bool(parts) and all(map(_is_literal, parts))
     exact = name != "approx" or len(parts) == 1
-    return (parts[:1] if name in DATES else parts) if whole and exact else []
+    keyed = name in KEYED or not any(isinstance(part, ast.Dict) for part in parts)  # others see its keys alone
+    return (parts[:1] if name in DATES else parts) if whole and exact and keyed else []
 
 
 def _is_literal(node: ast.expr) -> bool:
@@ -240,7 +245,7 @@ def _is_literal(node: ast.expr) -> bool:
 
 def _find_bound(body: Sequence[ast.stmt]) -> dict[str, list[ast.expr]]:
     """Return the names that statements bind once, to what literals make, with these."""
-    nodes = list(_walk_own(body))
+    nodes = list(walk_own(body))
     everywhere = (node for part in body for node in ast.walk(part))  # a function in them may bind it anew
     stored = Counter(n.id for n in everywhere if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     found = dict[str, list[ast.expr]]()
@@ -289,12 +294,3 @@ def _list_reads(nodes: Iterable[ast.AST]) -> Iterator[str]:
     for node in (n for part in nodes for n in ast.walk(part)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id
-
-
-def _walk_own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield all nodes in *nodes*, without those in functions and classes in them, which run later or never."""
-    todo = [*nodes]
-    while todo:
-        node = todo.pop()
-        yield node
-        todo += [] if isinstance(node, Function | ast.Lambda | ast.ClassDef) else ast.iter_child_nodes(node)

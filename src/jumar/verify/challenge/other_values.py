@@ -21,28 +21,28 @@ MOST = 100
 """Items of a container that are changed at most."""
 
 LARGE = 1e6
-"""From here on a float is divided: a step may vanish in it."""
+"""From here on what is no int is divided: a step may vanish in it."""
 
 
-def make_other(value: Any, random: Random, depth: int = 0) -> Any:
+def make_other(value: Any, random: Random) -> Any:
     """Return another value of the type of *value*; zero, if there is none."""
     kind: Any = type(value)
     if kind is bool:
         return not value
     make = _MAKERS.get(kind)
-    return 0 if make is None else make(value, random, depth)
+    return 0 if make is None else make(value, random)
 
 
-def _step(value: Any, random: Random, _: int) -> Any:
+def _step(value: Any, random: Random) -> Any:
     step = random.choice(STEPS)
     if value - value != 0:
         return float(step)  # to what is infinite, nothing can be added
     if isinstance(value, complex) or (value < 0) != (abs(value) >= step and random.random() < 1 / 2):
         step = -step  # no sign changes by it
-    return value / step if isinstance(value, float) and abs(value) > LARGE else value + step
+    return value / step if not isinstance(value, int) and abs(value) > LARGE else value + step
 
 
-def _spell(value: str, random: Random, _: int) -> str:
+def _spell(value: str, random: Random) -> str:
     """Swap two letters of each word, or change a letter or a digit; what has no word becomes one."""
     other = WORD.sub(lambda found: _misspell(found[0], random), value)
     return other if other.casefold() != value.casefold() else value + "".join(random.choices(LETTERS, k=4))
@@ -61,30 +61,30 @@ def _misspell(word: str, random: Random) -> str:
     return "".join(letters)
 
 
-def _spell_bytes(value: Any, random: Random, depth: int) -> Any:
-    return type(value)(_spell(value.decode("latin-1"), random, depth).encode("latin-1", "replace"))
+def _spell_bytes(value: Any, random: Random) -> Any:
+    return _spell(value.decode("latin-1"), random).encode("latin-1", "replace")
 
 
-def _fill(value: Any, random: Random, depth: int) -> Any:
+def _fill(value: Any, random: Random) -> Any:
     kind = type(value)
-    items = [make_other(item, random, depth + 1) for item in list(value)[:MOST]]
+    items = [make_other(item, random) for item in list(value)[:MOST]]
     return kind([*items, *list(value)[MOST:]] if items else [random.choice(LETTERS)])
 
 
-def _fill_set(value: Any, random: Random, depth: int) -> Any:
-    items = [make_other(item, random, depth + 1) for item in list(value)[:MOST]]
-    made = type(value)(items or [random.choice(LETTERS)])
-    return made if not made <= value else type(value)([*made, random.choice(LETTERS) * random.randint(2, 9)])
+def _fill_set(value: Any, random: Random) -> Any:
+    items = [make_other(item, random) for item in list(value)[:MOST]]
+    made = set(items or [random.choice(LETTERS)])
+    return made if not made <= value else {*made, random.choice(LETTERS) * random.randint(2, 9)}
 
 
-def _fill_dict(value: Any, random: Random, depth: int) -> Any:
+def _fill_dict(value: Any, random: Random) -> Any:
     items = list(value.items())[:MOST]
     if not items:
         return {random.choice(LETTERS): random.randint(1, 9)}
-    return {**value, **{key: make_other(item, random, depth + 1) for key, item in items}}
+    return {**value, **{key: make_other(item, random) for key, item in items}}
 
 
-_MAKERS: dict[type, Callable[[Any, Random, int], Any]] = {
-    int: _step, float: _step, complex: _step, str: _spell, bytes: _spell_bytes, bytearray: _spell_bytes,
-    list: _fill, tuple: _fill, set: _fill_set, frozenset: _fill_set, dict: _fill_dict,
+_MAKERS: dict[type, Callable[[Any, Random], Any]] = {
+    int: _step, float: _step, complex: _step, str: _spell, bytes: _spell_bytes,
+    list: _fill, tuple: _fill, set: _fill_set, dict: _fill_dict,
 }  # fmt: skip
