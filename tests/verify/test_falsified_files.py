@@ -204,6 +204,17 @@ CHANGED = {
     "in a context": "def test_a():\n    with Anything(): assert same(1) == 1",
     "a sum": "def test_a(): assert same(b'a b') == b'a ' + same(b'b')",
 }
+
+
+def test_what_is_looked_for_is_nothing_that_stands_beside_it() -> None:
+    code = tidy("""
+        def test_a():
+            assert "message2" in same(["message1", "message2", "message3"])
+            assert "test3_of_7" in same("test3_of_7, test4_of_7, test3_of_8")
+    """)
+    assert not any(learn(code, seed)["test_a"].lying for seed in range(60))
+
+
 QUOTED = """
 def test_a():
     assert same([1, "some words", (b"ab", 'cd')]) == [

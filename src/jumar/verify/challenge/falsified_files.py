@@ -26,7 +26,7 @@ from jumar.verify.challenge.other_values import make_other
 EQUAL = frozenset({
     "assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertDictEqual", "assertSetEqual",
     "assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual", "assertAlmostEqual", "assertIs",
-    "assert_called_with", "assert_called_once_with", "assert_any_call",
+    "assert_called_with", "assert_called_once_with",
 })  # fmt: skip
 """Methods of unittest and its mocks for which one other value that they are given is wrong."""
 
@@ -39,7 +39,7 @@ MAKING = frozenset({
 })  # fmt: skip
 """Functions that make another value of other literals, by the last part of their name."""
 
-WORD = re.compile("[A-Za-z]{4}")
+WORD = re.compile("[A-Za-z]{4,}")
 """Part of a text that is found nowhere by chance, when it is misspelled."""
 
 KEYED = frozenset({"dict", "OrderedDict"})
@@ -155,13 +155,16 @@ def falsify_files(
 
 
 def _list_views(tree: ast.AST) -> Iterator[tuple[ast.expr, Callable[[Any], object]]]:
-    """Yield the literals of which a function sees less than they are, each with that function."""
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and len(call.args) == 1 and _is_literal(call.args[0]):
-            with suppress(KeyError, TypeError):
-                view = ORDERLESS[ast.unparse(call.func)]
-                view(ast.literal_eval(call.args[0]))
-                yield call.args[0], view
+    """Yield the literals of which less is seen than they are, each with a function that returns what is."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(args=[argument]) if _is_literal(argument):
+                with suppress(KeyError, TypeError):
+                    view = ORDERLESS[ast.unparse(node.func)]
+                    view(ast.literal_eval(argument))
+                    yield argument, view
+            case ast.Compare(left=ast.Constant(value=str(text)), ops=[ast.In()]) if WORD.search(text):
+                yield node.left, WORD.findall  # one number more may stand there, too
 
 
 def _list_tests(tree: ast.AST, around: str) -> Iterator[tuple[str, Function]]:
