@@ -13,7 +13,8 @@ from jumar.core.run.strategy import DRIVER, REPAIR, Message, Tool
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.interop.stored_runs import AGENT_NAME, StoredRun
-from jumar.runs.setup.assembly import RunPlace, build_agent
+from jumar.runs.setup.agent_parts import build_agent
+from jumar.runs.setup.assembly import RunPlace
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 

@@ -11,7 +11,8 @@ import msgspec
 
 from jumar.core.run.strategy import DRIVER, Message, Tool
 from jumar.core.state.run_state import RunState
-from jumar.runs.setup.assembly import RunPlace, build_agent, find_files_of_tests, find_targets, load_runner
+from jumar.runs.setup.agent_parts import build_agent
+from jumar.runs.setup.assembly import RunPlace, find_files_of_tests, find_targets, load_runner
 from jumar.workspace.files.trees import EntryKind, Manifest
 from jumar.workspace.patch import make_best_patch
 from jumar.workspace.store.object_store import Store

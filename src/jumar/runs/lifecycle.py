@@ -34,7 +34,8 @@ from jumar.runs.external.host import build_host
 from jumar.runs.finish import Running, finish_run, store_result
 from jumar.runs.judging.rules import hash_rules
 from jumar.runs.judging.shared_judging import JudgedRun, SharedJudging
-from jumar.runs.setup.assembly import RunPlace, build_agent, build_commands, build_judges, build_workspace
+from jumar.runs.setup.agent_parts import build_agent, build_commands
+from jumar.runs.setup.assembly import RunPlace, build_judges, build_workspace
 from jumar.runs.setup.choose_model import is_offline, load_models, prepare_model
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.runs.setup.first_event import build_first_event

@@ -31,7 +31,6 @@ from jumar.runs.setup.assembly import (
     store_tree,
 )
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
-from jumar.runs.setup.result import read_state
 from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.tree.plain_suite import read_plain_ids
 from jumar.runs.tree.task_tree import settle_tree
@@ -109,6 +108,8 @@ async def score_tree(
 
 def _lay_out_run(run: Path, folder: Path) -> Path:
     """Lay out in *folder* the present tree of the run in *run*; return it."""
+    from jumar.runs.setup.result import read_state  # noqa: PLC0415  it imports all that reads journals
+
     Store(find_objects_folder(run)).materialise(read_state(run).tree, folder)
     return folder
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import collections
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from anyio import to_thread
 
@@ -23,6 +22,7 @@ from jumar.ports import Invocation
 from jumar.process.resident.resident_process import Answer, Refusal, ResidentProcess
 from jumar.process.room import discard
 from jumar.process.shell_check import format_command_line
+from jumar.verify.merge_reports import FirstReport
 from jumar.workspace.files.trees import EntryKind, Manifest
 
 if TYPE_CHECKING:
@@ -55,19 +55,6 @@ class KeepingRunner(Protocol):
     def resident(self, suite: Suite) -> Invocation:
         """Return the invocation of the process that is kept."""
         ...
-
-
-class FirstReport(NamedTuple):
-    """First report on a tree."""
-
-    report: Report
-    natives: Mapping[str, str] = MappingProxyType({})
-    """Id that an annotation gives -> the id that the runner knows the test by."""
-    again: int = 0
-    """Processes that ran a second time."""
-    fresh: bool = True
-    """True if it comes from processes that ran nothing else before."""
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +17,19 @@ class ReportPart(NamedTuple):
     ids: Sequence[str]
     beside: str | None = None
     """The one file of the candidate's own tests that lies in its room; empty: none does; None: all do."""
+
+
+class FirstReport(NamedTuple):
+    """First report on a tree."""
+
+    report: Report
+    natives: Mapping[str, str] = MappingProxyType({})
+    """Id that an annotation gives -> the id that the runner knows the test by."""
+    again: int = 0
+    """Processes that ran a second time."""
+    fresh: bool = True
+    """True if it comes from processes that ran nothing else before."""
+    warnings: tuple[str, ...] = ()
 
 
 def list_retries(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> list[ReportPart]:

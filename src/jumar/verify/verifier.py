@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from anyio import to_thread
@@ -21,12 +22,21 @@ from jumar.ports import Checked, Collected, Verification
 from jumar.process.room import lay_out, list_paths, make_links
 from jumar.process.shell_check import run_check
 from jumar.verify.execution import SuiteKnowledge, TreeRunner
-from jumar.verify.kept_process import FirstReport, KeptRuns
 from jumar.verify.localisation.coverage_spectrum import build_localisation, build_traced_invocation
-from jumar.verify.merge_reports import ReportPart, attribute_bad_end, list_retries, merge_reports, remove_parts
+from jumar.verify.merge_reports import (
+    FirstReport,
+    ReportPart,
+    attribute_bad_end,
+    list_retries,
+    merge_reports,
+    remove_parts,
+)
 from jumar.verify.selection import Question, Selection, verify_selected
 from jumar.verify.single_test_command import wrap_runner
 from jumar.verify.test_names import complete_collected, map_collected
+
+if TYPE_CHECKING:
+    from jumar.verify.kept_process import KeptRuns
 
 
 @dataclass(slots=True)

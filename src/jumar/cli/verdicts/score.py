@@ -9,7 +9,6 @@ import click
 
 from jumar.cli.console.output import Console
 from jumar.cli.console.progress import ProgressDisplay
-from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import (
     PROBE,
     TEST_COMMAND,
@@ -41,7 +40,9 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     settled = apply_options(load_task(task), read_options({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
     with ProgressDisplay(voice) as live:
         begin_ahead(settled, python, read_environment())
-        from jumar.runs.scoring import score_tree  # noqa: PLC0415  it is slow to import
+        # Slow to import, and some processes get ready meanwhile.
+        from jumar.cli.console.signals import SignalWatcher  # noqa: PLC0415  as said
+        from jumar.runs.scoring import score_tree  # noqa: PLC0415  as said
 
         for row in settled.in_force:
             if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge

@@ -1,18 +1,16 @@
-"""Builds the parts of a run (workspace, runner, verifier, agent), which scores and imports use, too."""
+"""Builds the parts of a run that judge (runner, write rules, verifier) and its workspace; scores use them, too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import cast
 
 import msgspec
 from msgspec.structs import replace
 
 from jumar import plugins
 from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_absent, matches_nothing
-from jumar.core.run.strategy import AgentFacts, BuildAgent, Strategy
 from jumar.core.state.events import RunStart
 from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate
@@ -20,8 +18,7 @@ from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.languages.project_kinds import TESTS
 from jumar.languages.test_annotations import find_test_files, is_slug
-from jumar.ports import Commands, Runner, Sandbox, Surroundings
-from jumar.process.model_command import build_confined_commands
+from jumar.ports import Runner, Sandbox, Surroundings
 from jumar.process.progress import ProgressPart, Tell, Work, ignore_progress
 from jumar.process.warm.starts import NO_WARM, WarmStarts
 from jumar.runners._programs import find_command_surroundings, find_runner_surroundings, join_surroundings
@@ -231,47 +228,3 @@ def find_targets(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
     guard, there = build_write_rules(settings), set(files)
     both = sorted(there.union(find_absent(settings.editable, there)))
     return tuple(p for p in both if guard.editable(p) and not guard.protected(p))
-
-
-def build_agent(run: RunStart, place: RunPlace) -> Strategy:
-    """Return the agent of *run*. It knows only the files of the run's first tree, so a resumed run has the same.
-
-    Raises:
-        BadInput: if there are too many files for an agent that writes them whole.
-    """
-    store, manifest = place.store, place.store.manifest(run.tree)
-    runner = load_runner(run.settings.suite.runner)
-    guard = build_guard(run.settings, runner, manifest)
-    files = tuple(path for path, node in sorted(manifest.items()) if node.kind is EntryKind.FILE)
-    refactoring = run.gate is Gate.REFACTOR
-    build = cast("BuildAgent", plugins.load("agents", run.agent))
-    return build(
-        AgentFacts(
-            settings=run.settings,
-            gate=run.gate,
-            files=files,
-            closed=tuple(p for p in files if guard.protected(p) and not (refactoring and guard.refactorable(p))),
-            targets=find_targets(run.settings, files),
-            tests=tuple(p for p in find_files_of_tests(run.expected, place, run.tree, runner) if p in manifest),
-            read=lambda path: store.get(manifest[path].sha256) if path in manifest else None,
-        )
-    )
-
-
-async def build_commands(run: RunStart, place: RunPlace) -> Commands | None:
-    """Return the executor of the model's commands, if it may run any.
-
-    Raises:
-        BadInput: if nothing on this machine can confine them.
-    """
-    settings = run.settings
-    switches = settings.switches
-    if not (switches.model_may_run_commands or switches.allow_codemod):
-        return None
-    box = place.sandbox if place.sandbox.tier == "S3" else None  # whatever the tests run in, commands get the strongest
-    try:
-        return await build_confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ, box)
-    except BadInput:
-        if switches.model_may_run_commands:
-            raise
-        return None  # a codemod can still replace

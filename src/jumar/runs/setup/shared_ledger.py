@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from jumar import ports
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
-from jumar.journal.ledger import Caps, SqliteLedger
+
+if TYPE_CHECKING:
+    from jumar.journal.ledger import SqliteLedger
 
 
 class RunAccount(ports.Ledger, Protocol):
@@ -39,4 +41,6 @@ def open_ledger(path: Path, caps: Budget | None = None) -> SqliteLedger:
     Raises:
         BadInput: as `SqliteLedger.open`.
     """
+    from jumar.journal.ledger import Caps, SqliteLedger  # noqa: PLC0415  a score has no ledger
+
     return SqliteLedger.open(path, Caps(usd=caps.usd, tokens=caps.tokens, seconds=caps.seconds) if caps else None)
