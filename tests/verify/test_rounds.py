@@ -101,3 +101,35 @@ def test_a_falsified_test_that_is_right_because_its_files_are_not_seen_forges_no
 
     assert result.forged == ("test_app.py::test_count",), "the folder is in the tests' process alone"
     assert anyio.run(confirm_forged, green, step, draw, result.forged) == ((), ())
+
+
+CASES = {
+    "app.py": "def halve(n):\n    if n % 2:\n        raise ValueError(n)\n    return n // 2\n",
+    "test_app.py": """\
+import pytest
+
+import app
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_halve(n):
+    try:
+        found = app.halve(n)
+    except ValueError:
+        return
+    assert found == 2
+""",
+}
+
+
+@pytest.mark.slow
+def test_a_case_that_comes_to_no_assertion_forges_nothing(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    court.verifier.sources = "app.py".__eq__
+    tree = court.tree(CASES)
+    green = GreenCandidate(court.verifier, tree, tree, court.collect(tree), {})
+    court.verifier.experience.challenge = {"test_app.py": CASES["test_app.py"].encode()}
+
+    result = anyio.run(run_round_apart, green, Round(frozenset({"test_app.py::test_halve"})), Seeds(1, 1))
+
+    assert (result.forged, set(result.kept)) == ((), {"test_app.py::test_halve[4]"})

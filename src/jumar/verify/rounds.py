@@ -155,7 +155,7 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         green.matched.update(report.matched, map(get_function, report.matched))
         green.tied.update(report.tied, map(get_function, report.tied))
         note_strengths(green, report, step)
-        able = [r for r in report.results if not is_unable(report, r.id)]
+        able = [r for r in report.results if not is_unable(report, get_function(r.id))]
         passing = {get_function(r.id) for r in able if r.outcome is Outcome.PASSED}
         forged += sorted(passing & step.falsified)
         if not later:
