@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jumar.child.challenge.rewritten_comparisons import list_comparisons
 from jumar.verify.challenge.falsified_files import FalsifiableFile, falsify_files
 from jumar.verify.challenge.other_values import make_other
 from support.judging.run_falsified_suite import learn, outcomes, tidy
@@ -180,6 +181,16 @@ def test_exactly_the_falsified_fail_and_they_go_on_to_their_end(code: str) -> No
         falsified, plain = learn(tidy(code), seed), learn(tidy(code), seed, falsified=False)
         assert {name for name, one in falsified.items() if one.passed or one.lying} == set()
         assert {name for name, one in plain.items() if not one.passed} == set()
+
+
+@pytest.mark.parametrize("code", [STRONG, AFFIXES, EMPTY])
+def test_a_changed_file_has_its_comparisons_where_they_were(code: str) -> None:
+    source = tidy(code)
+    names = [around + name for around in ("", "TestPlain::", "TestUnit::") for name in re.findall(r"def (\w+)", source)]
+    changed, _ = FalsifiableFile(source.encode()).falsify(names, Random(1))
+
+    before, after = (list(map(type, list_comparisons(ast.walk(ast.parse(text))))) for text in (source, changed))
+    assert before == after, "else one that holds would be taken for a false one"
 
 
 def test_what_is_done_after_a_false_assertion_is_done_all_the_same() -> None:

@@ -82,7 +82,7 @@ class FalsifiableFile:
     """A file of tests.
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: if it is no Python that this interpreter can parse.
+        SyntaxError, ValueError, RecursionError, MemoryError: if it is no Python that can be parsed here.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -134,6 +134,7 @@ class FalsifiableFile:
         text = ascii(other) if value is not None else random.choice(("True", "False"))
         quoted = self._utf8[start:end].lstrip(b"bB")[:1] == b'"' and text[-1:] == "'" and '"' not in text
         text = text.replace("'", '"') if quoted and "\\'" not in text else text
+        text = f"set({text})" if isinstance(node, ast.Call) else text  # for `set()`: places count calls
         lines = (node.end_lineno or node.lineno) - node.lineno
         return SourceEdit(start, end, f"({text}{lines * chr(10)})" if lines else text)
 
