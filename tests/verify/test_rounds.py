@@ -133,3 +133,48 @@ def test_a_case_that_comes_to_no_assertion_forges_nothing(tmp_path: Path) -> Non
     result = anyio.run(run_round_apart, green, Round(frozenset({"test_app.py::test_halve"})), Seeds(1, 1))
 
     assert (result.forged, set(result.kept)) == ((), {"test_app.py::test_halve[4]"})
+
+
+QUERIES = {
+    "app.py": """\
+class Where:
+    def __init__(self, key):
+        self.key = key
+
+    def __eq__(self, wanted):
+        return Test(lambda row: row[self.key] == wanted)
+
+    __hash__ = None
+
+
+class Test:
+    def __init__(self, holds):
+        self.holds = holds
+
+
+def find(rows, test):
+    return [row["name"] for row in rows if test.holds(row)]
+""",
+    "test_app.py": """\
+import app
+
+ROWS = [{"name": "a", "size": 1}, {"name": "b", "size": 3}]
+
+
+def test_find():
+    assert app.find(ROWS, app.Where("size") == 3) == ["b"]
+""",
+}
+
+
+@pytest.mark.slow
+def test_nothing_is_asked_in_a_falsified_round_of_what_stands_for_an_object_there(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    court.verifier.sources = "app.py".__eq__
+    tree = court.tree(QUERIES)
+    green = GreenCandidate(court.verifier, tree, tree, court.collect(tree), {})
+    court.verifier.experience.challenge = {"test_app.py": QUERIES["test_app.py"].encode()}
+
+    result = anyio.run(run_round_apart, green, Round(frozenset({"test_app.py::test_find"})), Seeds(1, 1))
+
+    assert (result.forged, set(result.kept), green.doubted) == ((), {"test_app.py::test_find"}, {})

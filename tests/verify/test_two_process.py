@@ -345,6 +345,35 @@ def test_threads_of_the_product_call_functions_of_the_tests(tmp_path: Path) -> N
     assert green(report, files)
 
 
+WAITING = """
+import threading
+from product import double
+
+def test_waits():
+    done = threading.Event()
+
+    def work():
+        double(2)
+        done.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    assert done.wait()
+
+def test_after(): assert double(3) == 6
+"""
+
+
+@pytest.mark.slow
+def test_a_test_that_waits_for_a_thread_of_its_own_which_cannot_ask_is_given_up_soon(tmp_path: Path) -> None:
+    files = {"product.py": "def double(n): return 2 * n\n", "test_product.py": WAITING}
+    suite = Suite(timeout_seconds=100.0, test_timeout_seconds=80.0)
+
+    report = reported(tmp_path, files, suite=suite)
+
+    assert outcomes(report) == {"test_waits": "timeout", "test_after": "passed"}
+    assert max(result.duration_ms for result in report.results) < 1000 * suite.test_timeout_seconds / 2
+
+
 @pytest.mark.slow
 def test_what_a_comparison_would_hand_out_is_no_excuse(tmp_path: Path) -> None:
     product = "class Liar:\n    __eq__ = lambda self, other: True\n\ndef root(n): return Liar()\n"

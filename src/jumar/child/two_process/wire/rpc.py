@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,9 @@ class Misunderstood(Exception):  # noqa: N818  named for what happened
 
 
 ALONE = contextlib.nullcontext()
+
+SOON_SECONDS = 0.25
+"""A test has so long to end by itself once a thread of it was refused."""
 
 
 class Turns:
@@ -85,6 +89,8 @@ class RpcPeer:
         self._home = (os.getpid(), threading.get_ident())
         self._turns = Turns() if side.may_thread else None
         self._set_mask: Any = signal.pthread_sigmask if side.limits else lambda *_: ()
+        self._strangers: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+        """Threads that asked and may not."""
         self._depth = 0
         self.lost = ""
         """Reason that nobody is there to ask any more; empty: somebody is."""
@@ -103,9 +109,20 @@ class RpcPeer:
             self.side.raise_lost(self.lost)
         pid, thread = self._home
         if os.getpid() != pid or (self._turns is None and threading.get_ident() != thread):
+            self._hurry(pid)
             self.side.tie("only the thread and the process that began with it can talk to the other process")
         with self._turns.ask() if self._turns else ALONE:
             return self._ask(op, arguments)
+
+    def _hurry(self, home: int) -> None:
+        """Let the time limit come soon: the test may wait for this thread, which cannot do what it is for.
+
+        Once for each thread: it may go on in later tests, which do not wait for it.
+        """
+        thread = threading.current_thread()
+        if self.side.limits and os.getpid() == home and thread not in self._strangers:
+            self._strangers.add(thread)
+            signal.setitimer(signal.ITIMER_REAL, SOON_SECONDS, 1.0)
 
     def _ask(self, op: str, arguments: tuple[Any, ...]) -> Any:
         if self._depth > NEST:
