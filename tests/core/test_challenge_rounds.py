@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from jumar.core.gate.challenge_rounds import Round, check_round, plan_rounds
+from jumar.core.gate.challenge_rounds import Round, Strength, check_round, find_empty, plan_rounds
 from jumar.core.state.verdict import Ended, Outcome, Report, TestResult
 
 NAMES = st.lists(st.integers(0, 50).map("t.py::test_{}".format), unique=True, max_size=12)
@@ -132,3 +132,22 @@ def test_a_case_more_that_passes_falsified_is_a_forgery() -> None:
     cases = {"t.py::a[1]": Outcome.FAILED, "t.py::a[2]": Outcome.PASSED}
 
     assert check_round(report(cases), FALSE, ("t.py::a[1]",), {}).forged == ("t.py::a",)
+
+
+@pytest.mark.parametrize(
+    ("strengths", "empty"),
+    [
+        ({}, set()),
+        ({"t.py::a": Strength.PARTIAL, "t.py::b": Strength.NONE}, set()),
+        ({"t.py::a": Strength.IDLE}, {"t.py::a"}),
+        ({"t.py::c[1]": Strength.IDLE}, set()),
+        ({"t.py::c[1]": Strength.IDLE, "t.py::c[2]": Strength.IDLE}, {"t.py::c[1]", "t.py::c[2]"}),
+        ({"t.py::c[1]": Strength.EMPTY}, {"t.py::c[1]"}),
+    ],
+)
+def test_a_case_may_have_nothing_to_assert_where_another_one_has(
+    strengths: dict[str, Strength], empty: set[str]
+) -> None:
+    found = report(dict.fromkeys(["t.py::a", "t.py::b", "t.py::c[1]", "t.py::c[2]"], Outcome.PASSED))
+
+    assert find_empty(structs.replace(found, strengths=strengths)) == empty

@@ -485,13 +485,15 @@ HELD = (
     "Held = dataclasses.make_dataclass('Held', ['a'], namespace={'__slots__': ('a',)})",
     "class Held(collections.UserDict):\n    def __init__(self, a): super().__init__(a=a)",
     "def Held(a): return types.MappingProxyType({'a': a})",
+    "def Held(a): return slice(a, a)",
+    "KEPT = []\ndef Held(a): KEPT.append(a); return a if type(a) is int else weakref.proxy(a)",
     "class Held:\n    def __init__(self, a): self.a = a\n    def __eq__(self, other): return vars(self) == vars(other)",
 )
 
 
 @pytest.mark.parametrize("held", HELD)
 def test_what_holds_an_object_of_the_code_under_test_is_not_taken_for_plain(held: str) -> None:
-    head = f"import collections, dataclasses, types\nfrom product import Everything\n{held}\n"
+    head = f"import collections, dataclasses, types, weakref\nfrom product import Everything\n{held}\n"
     code = tidy(f"{head}def test_a():\n    assert same(3) == 3\n    assert Held(Everything()) == Held(3)\n")
     assert outcomes(code, FIELDS) == {"test_a": True}, "it does look right"
 

@@ -178,3 +178,49 @@ def test_nothing_is_asked_in_a_falsified_round_of_what_stands_for_an_object_ther
     result = anyio.run(run_round_apart, green, Round(frozenset({"test_app.py::test_find"})), Seeds(1, 1))
 
     assert (result.forged, set(result.kept), green.doubted) == ((), {"test_app.py::test_find"}, {})
+
+
+UNHEARD = {
+    "app.py": "def parse(text):\n    return []\n",
+    "test_app.py": """\
+import pytest
+
+import app
+
+WANTED = {"a": ["a", "b"]}
+
+
+def never(_):
+    assert False
+
+
+def test_parts():
+    for found, wanted in zip(app.parse("a"), WANTED["a"]):
+        assert found == wanted
+
+
+def test_nothing():
+    list(map(never, app.parse("b")))
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_more(count):
+    for _ in range(count):
+        assert app.parse("a") == []
+""",
+}
+
+
+@pytest.mark.slow
+def test_a_test_that_comes_to_none_of_its_assertions_is_no_evidence(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    court.verifier.sources = "app.py".__eq__
+    tree = court.tree(UNHEARD)
+    green = GreenCandidate(court.verifier, tree, tree, court.collect(tree), {})
+    court.verifier.experience.challenge = {"test_app.py": UNHEARD["test_app.py"].encode()}
+
+    result = anyio.run(run_round_apart, green, Round(), Seeds(1, 1))
+
+    kept = {i.partition("::")[2] for i in result.kept}
+    assert kept == {"test_nothing", "test_more[0]", "test_more[1]"}, "it calls what asserts, or another case asserts"
+    assert green.doubted == {"test_app.py::test_parts": "it came to none of its assertions"}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check_round, is_empty, is_unable
+from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check_round, find_empty, is_unable
 from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
 from jumar.ports import Invocation, Verification
@@ -30,6 +30,9 @@ LEAST_PATIENCE, SLOWER = 3.0, 20.0
 
 STARTS = 5
 """Times that the code under test is started in one round, where tests cost its process."""
+
+EMPTY = "it came to none of its assertions"
+"""Reason that a test which passes is no evidence."""
 
 APART = ("S3", "S2")
 """Tiers in which a process cannot reach another one: below them two processes are one."""
@@ -148,10 +151,12 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         later = _list_later(report, left.ids, step)
         done = [i for i in left.ids if i not in later]
         plain = [i for i in done if get_function(i) not in step.falsified]
-        kept |= reconcile(plain, report, green.accepted).green_ids if plain else frozenset()
-        kept |= frozenset(done).difference(plain, report.doubted, [i for i in done if is_empty(report, i)])
+        empty = dict.fromkeys(find_empty(report), EMPTY)
+        kept |= reconcile(plain, report, green.accepted).green_ids.difference(empty) if plain else frozenset()
+        kept |= frozenset(done).difference(plain, report.doubted, empty)
         # A test with parameters of the code under test may be expected by the name of its function.
-        green.doubted.update({**{get_function(i): why for i, why in report.doubted.items()}, **report.doubted})
+        doubted = {**empty, **report.doubted}
+        green.doubted.update({**{get_function(i): why for i, why in doubted.items()}, **doubted})
         green.matched.update(report.matched, map(get_function, report.matched))
         green.tied.update(report.tied, map(get_function, report.tied))
         note_strengths(green, report, step)
@@ -246,8 +251,11 @@ def list_asked(green: GreenCandidate, step: Round) -> Sequence[str]:
 
 def note_strengths(green: GreenCandidate, report: Report, step: Round) -> None:
     """Note what a round has seen of how its tests are falsified: the least of all their cases and rounds."""
+    empty = find_empty(report)
     for result in report.results if step.challenge else ():
         name, seen = get_function(result.id), Strength(report.strengths.get(result.id, Strength.WHOLE))
+        if seen is Strength.IDLE:
+            seen = Strength.EMPTY if result.id in empty else Strength.WHOLE
         green.strengths[name] = min(seen, green.strengths.get(name, seen))
 
 

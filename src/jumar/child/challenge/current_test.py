@@ -13,6 +13,10 @@ class CurrentTest:
         self.falsified = falsified
         self.asserted = False
         """True if something was asserted that was false, and could have been right."""
+        self.came = False
+        """True if it came to an assertion."""
+        self.speaks = False
+        """True if it came to its end, and has assertions of its own."""
         self.finished = False
         """True if it came to its end."""
         self.passed = False

@@ -10,15 +10,19 @@ import gc
 import math
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
 PLAIN = frozenset(map(id, (
     bool, int, float, complex, str, bytes, bytearray, type(None), type(...), type, types.FunctionType,
-    types.BuiltinFunctionType, types.ModuleType, range, slice,
+    types.BuiltinFunctionType, types.ModuleType, range,
 )))  # fmt: skip
 """Types whose objects cannot lie; by identity, since a class can have an equality, too."""
+
+REFERRING = (weakref.ProxyType, weakref.CallableProxyType, weakref.ReferenceType)
+"""Types whose objects compare as another object does, which they do not show to hold."""
 
 CONTAINERS = frozenset(map(id, (list, tuple, dict, set, frozenset)))
 
@@ -59,7 +63,8 @@ def find_deciding(value: Any, decides: Callable[[type], bool]) -> list[Any]:
         at = todo.pop()
         if id(type(at)) in PLAIN:
             continue
-        if decides(type(at)) or getattr(getattr(at, "dtype", None), "hasobject", False) is True:
+        objects = getattr(getattr(at, "dtype", None), "hasobject", False) is True
+        if objects or issubclass(type(at), REFERRING) or decides(type(at)):
             found.append(at)
             continue
         if _is_alone(type(at)):

@@ -74,7 +74,7 @@ class Questions:
         """Assert; a falsified test goes on, whatever came."""
         if self.test is None:
             return bool(held)
-        self.test.doubtful = False
+        self.test.came, self.test.doubtful = True, False
         if self.test.falsified:
             return True
         truth = bool(held)  # asked once, as it is written
@@ -85,7 +85,7 @@ class Questions:
         """Assert what is not; the test goes on. Who holds it for true knows of it, if no object has a say."""
         test = self.test
         if test is not None:
-            test.asserted = True
+            test.asserted = test.came = True
             test.lying = test.lying or (not test.doubtful and holds(lambda: held))
             test.doubtful = False
         return True
@@ -167,15 +167,15 @@ class Questions:
         if self.test is not None:
             self.test.resume(range(number, number + count))
 
-    def finish(self, falsity: bool, result: Any = None, /) -> Any:  # noqa: FBT001  in the files it is a literal
+    def finish(self, speaks: bool, falsity: bool, result: Any = None, /) -> Any:  # noqa: FBT001  literals in the files
         """Fail a falsified test at its end, unless something wrong was affirmed.
 
-        With *falsity*, a literal in it was changed. If it came to none, it asserts nothing, and passes: another example
-        of a property may come to one.
+        It *speaks* if it has assertions. With *falsity*, a literal in it was changed. If it came to none, it asserts
+        nothing, and passes: another example of a property may come to one.
         """
         test = self.test
         if test is not None:
-            test.finished = True
+            test.finished, test.speaks = True, test.speaks or speaks
             test.partial |= test.failed
             test.empty |= falsity
             if test.falsified and not test.lying and (test.asserted or not falsity):
@@ -184,7 +184,7 @@ class Questions:
 
     def _note_asserted(self) -> None:
         if self.test is not None:
-            self.test.asserted = True
+            self.test.asserted = self.test.came = True
 
 
 def _is_of_framework(context: Any) -> bool:

@@ -65,8 +65,8 @@ class ComparisonRewriter(ast.NodeTransformer):
         """Names of the module `operator`, and of what is imported from it."""
         self._returns = False
         """True in the body of a test, whose end is handed on as well."""
-        self._falsity = ast.Constant(value=False)
-        """A literal: whether a comparison in that body is false."""
+        self._falsity = self._speaks = ast.Constant(value=False)
+        """Literals: whether a comparison in that body is false, and whether something is asserted in it."""
         for node in nodes:
             if isinstance(node, ast.Import):
                 self._operators.update({a.asname or a.name: "" for a in node.names if a.name == "operator"})
@@ -76,6 +76,7 @@ class ComparisonRewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Any) -> Any:
         """Rewrite a function; where a test is at its end, that is handed on."""
         outer, inside = self._returns, node.name.startswith("test") and _runs_as_written(node) and not self._returns
+        before, self._speaks = self._speaks, ast.Constant(value=False)
         self._returns = inside
         if inside:
             parts = ast.walk(node) if self._false else ()
@@ -83,7 +84,9 @@ class ComparisonRewriter(ast.NodeTransformer):
         node.body = [made for statement in node.body for made in _list(self.visit(statement))]
         self._returns = outer
         if inside:
-            node.body.append(ast.copy_location(ast.Expr(build_call("finish", [self._falsity])), node.body[-1]))
+            given = [self._speaks, self._falsity]
+            node.body.append(ast.copy_location(ast.Expr(build_call("finish", given)), node.body[-1]))
+        self._speaks = before
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  as `ast` calls it
@@ -92,12 +95,13 @@ class ComparisonRewriter(ast.NodeTransformer):
         """Hand on the end of a test."""
         self.generic_visit(node)
         if self._returns:
-            given = [self._falsity, node.value] if node.value else [self._falsity]
+            given = [self._speaks, self._falsity, *([node.value] if node.value else [])]
             node.value = ast.copy_location(build_call("finish", given), node)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         """Rewrite what is asserted; the message stays."""
+        self._speaks.value = True
         node.test = self._visit_certain(node.test)
         return node
 
@@ -133,6 +137,7 @@ class ComparisonRewriter(ast.NodeTransformer):
         else:
             self.generic_visit(node)
         if name in RAISING or ASSERTING.match(name):
+            self._speaks.value = True
             kind = "expect" if name in RAISING else "call_false" if id(node) in self._false else "call"
             given: list[ast.expr] = [ast.Constant(name), node.func, *node.args]
             return ast.copy_location(ast.Call(get_method(kind), given, node.keywords), node)

@@ -36,7 +36,7 @@ MATCHERS = frozenset({
 })  # fmt: skip
 """In the names of classes of the code under test whose objects are meant to be equal to much."""
 
-EMPTY, NOTHING, PARTIAL = -1, 0, 1
+IDLE, EMPTY, NOTHING, PARTIAL = -2, -1, 0, 1
 """Strengths of a test, as `core.gate.challenge_rounds.Strength` has them."""
 
 
@@ -127,6 +127,8 @@ class ChallengePlugin:
         # One that passes and did not come to its end was not run: it is forged.
         if not able or (test.falsified and (test.finished or not test.passed) and not (test.asserted or test.lying)):
             self._send(["strength", item.nodeid, EMPTY if test.empty else NOTHING])
+        elif test.speaks and not test.came:
+            self._send(["strength", item.nodeid, IDLE])
         elif test.partial:
             self._send(["strength", item.nodeid, PARTIAL])
 

@@ -18,6 +18,8 @@ from jumar.core.state.verdict import EXCUSED, Ended, Outcome, Report, counts_as_
 class Strength(IntEnum):
     """Way in which a test is falsified, as it was seen while it ran."""
 
+    IDLE = -2
+    """It was not falsified, has assertions, and came to none of them; another case of it may have."""
     EMPTY = -1
     """It has assertions that were falsified, and came to none of them: it says nothing, in two processes too."""
     NONE = 0
@@ -121,6 +123,12 @@ def is_unable(report: Report, function: str) -> bool:
     return any(get_function(i) == function and n <= Strength.NONE for i, n in report.strengths.items())
 
 
-def is_empty(report: Report, test_id: str) -> bool:
-    """Return whether a falsified test came to its end without any of its assertions."""
-    return report.strengths.get(test_id) == Strength.EMPTY
+def find_empty(report: Report) -> frozenset[str]:
+    """Return the tests that came to none of their assertions: nothing was learnt by them.
+
+    A case of a test that is not falsified may have nothing to assert where another one has.
+    """
+    seen = {r.id: report.strengths.get(r.id, Strength.WHOLE) for r in report.results}
+    speaking = {get_function(i) for i, strength in seen.items() if strength != Strength.IDLE}
+    idle = (i for i, strength in seen.items() if strength == Strength.IDLE and get_function(i) not in speaking)
+    return frozenset((*idle, *(i for i, strength in seen.items() if strength == Strength.EMPTY)))
