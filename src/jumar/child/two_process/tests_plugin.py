@@ -18,7 +18,7 @@ from jumar.child.two_process.environment.clocks import refuse_clocks
 from jumar.child.two_process.environment.levels import watch_levels
 from jumar.child.two_process.environment.seeds import watch_seeds
 from jumar.child.two_process.wire import frames, room_paths, rpc
-from jumar.child.two_process.wire.product_guard import ProductGuard
+from jumar.child.two_process.wire.product_guard import ProductGuard, open_compared_files
 
 if TYPE_CHECKING:
     import pytest
@@ -105,6 +105,7 @@ class DoubtPlugin:
         """Mark that files of the room are loaded from here on."""
         watch_seeds(self._side.environment.seeds)
         self._side.environment.begin()
+        open_compared_files()
         self._guard.armed = True
         yield
 

@@ -5,6 +5,7 @@ The product has no code in the tests' process, so nothing of it can remove the h
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -149,6 +150,13 @@ class ProductGuard:
         parts = os.path.normpath(path).split("/")
         theirs = self._paths.named.isdisjoint(parts) and self.words.issuperset(parts[:-1])
         return not theirs or self._is_of_tests(self._frame(3).f_code.co_filename)
+
+
+def open_compared_files() -> None:
+    """Have `filecmp` open files whose size and time agree, too: what is not opened is not checked."""
+    module: Any = importlib.import_module("filecmp")
+    usual = module._sig  # noqa: SLF001  its functions have no option for it
+    module._sig = lambda at: (*usual(at), object())  # noqa: SLF001  as above
 
 
 def _is_same(before: dict[str, Any], now: Any) -> bool:

@@ -10,6 +10,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Collection, Iterator
+from string import Formatter
 from typing import Any
 from urllib.parse import unquote
 
@@ -36,8 +37,8 @@ REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 UPWARDS = re.compile(r"^(?:\.{1,2}/+)+")
 """Beginning of a path that leads to folders above."""
 
-REACHING = re.compile(r"\{[^{}'\"]*\.(?:__|(?:gi|cr|ag|tb)_frame)")
-"""Field of a format string that leads from an object to what made it."""
+REACHING = re.compile(r"\w*(?:[.\[].*)?\.(?:__|(?:gi|cr|ag|tb)_frame)|\w*(?:\.\w+){2,}\[", re.DOTALL)
+"""Beginning of a field of a format string that leads from an object to what made it, or through modules to a table."""
 
 
 class RoomPaths:
@@ -148,7 +149,7 @@ class RoomPaths:
         why = ""
         if any(self._leads_in(path) and not self._capabilities.is_handed_out(path) for path in self._list_paths(text)):
             why = "the product names a file of the tests"
-        elif self._is_module(text):
+        elif ":" in text and any(map(self._is_module, REFERENCE.findall(text[:MOST]))):
             why = "the product names a module of the tests"
         elif _reaches(text):
             why = "a format string of the product would read what the tests are"
@@ -204,9 +205,10 @@ class RoomPaths:
                 whole = os.path.join(self._room, pattern)  # noqa: PTH118  as above
                 yield from (place for place in self.places if fnmatch.fnmatchcase(place, whole))
 
-    def _is_module(self, text: str) -> bool:
-        """Return whether *text* names something in a module of the tests (`reference:slow`)."""
-        return ":" in text and f"{text.partition(':')[0].rpartition('.')[2]}.py" in self._names
+    def _is_module(self, reference: str) -> bool:
+        """Return whether a *reference* names something in a module of the tests (`reference:slow`, `name:golden.A`)."""
+        before, _, after = reference.partition(":")
+        return not self._names.isdisjoint((f"{before.rpartition('.')[2]}.py", f"{after.partition('.')[0]}.py"))
 
     def _leads_in(self, text: str) -> bool:
         if "\0" in text or len(text) > MOST:
@@ -222,4 +224,14 @@ class RoomPaths:
 
 def _reaches(text: str) -> bool:
     """Return whether *text* would lead, as a format string, from what is put into it to what made that."""
-    return "{" in text and REACHING.search(text) is not None
+    return "{" in text and "." in text and any(map(REACHING.match, _list_fields(text[:MOST])))
+
+
+def _list_fields(text: str) -> Iterator[str]:
+    """Yield the fields that *text* has as a format string, and those in them; else what looks like some."""
+    try:
+        for _, field, within, _ in Formatter().parse(text):
+            yield field or ""
+            yield from _list_fields(within) if within and "{" in within else ()
+    except ValueError:
+        yield from re.findall(r"\{([^{}]*)", text)

@@ -67,11 +67,14 @@ class SharedFiles:
         self._known: dict[str, Stamp] = {}
         self._made: dict[str, Stamp] = {}
         """Paths that the other side has made, or was given by themselves and changed; how it left them."""
+        self._removed: set[str] = set()
+        """Paths of the tests' own that the other side has removed in this test: what it makes there is no news."""
         self._next: tuple[dict[str, str], dict[str, Stamp]] = ({}, {})
 
     def begin_test(self) -> None:
         """Take back what one test alone has handed out."""
         self._lent.clear()
+        self._removed.clear()
         self._made = {path: stamp for path, stamp in self._made.items() if _is_below(path, self._lasting)}
         self._known = {path: stamp for path, stamp in self._known.items() if _is_below(path, self._lasting)}
 
@@ -133,10 +136,13 @@ class SharedFiles:
                 os.makedirs(base if base not in self._bases else os.path.dirname(base), exist_ok=True)
         for path, *described in changes:
             if self._may_change(path, *described[:1]):
-                known = path in self._made or path in self._lasting | self._lent or not os.path.lexists(path)
+                known = path in self._made or path in self._lasting | self._lent
+                new = not (os.path.lexists(path) or path in self._removed)
                 self._change(path, described)
-                if known and described:
+                if described and (known or new):
                     self._made[path] = self._known[path]
+                elif not (described or known):
+                    self._removed.add(path)
         self._next = self._bases, self._known
 
     def _list_bases(self) -> dict[str, str]:
