@@ -10,14 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
 from jumar.child.two_process import codec, proxies, shared_containers
-from jumar.child.two_process.wire import signatures
+from jumar.child.two_process.wire import endings, signatures
 
 ARITHMETIC: dict[str, Any] = {
     name: getattr(operator, f"__{name}__")
     for name in ("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub", "truediv",
                  "xor")
 }  # fmt: skip
-
 
 OPERATORS: dict[str, Any] = {
     **{f"__{how}{name}__": make for how in ("", "i") for name, make in ARITHMETIC.items()},
@@ -32,6 +31,9 @@ OPERATORS: dict[str, Any] = {
 
 Those that change their object come to what the others come to.
 """
+
+HEARING = proxies.COMPARING - {"__contains__"} | OPERATORS.keys()
+"""Special methods that tell a value of the tests. `in` is asked of what a test made itself alone."""
 
 READ: dict[str, Any] = {
     **{f"__{kind.__name__}__": kind for kind in (bool, complex, float, int)},
@@ -192,8 +194,8 @@ def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due:
     that says how far it is from that.
     """
     base = find_base(thing)
-    if answer is NotImplemented:
-        return True
+    if answer is NotImplemented:  # Python raises an exception then
+        return not is_heard(thing, others) or endings.is_operation_awaited()
     if base not in (None, *TEXTS, *SEQUENCES):
         return due is not NOTHING and agrees(answer, due)
     if base in TEXTS and due is not NOTHING:

@@ -25,6 +25,8 @@ ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 STEPPED = ("async_generator", "coroutine", "generator")
 """Types of Python whose objects have such methods: `send` of anything else is a method like any other."""
 
+OPERATIONS = (ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.AugAssign)
+
 LEAVING = ("__exit__", "__aexit__")
 """Methods that end a context."""
 
@@ -105,13 +107,13 @@ def _is_raised_by_body(value: Any, traceback: Any, failing: tuple[type, ...], is
     return bool(own and _stands_alone(frame, traceback.tb_lineno, ast.Raise if by_raise else ast.Expr))
 
 
-def _list_statements(frame: Any, line: int, kind: Any) -> list[Any]:
-    """Return the nodes of *kind* at *line* in the text of the function that runs in *frame*."""
+def _list_statements(frame: Any, kind: Any, line: int = 0) -> list[Any]:
+    """Return the nodes of *kind* at *line* (0: its own) in the text of the function that runs in *frame*."""
     try:
         nodes: list[Any] = [*ast.walk(ast.parse(textwrap.dedent(inspect.getsource(frame.f_code))))]
     except (OSError, ValueError, SyntaxError):
         return []
-    line -= frame.f_code.co_firstlineno - 1
+    line = (line or frame.f_lineno) - frame.f_code.co_firstlineno + 1
     return [n for n in nodes if isinstance(n, kind) and n.lineno <= line <= (n.end_lineno or 0)]
 
 
@@ -120,7 +122,7 @@ def _stands_alone(frame: Any, line: int, kind: Any) -> bool:
 
     A `raise`, or an expression of nothing but literals and Python's own functions.
     """
-    bodies = [node.body for node in _list_statements(frame, line, (ast.With, ast.AsyncWith))]
+    bodies = [node.body for node in _list_statements(frame, (ast.With, ast.AsyncWith), line)]
     line -= frame.f_code.co_firstlineno - 1
     found = [one for body in bodies for one in body if isinstance(one, kind) and one.lineno <= line <= one.end_lineno]
     names = {part.id for node in found for part in ast.walk(node) if isinstance(part, ast.Name)}
@@ -128,14 +130,20 @@ def _stands_alone(frame: Any, line: int, kind: Any) -> bool:
     return len(found) == 1 and (kind is ast.Raise or names <= vars(builtins).keys() - own)
 
 
-def is_expected(error: BaseException, frame: Any) -> bool:
+def _find_asking() -> Any:
+    """Return the innermost frame that is none of this package."""
+    frame: Any = sys._getframe()  # noqa: SLF001  there is no other way to see who asks
+    while str(frame.f_globals.get("__name__")).startswith("jumar."):
+        frame = frame.f_back
+    return frame
+
+
+def is_expected(error: BaseException) -> bool:
     """Return whether *error* is the `StopIteration` that has to end the one call below a `with` that awaits it.
 
     Nothing else is there that it could end: if a loop in C swallowed it, what awaits it would fail.
     """
-    while str(frame.f_globals.get("__name__")).startswith("jumar."):
-        frame = frame.f_back
-    awaiting = _list_statements(frame, frame.f_lineno, ast.With) if type(error) is StopIteration else []
+    awaiting = _list_statements(_find_asking(), ast.With) if type(error) is StopIteration else []
     return any(_awaits_end(node.items[0].context_expr, node.body[0]) for node in awaiting if len(node.body) == 1)
 
 
@@ -143,9 +151,32 @@ def _awaits_end(context: Any, statement: Any) -> bool:
     """Return whether *context* awaits a `StopIteration`, and *statement* is no more than one call."""
     calls = [part for part in ast.walk(statement) if isinstance(part, ast.Call)]
     given = [getattr(argument, "id", "") for argument in getattr(context, "args", ())]
+    whole = isinstance(statement, ast.Expr) and len(calls) == 1
+    return _awaits_error(context) and given == ["StopIteration"] and whole
+
+
+def _awaits_error(context: Any) -> bool:
+    """Return whether *context*, an expression, is a call that awaits an exception."""
     called = getattr(context, "func", None)
-    named = getattr(called, "attr", getattr(called, "id", "")) in ("raises", "assertRaises")
-    return named and given == ["StopIteration"] and isinstance(statement, ast.Expr) and len(calls) == 1
+    return getattr(called, "attr", getattr(called, "id", "")) in ("raises", "assertRaises", "assertRaisesRegex")
+
+
+def is_operation_awaited() -> bool:
+    """Return whether what asks is one operation, the only statement below a `with raises(...)`: it has to fail."""
+    return any(
+        len(node.body) == 1 and _awaits_error(node.items[0].context_expr) and _is_operation(node.body[0])
+        for node in _list_statements(_find_asking(), ast.With)
+    )
+
+
+def _is_operation(statement: ast.stmt) -> bool:
+    made = [part for part in ast.walk(statement) if isinstance(part, OPERATIONS) and not _is_sign(part)]
+    whole = statement.value if isinstance(statement, (ast.Assign, ast.Expr)) else statement
+    return len(made) == 1 and made[0] is whole
+
+
+def _is_sign(part: Any) -> bool:
+    return isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)
 
 
 def is_unused(frame: Any) -> bool:
