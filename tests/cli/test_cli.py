@@ -236,6 +236,24 @@ def test_a_score_takes_nothing_but_what_was_editable(jumar: Called, tmp_path: Pa
     assert "\nred      test_app.py::test_f\n" in jumar("score", "task", "cheat")[1]
 
 
+DOCTESTED: Files = {
+    "app.py": 'def f():\n    """\n    >>> f()\n    2\n    """\n    return 1\n',
+    "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
+}
+"""The code under test holds a test of its own, so it is read-only."""
+
+
+@pytest.mark.slow
+def test_a_score_says_that_a_file_with_a_doctest_was_not_taken(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path / "task", DOCTESTED)
+    lay(tmp_path / "tree", {"app.py": str(DOCTESTED["app.py"]).replace("return 1", "return 2")})
+
+    code, out, _ = jumar("score", "task", "tree")
+
+    assert code == 1
+    assert "warning: app.py differs from the task's own and was not taken" in out
+
+
 @pytest.mark.slow
 def test_nothing_that_may_be_edited_is_one_sentence(jumar: Called, tmp_path: Path) -> None:
     lay(tmp_path, {**GOOD, "task.toml": "[files]\neditable = ['test_app.py']\n"})

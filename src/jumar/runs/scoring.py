@@ -123,7 +123,6 @@ async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, 
     base, given = (store_tree(store, task, where, place.tell) for where in (None, folder))
     visible = build_write_rules(build_settings(task, store, base, python))
     candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
-    ignored = find_differences(store.manifest(candidate), store.manifest(given))
     hidden = store.capture(task.hidden) if task.hidden else ""
     own = _judge_by_hidden(task, tuple(store.manifest(hidden))) if hidden else task
     whole = _add_hidden(store, base, hidden)
@@ -136,6 +135,7 @@ async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, 
         )
     )
     candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
+    ignored = find_differences(store.manifest(candidate), store.manifest(given))
     verifier = build_verifier(place, settings, whole, expected)
     expect_rounds(verifier)
     # While the first run goes on: a green needs them as soon as it is over.
