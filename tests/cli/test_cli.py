@@ -255,6 +255,17 @@ def test_a_score_says_that_a_file_with_a_doctest_was_not_taken(jumar: Called, tm
 
 
 @pytest.mark.slow
+def test_a_run_says_which_doctest_makes_a_file_read_only(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path, DOCTESTED)
+
+    code, _, err = jumar("run", ".", "--model", "repair", "-q")
+
+    assert (code, err.count("\n")) == (2, 1)
+    assert "app.py holds app.py::app.f" in err
+    assert "--test" in err
+
+
+@pytest.mark.slow
 def test_nothing_that_may_be_edited_is_one_sentence(jumar: Called, tmp_path: Path) -> None:
     lay(tmp_path, {**GOOD, "task.toml": "[files]\neditable = ['test_app.py']\n"})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -51,16 +52,16 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     if not found:
         task = await _settle_untested(task, place, settings, tree)
         settings = replace(settings, verify=task.verify)
-    settings = protect_expected_files(
-        _add_judging_files(settings, task.root),
-        find_files_of_tests(found, place, tree, load_runner(settings.suite.runner)),
-    )
+    settings = _add_judging_files(settings, task.root)
+    without_tests = find_targets(settings, place.store.manifest(tree))
+    files = find_files_of_tests(found, place, tree, load_runner(settings.suite.runner))
+    settings = protect_expected_files(settings, files)
     if task.hidden:
         settings = await add_held_out_tests(settings, task, place, tree)
     if task.in_place is None:
         Workspace(place.folder / "workspace", place.store).reset(tree)
     if task.gate is not Gate.REFACTOR and not find_targets(settings, place.store.manifest(tree)):
-        raise BadInput(f"no file of {task.root} may be edited: [files] editable names none that is not a test")
+        raise BadInput(f"no file of {task.root} may be edited: {_explain_no_target(without_tests, found)}")
     judges = task.test_policy is not TestPolicy.NEVER
     flaky, texts = await find_unsteady_ids(build_verifier(place, settings, tree, found)) if judges else ((), ())
     expected = tuple(i for i in found if i not in flaky)
@@ -85,6 +86,17 @@ def _add_judging_files(settings: Settings, root: Path) -> Settings:
     commands = (settings.verify, settings.suite.command, settings.suite.command_for)
     found = {path for command in commands for path in find_judging_files(command, root)}
     return replace(settings, judging=tuple(sorted(found)))
+
+
+def _explain_no_target(others: Sequence[str], found: Sequence[str]) -> str:
+    """Explain why nothing may be edited, though it would be *others* if they held none of the tests *found*."""
+    inside = [test for test in found if test.partition("::")[0] in others]
+    if not inside:
+        return "[files] editable names none that is not a test"
+    return (
+        f"what holds a test is read-only, and {inside[0].partition('::')[0]} holds {inside[0]} (as a doctest is held); "
+        "name the files of the tests that judge with --test, so that the others may be edited"
+    )
 
 
 def _refuse_search(task: Task) -> None:
