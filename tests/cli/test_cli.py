@@ -87,6 +87,12 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
         "b.py",
     ),
     ("non-UTF-8 task file", {**GOOD, "task.toml": b"\xff"}, ("run", ".", "--model", "repair"), "UTF-8"),
+    (
+        "repair of what pytest does not test",
+        {"go.mod": "module x\n\ngo 1.20\n", "x.go": "package x\n", "x_test.go": "package x\n"},
+        ("run", ".", "--model", "repair"),
+        "repair changes Python that pytest tests, and go runs the tests",
+    ),
     ("unknown runner", {**GOOD, "task.toml": "[tests]\nrunner = 'nose'\n"}, ("run", ".", "--model", "repair"), "nose"),
     ("no such run", GOOD, ("resume", "nowhere"), "nowhere"),
     ("no such run to show", GOOD, ("log", "show", "nowhere"), "nowhere"),

@@ -15,6 +15,7 @@ from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.core.state.verdict import EXCUSED
 from jumar.errors import BadInput
+from jumar.languages.project_kinds import PYTHON
 from jumar.process.progress import ProgressPart, Work
 from jumar.runs.setup.assembly import (
     RunPlace,
@@ -104,6 +105,11 @@ def _refuse_search(task: Task) -> None:
         raise BadInput(
             "the repair agent needs tests that run one by one under pytest, and a test command is one test for the "
             "whole suite; choose a model for another agent, or name the tests with --test in the place of the command"
+        )
+    if task.agent == REPAIR and task.suite.runner != PYTHON.runner:
+        raise BadInput(
+            f"repair changes Python that pytest tests, and {task.suite.runner} runs the tests of {task.root}; "
+            "choose a model for another agent"
         )
 
 
