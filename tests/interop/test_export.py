@@ -101,6 +101,15 @@ def test_a_prediction_is_the_patch_of_the_first_rollout_whatever_its_result(
     assert row["model_patch"].startswith("diff --git a/app.py b/app.py\n")
 
 
+def test_what_is_left_out_is_not_counted_as_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in "ab":
+        work(tmp_path / "runs" / name, write(TOTAL))
+
+    assert call(["export", str(tmp_path / "runs"), "-o", str(tmp_path / "p.jsonl"), "--format", "predictions"]) == 0
+
+    assert "1 of 2 runs as predictions in" in capsys.readouterr().out
+
+
 def test_a_run_that_changed_nothing_predicts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     work(tmp_path / "r", write(8))  # what is there already
 

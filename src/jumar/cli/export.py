@@ -69,7 +69,7 @@ def export(runs: tuple[Path, ...], out: Path, kind: str, *, as_json: bool, quiet
         replace_file(out, data)
     for name in told.get("left_out", ()):
         voice.note(f"left out {name}: a prediction of its task is there already")
-    voice.say(f"{len(found)} runs as {form} in {out}")
+    voice.say(f"{len(found) - len(told.get('left_out', ()))} of {len(found)} runs as {form} in {out}")
     voice.print_result({"runs": len(found), "format": str(form), "file": str(out), "bytes": len(data), **told})
     return 0
 
