@@ -97,6 +97,7 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
     ("no such run", GOOD, ("resume", "nowhere"), "nowhere"),
     ("no such run to show", GOOD, ("log", "show", "nowhere"), "nowhere"),
     ("no such run to verify", GOOD, ("log", "verify", "nowhere"), "nowhere"),
+    ("no such end of a run", GOOD, ("runs", "--stop", "gren"), "--stop gren is unknown; known are green"),
     ("no such tree", GOOD, ("score", ".", "nowhere"), "nowhere"),
     ("unknown command", GOOD, ("climb",), "climb"),
     ("unknown recipe", GOOD, ("demo", "--only", "no-such-library"), "no-such-library"),

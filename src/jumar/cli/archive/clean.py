@@ -8,26 +8,24 @@ from pathlib import Path
 import click
 
 from jumar.cli.archive.list_runs import format_size
+from jumar.cli.archive.stops import ENDED, check_stops
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import IN_RUNS
-from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
 from jumar.runs.archive import cleaning
 from jumar.runs.archive.cleaning import CleaningRule, remove_leftovers
 from jumar.runs.archive.find import refuse_links
-from jumar.runs.archive.listing import DAMAGED, UNFINISHED
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 BYTES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-STATES = (*(str(stop) for stop in StopReason), UNFINISHED, DAMAGED)
 
 
 @click.command(epilog="Example: jumar clean --older-than 7d --stop attempts --dry-run")
 @click.argument("folder", metavar="[RUNS]", type=click.Path(path_type=Path), required=False)
 @click.option("--older-than", help="Those that began longer ago: 90m, 12h, 7d, 2w.")
 @click.option("--max-size", help="The oldest, until runs and shared objects take at most this: 500MB, 10GB, 2GiB.")
-@click.option("--stop", "stops", multiple=True, help=f"Those that stopped so: {', '.join(STATES)}; may be repeated.")
+@click.option("--stop", "stops", multiple=True, help=f"Those that stopped so: {', '.join(ENDED)}; may be repeated.")
 @click.option("--interrupted", is_flag=True, help="Also those that `jumar resume` would go on with.")
 @click.option("--all", "everything", is_flag=True, help="Every run that has ended.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
@@ -43,7 +41,7 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
     wanted = CleaningRule(
         older_than=_parse_seconds(chosen["older_than"]),
         keep_bytes=_parse_bytes(chosen["max_size"]),
-        stops=_list_stops(chosen["stops"]),
+        stops=check_stops(chosen["stops"], ENDED),
         interrupted=bool(chosen["interrupted"]),
     )
     if wanted == CleaningRule(interrupted=wanted.interrupted) and not chosen["everything"]:
@@ -87,11 +85,3 @@ def _parse_bytes(text: object) -> int | None:
     if match is None or match[2] not in BYTES:
         raise BadInput(f"--max-size {text} is no size; give one such as 500MB, 10GB or 2GiB")
     return int(float(match[1]) * BYTES[match[2]])
-
-
-def _list_stops(stops: object) -> tuple[str, ...]:
-    given = tuple(stops) if isinstance(stops, tuple) else ()
-    for stop in given:
-        if stop not in STATES:
-            raise BadInput(f"--stop {stop} is unknown; known are {', '.join(STATES)}")
-    return given

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from jumar.cli.archive.stops import STATES, check_stops
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import IN_RUNS
@@ -24,6 +25,7 @@ THOUSAND = 1000
 def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """List the runs in RUNS (default .jumar/runs), the newest first."""
     voice, runs = Console(json=as_json, quiet=quiet), folder or runs
+    check_stops(stops, STATES)
     rows = [row for row in list_runs(runs) if not stops or row.stop in stops]
     shared = count_shared_bytes(runs)
     if not rows:
