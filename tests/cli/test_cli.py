@@ -268,7 +268,7 @@ def test_a_run_says_which_doctest_makes_a_file_read_only(jumar: Called, tmp_path
     code, _, err = jumar("run", ".", "--model", "repair", "-q")
 
     assert (code, err.count("\n")) == (2, 1)
-    assert "app.py holds app.py::app.f" in err
+    assert "app.py holds the test app.py::app.f" in err
     assert "--test" in err
 
 

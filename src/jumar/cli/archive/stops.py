@@ -1,4 +1,4 @@
-"""The ends of runs that `--stop` may name."""
+"""Values of `--stop`: the states that runs are in."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ ENDED = (*(str(stop) for stop in StopReason), UNFINISHED, DAMAGED)
 """States of a run that no process works on."""
 
 STATES = (*ENDED, OPEN)
+"""All states of a run."""
 
 
 def check_stops(given: object, known: Sequence[str]) -> tuple[str, ...]:

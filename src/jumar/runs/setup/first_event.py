@@ -54,7 +54,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
         task = await _settle_untested(task, place, settings, tree)
         settings = replace(settings, verify=task.verify)
     settings = _add_judging_files(settings, task.root)
-    without_tests = find_targets(settings, place.store.manifest(tree))
+    unprotected = find_targets(settings, place.store.manifest(tree))
     files = find_files_of_tests(found, place, tree, load_runner(settings.suite.runner))
     settings = protect_expected_files(settings, files)
     if task.hidden:
@@ -62,7 +62,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     if task.in_place is None:
         Workspace(place.folder / "workspace", place.store).reset(tree)
     if task.gate is not Gate.REFACTOR and not find_targets(settings, place.store.manifest(tree)):
-        raise BadInput(f"no file of {task.root} may be edited: {_explain_no_target(without_tests, found)}")
+        raise BadInput(f"no file of {task.root} may be edited: {_explain_no_target(unprotected, found)}")
     judges = task.test_policy is not TestPolicy.NEVER
     flaky, texts = await find_unsteady_ids(build_verifier(place, settings, tree, found)) if judges else ((), ())
     expected = tuple(i for i in found if i not in flaky)
@@ -89,14 +89,14 @@ def _add_judging_files(settings: Settings, root: Path) -> Settings:
     return replace(settings, judging=tuple(sorted(found)))
 
 
-def _explain_no_target(others: Sequence[str], found: Sequence[str]) -> str:
-    """Explain why nothing may be edited, though it would be *others* if they held none of the tests *found*."""
-    inside = [test for test in found if test.partition("::")[0] in others]
+def _explain_no_target(unprotected: Sequence[str], found: Sequence[str]) -> str:
+    """Explain why no file may be edited: those in *unprotected* could be if they held none of the tests *found*."""
+    inside = next((test for test in found if test.partition("::")[0] in unprotected), "")
     if not inside:
         return "[files] editable names none that is not a test"
     return (
-        f"what holds a test is read-only, and {inside[0].partition('::')[0]} holds {inside[0]} (as a doctest is held); "
-        "name the files of the tests that judge with --test, so that the others may be edited"
+        f"a file that holds a test is read-only, and {inside.partition('::')[0]} holds the test {inside}; if that is a "
+        "doctest, name the test files with --test, and the other files may be edited"
     )
 
 
