@@ -240,7 +240,34 @@ def test_a_score_takes_nothing_but_what_was_editable(jumar: Called, tmp_path: Pa
     assert (code, scored["ok"], scored["failed"]) == (1, False, 1)
     assert any("test_app.py" in w for w in scored["warnings"])
     assert any("conftest.py" in w for w in scored["warnings"])
-    assert "\nred      test_app.py::test_f\n" in jumar("score", "task", "cheat")[1]
+    assert "\nred      test_app.py::test_f: assert " in jumar("score", "task", "cheat")[1]
+
+
+@pytest.mark.slow
+def test_a_score_and_a_run_say_why_a_test_is_red(jumar: Called, tmp_path: Path) -> None:
+    lay(
+        tmp_path,
+        {
+            "app.py": "def f():\n    return 1\n",
+            "test_app.py": "from app import f\n\n\ndef test_f():\n    assert f() == [2]\n",
+            "test_other.py": "import no_such_module\n\n\ndef test_g():\n    pass\n",
+        },
+    )
+    (tmp_path / "s.jsonl").write_text('{"content": "I do not know"}\n')
+    why = {
+        "test_app.py::test_f": "assert 1 == [2]",
+        "test_other.py::test_g": "ModuleNotFoundError: No module named 'no_such_module'",
+    }
+    lines = "".join(f"red      {test_id}: {reason}\n" for test_id, reason in why.items())
+
+    _, out, _ = jumar("score", ".", ".", "--json")
+    assert json.loads(out)["reasons"] == why
+    assert lines in jumar("score", ".", ".")[1]
+
+    _, out, _ = jumar("run", ".", "-q", "--model", "script:s.jsonl", "--gate", "off")
+    assert lines in out
+    _, out, _ = jumar("run", ".", "-q", "--model", "script:s.jsonl", "--gate", "off", "--json")
+    assert json.loads(out)["reasons"] == why
 
 
 DOCTESTED: Files = {

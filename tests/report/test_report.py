@@ -24,9 +24,9 @@ from jumar.journal.writer import EVENTS
 from jumar.models.script import ScriptLine
 from jumar.report.build_report import Report, build_report
 from jumar.report.curve import POINTS, draw_curve
-from jumar.report.fingerprints import compute_fingerprint, find_message
+from jumar.report.fingerprints import compute_fingerprint
 from jumar.report.read_change import LINES, read_change
-from jumar.report.read_run import RunReport, Verification, split_output
+from jumar.report.read_run import RunReport, Verification
 from jumar.report.render import render_page
 from jumar.report.statistics import Tally, average_pass_at_k, choose_ks, compute_wilson_interval, estimate_pass_at_k
 from jumar.report.summary import format_summary
@@ -105,23 +105,6 @@ class TestFingerprints:
     def test_another_message_or_test_has_another(self) -> None:
         assert compute_fingerprint("t", "TypeError: x") != compute_fingerprint("t", "KeyError: x")
         assert compute_fingerprint("t", "TypeError: x") != compute_fingerprint("u", "TypeError: x")
-
-    def test_the_message_is_what_pytest_marks_as_such_or_else_all_but_the_frames(self) -> None:
-        marked = "test_a.py:4: in test_a\n    assert f() == 3\nE   assert 2 == 3\nE    +  where 2 = f()"
-
-        assert find_message(marked) == "assert 2 == 3\n+  where 2 = f()"
-        assert find_message("expected 3\nsrc/a.py:4: in f\n    return 2") == "expected 3"
-        assert find_message("    indented only") == "indented only"
-
-    def test_output_is_split_at_the_names_of_failing_tests_alone(self) -> None:
-        output = (
-            "1 of 3 passed\n\nFAILED t.py::a\nE x\nFAILED t.py::zzz\n\nIMPORT_ERROR t.py::b\nE y\n\nFAILED t.py::a\nE z"
-        )
-
-        assert split_output(output, ["t.py::a", "t.py::b"]) == {
-            "t.py::a": "E x\nFAILED t.py::zzz",
-            "t.py::b": "E y",
-        }
 
 
 class TestCurve:

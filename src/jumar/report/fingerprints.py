@@ -16,18 +16,6 @@ VARIABLE = (
 )
 """Parts of a message that differ from run to run, and what stands for them."""
 
-ERROR_LINE = re.compile(r"^E\s{1,}(.*)$", re.MULTILINE)
-"""A line in which pytest says what went wrong; the lines around it show code."""
-
-FRAME = re.compile(r"^\S+:\d+: in .*$|^\s+.*$", re.MULTILINE)
-"""A line of a traceback: a place, or indented code."""
-
-
-def find_message(excerpt: str) -> str:
-    """Return the lines of *excerpt*, a test's output, that state the failure; all of it if none do."""
-    said = "\n".join(ERROR_LINE.findall(excerpt)) or FRAME.sub("", excerpt).strip() or excerpt.strip()
-    return said.strip()
-
 
 def compute_fingerprint(test_id: str, message: str) -> str:
     """Return the fingerprint of the failure of *test_id* with *message*."""

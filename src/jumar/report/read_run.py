@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from jumar.campaigns.schedule import is_out_of_budget
-from jumar.core.quoting import strip_control_sequences
+from jumar.core.failure_text import find_message, split_output
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
@@ -17,7 +16,7 @@ from jumar.core.state.test_policy import Trigger
 from jumar.core.state.verdict import Outcome
 from jumar.journal.line_format import JournalEnd
 from jumar.journal.writer import read_journal
-from jumar.report.fingerprints import compute_fingerprint, find_message
+from jumar.report.fingerprints import compute_fingerprint
 from jumar.runs.archive.listing import UNFINISHED
 from jumar.runs.setup.result import Result, build_result, read_head, replay_state
 
@@ -203,18 +202,3 @@ def _find_failing(entries: Sequence[ev.Entry], state: RunState) -> tuple[Failing
         )
         for test_id in red
     )
-
-
-def split_output(output: str, tests: Sequence[str]) -> dict[str, str]:
-    """Return the part of *output*, as models are shown it, that is about each of *tests*; some may have none.
-
-    The form is that of `jumar.core.prompts.feedback.build_feedback`. What a test prints may look like it: the first
-    part with a name counts.
-    """
-    names = {strip_control_sequences(test): test for test in tests}
-    heads = [m for m in re.finditer(r"^[A-Z_]+ (.+)$", output, re.MULTILINE) if m[1] in names]
-    found: dict[str, str] = {}
-    for number, head in enumerate(heads):
-        end = heads[number + 1].start() if number + 1 < len(heads) else len(output)
-        found.setdefault(names[head[1]], output[head.end() : end].strip())
-    return found

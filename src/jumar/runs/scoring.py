@@ -13,6 +13,7 @@ from threading import Thread
 import msgspec
 from msgspec.structs import replace
 
+from jumar.core.failure_text import find_reason
 from jumar.core.gate.grades import describe_min_grade, is_proved
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Outcome, TestResult
@@ -71,6 +72,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     red: tuple[str, ...]
     """Tests that did not pass."""
+    reasons: Mapping[str, str] = {}
+    """Test that did not pass -> one line of why: its error, or its outcome where there is none."""
     flaky: tuple[str, ...]
     """Tests whose outcome changed while the tree did not: no pass, and no failure either."""
     warnings: tuple[str, ...]
@@ -170,6 +173,9 @@ def _build_scored(
         errors=None if verdict.void else verdict.errors,
         total=total,
         red=verdict.red_ids,
+        reasons={
+            i: find_reason(verdict.results[i].excerpt) or str(verdict.results[i].outcome) for i in verdict.red_ids
+        },
         flaky=verdict.flaky_ids,
         warnings=(
             *(f"{path} differs from the task's own and was not taken: it is not editable" for path in ignored),

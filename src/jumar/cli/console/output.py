@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -20,6 +21,8 @@ OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 LISTED = 10
 """Most tests that are named in a report."""
+
+NO_REASONS: Mapping[str, str] = MappingProxyType({})
 
 
 class Console(msgspec.Struct):
@@ -42,10 +45,11 @@ class Console(msgspec.Struct):
             with self.aside():
                 click.echo(strip_controls(text), err=True)
 
-    def list_ids(self, word: str, ids: Sequence[str]) -> None:
-        """Print a line for each of the first few of *ids*; *word* is their kind."""
+    def list_ids(self, word: str, ids: Sequence[str], reasons: Mapping[str, str] = NO_REASONS) -> None:
+        """Print a line for each of the first few of *ids*, with its reason if there is one; *word* is their kind."""
         for test_id in ids[:LISTED]:
-            self.say(f"{word:<9}{make_one_line(test_id)}")
+            why = f": {reasons[test_id]}" if reasons.get(test_id) else ""
+            self.say(f"{word:<9}{make_one_line(test_id)}{why}")
         if len(ids) > LISTED:
             self.say(f"{word:<9}and {len(ids) - LISTED} more")
 

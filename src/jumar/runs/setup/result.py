@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from jumar.core.failure_text import find_reason, split_output
 from jumar.core.run.raise_caps import find_caps_to_raise
 from jumar.core.run.reducers.transitions import IllegalEvent, reduce
 from jumar.core.state.events import Entry
@@ -64,6 +65,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Grade -> how many of the expected tests have it in that evidence."""
     sandbox: str = ""
     """The tier its verification ran under."""
+    reasons: Mapping[str, str] = {}
+    """Test that the shipped tree does not pass -> one line of why, as far as the output that models see has them."""
     flaky: tuple[str, ...] = ()
     """Tests that came out differently on one and the same tree: on the untouched one, where they judge nothing, or in a
     verdict of the run, which did not credit them."""
@@ -121,6 +124,7 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         asked=state.evidence.asked if state.evidence and score else None,
         grades=state.evidence.grades if state.evidence and score else {},
         sandbox=state.evidence.sandbox if state.evidence and score else "",
+        reasons=_find_reasons(state) if score else {},
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),
         warnings=state.evidence.warnings if state.evidence else (),
         raises=find_caps_to_raise(state),
@@ -129,6 +133,13 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         escalated=state.escalated if stop is StopReason.ESCALATED else None,
         head=head,
     )
+
+
+def _find_reasons(state: RunState) -> dict[str, str]:
+    """Return why the best tree does not pass a test, for the tests of which that was told."""
+    red = [i for i in state.expected if state.best and i not in state.best.green_ids]
+    told = split_output(str(state.best_results.get("output", "")), red)
+    return {test_id: find_reason(told[test_id]) for test_id in red if test_id in told}
 
 
 def read_state(folder: Path) -> RunState:

@@ -1,0 +1,58 @@
+"""Reads why tests failed from what the runner printed of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from jumar.core.quoting import make_one_line, strip_control_sequences
+
+REASON_CHARACTERS = 160
+"""Most characters of a reason: a line on the screen, with the test's id before it."""
+
+ERROR_LINE = re.compile(r"^E\s{1,}(.*)$", re.MULTILINE)
+"""A line in which pytest says what went wrong; the lines around it show code."""
+
+ERROR_BLOCK = re.compile(r"(?:^E(?:[ \t].*)?\n?)+", re.MULTILINE)
+"""Lines of pytest on one exception; of exceptions that follow from each other, the last one ended the test."""
+
+FRAME = re.compile(r"^\S+:\d+: in .*$|^\s+.*$", re.MULTILINE)
+"""A line of a traceback: a place, or indented code."""
+
+MODULE = re.compile(r"^(?:[A-Za-z_]\w*\.)+(?=[A-Z]\w*(?::|$))")
+"""The module in front of an exception's name."""
+
+SYNTAX_PLACE = re.compile(r'File "(?:.*[/\\])?(.+)", line (\d+)')
+"""First line on a file that does not compile; what is wrong with it is the last one."""
+
+
+def find_message(excerpt: str) -> str:
+    """Return the lines of *excerpt*, a test's output, that state the failure; all of it if none do."""
+    said = "\n".join(ERROR_LINE.findall(excerpt)) or FRAME.sub("", excerpt).strip() or excerpt.strip()
+    return said.strip()
+
+
+def find_reason(excerpt: str) -> str:
+    """Return one line of *excerpt*, a test's output, that states the failure; empty if there is none."""
+    blocks = ERROR_BLOCK.findall(excerpt)
+    lines = [line.strip() for line in find_message(blocks[-1] if blocks else excerpt).splitlines() if line.strip()]
+    if not lines:
+        return ""
+    place = SYNTAX_PLACE.fullmatch(lines[0])
+    line = f"{lines[-1]} ({place[1]}, line {place[2]})" if place else MODULE.sub("", lines[0])
+    return make_one_line(line, REASON_CHARACTERS)
+
+
+def split_output(output: str, tests: Sequence[str]) -> dict[str, str]:
+    """Return the part of *output*, as models are shown it, that is about each of *tests*; some may have none.
+
+    The form is that of `jumar.core.prompts.feedback.build_feedback`. What a test prints may look like it: the first
+    part with a name counts.
+    """
+    names = {strip_control_sequences(test): test for test in tests}
+    heads = [m for m in re.finditer(r"^[A-Z_]+ (.+)$", output, re.MULTILINE) if m[1] in names]
+    found: dict[str, str] = {}
+    for number, head in enumerate(heads):
+        end = heads[number + 1].start() if number + 1 < len(heads) else len(output)
+        found.setdefault(names[head[1]], output[head.end() : end].strip())
+    return found
