@@ -46,6 +46,7 @@ def test_a_score_below_it_is_unproved(
 
     assert (got, result["ok"], result["passed"], result["grade"]) == (code, code == 0, 1, "D")
     assert ("--min-grade asks for C" in result["unproved"]) == (code == 1)
+    assert result["below"] == ({"test_app.py::test_two": "D"} if code else {})
     assert "unproved" in said.splitlines()[0] or "green" in said.splitlines()[0], said
 
 
@@ -63,6 +64,16 @@ def test_a_run_below_it_ends_unproved_and_ships_its_tree(
 
     assert (code, result["stop"], result["passed"]) == (1, "unproved", 1)
     assert "--min-grade asks for A" in said
+    assert result["below"] == {"test_app.py::test_two": result["grade"]}
+
+
+@pytest.mark.slow
+def test_the_tests_below_it_are_named(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (task / "app.py").write_text(FIXED)
+
+    assert call(["score", str(task), str(task), "--confirm", "0", "--min-grade", "A", "--python", PLAIN_PYTHON]) == 1
+
+    assert "below    test_app.py::test_two: grade D\n" in capsys.readouterr().out
 
 
 def test_an_unknown_grade_is_refused_with_the_known_ones(task: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jumar.core.gate.grades import REACHABLE, Evidence, Grade, format_grades, grade_tests, is_proved
+from jumar.core.gate.grades import REACHABLE, Evidence, Grade, format_grades, grade_tests, is_proved, list_below
 
 MANY = tuple(f"t.py::test_{n}" for n in range(20))
 
@@ -78,8 +78,20 @@ def test_a_green_is_proved_if_its_grade_is_at_least_what_is_asked(grade: str, wa
 def test_a_reader_sees_how_many_tests_have_which_grade() -> None:
     assert format_grades("C", {"A": 3, "C": 1}) == "grade C (tests: 3 at A, 1 at C)"
     assert format_grades("A+H", {"A": 3}) == "grade A+H"
-    assert format_grades("A", {"A": 3}, 0) == "grade A (one-way wire)"
-    assert format_grades("C", {"A": 3, "C": 1}, 2) == "grade C (tests: 3 at A, 1 at C; 2 requests to the tests)"
+    assert format_grades("A", {"A": 3}, 0) == "grade A (the code called into the tests at no time)"
+    assert format_grades("A", {"A": 3}, 1) == "grade A (the code called into the tests 1 time)"
+    assert format_grades("C", {"A": 3, "C": 1}, 2) == (
+        "grade C (tests: 3 at A, 1 at C; the code called into the tests 2 times)"
+    )
+
+
+def test_the_tests_below_a_letter_are_listed_with_the_weakest_first() -> None:
+    grades = {"a": "A", "b": "C", "c": "D", "d": "C"}
+
+    assert list_below(grades, "A") == {"c": "D", "b": "C", "d": "C"}
+    assert list(list_below(grades, "A")) == ["c", "b", "d"]
+    assert list_below(grades, "C") == {"c": "D"}
+    assert list_below(grades, "D") == list_below(grades, REACHABLE) == list_below(grades, "") == {}
 
 
 IDS = st.frozensets(st.sampled_from(MANY))

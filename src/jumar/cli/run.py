@@ -150,6 +150,7 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
         voice.say(f"{format_grades(result.grade, result.grades, result.asked)}, sandbox {result.sandbox}")
     if how := _format_gate_line(result):
         voice.say(how)
+    voice.list_ids("below", tuple(result.below), {i: f"grade {grade}" for i, grade in result.below.items()})
     voice.list_ids("red", [i for i in result.reasons if i not in result.flaky], result.reasons)
     voice.list_ids("flaky", result.flaky)
     for warning in result.warnings:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.core.failure_text import find_reason
-from jumar.core.gate.grades import describe_min_grade, is_proved
+from jumar.core.gate.grades import describe_min_grade, is_proved, list_below
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Outcome, TestResult
 from jumar.errors import BadInput
@@ -62,8 +62,10 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """Lowest of the tests that were red on the task as it came."""
     grades: Mapping[str, int]
     """Grade -> how many tests have it; empty where nothing is green."""
+    below: Mapping[str, str] = {}
+    """Test below the letter that `--min-grade` asks for -> its grade, the weakest first; empty where it is enough."""
     asked: int | None
-    """Requests that the code under test made of the tests, in two processes; 0: the wire was one-way."""
+    """Requests that the code under test made of the tests, in two processes; None: they ran in one."""
     sandbox: str
     passed: int | None
     """Passed tests; None where there is no usable evidence, which is not the same as 0. So are the next two."""
@@ -191,7 +193,10 @@ def _apply_min_grade(scored: Scored, done: Verification, wanted: str) -> Scored:
     if not scored.ok or is_proved(done.grade, done.reachable, wanted):
         return scored
     why = f"grade {done.grade}, and --min-grade {describe_min_grade(done.reachable, wanted)}"
-    return replace(scored, ok=False, unproved=why)
+    grades = done.grades or dict.fromkeys(
+        done.verdict.results, done.grade
+    )  # it has one for all where it was not confirmed
+    return replace(scored, ok=False, unproved=why, below=list_below(grades, wanted))
 
 
 def _read_plain_ids(store: Store, tree: str, settings: Settings) -> tuple[str, ...]:

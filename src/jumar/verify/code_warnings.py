@@ -100,7 +100,7 @@ def warn_of_unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Sit
     weak = [name for name, strength in strengths.items() if strength in LACKING]
     named = [
         f"{name.partition('::')[0]}:{lines.get(name, 1)}: {name.partition('::')[2]} {LACKING[strengths[name]]}: "
-        "that it passes is proved by the channel alone"
+        "that it passes is known from its own report alone"
         for name in weak[:NAMED]
     ]
     more = len(weak) - NAMED

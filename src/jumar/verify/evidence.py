@@ -63,7 +63,7 @@ def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]
         return ()
     more = f" and {len(weakest) - WEAKEST_NAMED} more" if len(weakest) > WEAKEST_NAMED else ""
     some = ", ".join(weakest[:WEAKEST_NAMED])
-    return (f"grade D, as neither two processes nor a challenge proved {some}{more}",)
+    return (f"grade D: {some}{more} could be checked neither in two processes nor by changing what is expected",)
 
 
 def _gather(rest: GreenCandidate, apart: frozenset[str]) -> Evidence:

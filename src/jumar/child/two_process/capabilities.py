@@ -64,7 +64,7 @@ class Capabilities:
         self._waiting: dict[Any, Any] = {}
         """Coroutine of the tests that the product steps -> the future that it waits for."""
         self.requests = 0
-        """Requests that were performed: the wire was one-way if there was none."""
+        """Number of requests that were performed."""
 
     def begin_test(self) -> None:
         """Lend what is handed out from here on to this test alone."""

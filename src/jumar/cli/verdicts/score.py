@@ -61,6 +61,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     if scored.unproved:
         voice.say(scored.unproved)
     voice.say(f"{format_grades(scored.grade, scored.grades, scored.asked)}, sandbox {scored.sandbox}")
+    voice.list_ids("below", tuple(scored.below), {i: f"grade {grade}" for i, grade in scored.below.items()})
     voice.list_ids("red", scored.red, scored.reasons)
     voice.list_ids("flaky", scored.flaky)
     if scored.probed:

@@ -102,9 +102,9 @@ def _find_best_grade(test_id: str, evidence: Evidence) -> Grade:
 
 
 def format_grades(lowest: str, counts: Mapping[str, int], asked: int | None = None) -> str:
-    """Return `grade C`, how many tests have which grade where they differ, and what two processes were *asked*."""
+    """Return `grade C`, how many tests have which grade where they differ, and what the code *asked* of the tests."""
     told = [f"tests: {', '.join(f'{n} at {grade}' for grade, n in sorted(counts.items()))}"] if len(counts) > 1 else []
-    told += [] if asked is None else [f"{asked} requests to the tests" if asked else "one-way wire"]
+    told += [] if asked is None else [f"the code called into the tests {asked or 'at no'} time{'s' * (asked > 1)}"]
     return f"grade {lowest}" + (f" ({'; '.join(told)})" if told else "")
 
 
@@ -115,6 +115,15 @@ def describe_min_grade(reachable: str, wanted: str) -> str:
         if wanted == REACHABLE
         else f"asks for {wanted}"
     )
+
+
+def list_below(grades: Mapping[str, str], wanted: str) -> dict[str, str]:
+    """Return those of *grades*, by test, that are below the letter *wanted*, the weakest first.
+
+    None for `reachable`: the best grade of a test is another one for each, and is not known here.
+    """
+    weak = {i: grade for i, grade in grades.items() if wanted != REACHABLE and not is_proved(grade, "", wanted)}
+    return dict(sorted(weak.items(), key=lambda item: item[1], reverse=True))
 
 
 def is_proved(grade: str, reachable: str, wanted: str) -> bool:

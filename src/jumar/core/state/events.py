@@ -156,7 +156,7 @@ class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
     reachable: str = ""
     """The best grade that one of its tests could have had, and has not; empty: `grade`."""
     asked: int | None = None
-    """Requests that the code under test made of the tests in two processes; 0: a one-way wire; None: one process."""
+    """Requests that the code under test made of the tests in two processes; None: they ran in one."""
     flaky: tuple[str, ...] = ()
     """Expected ids whose outcome changed while the tree did not: neither red nor credited."""
     selected: int = 0

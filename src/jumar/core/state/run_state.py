@@ -62,6 +62,8 @@ class Judged(msgspec.Struct, frozen=True):
     """True if the command that guards refactor mode was run."""
     plain: ev.PlainRun | None = None
     """The run under configuration that was edited; None: none was."""
+    grades: Mapping[str, str] = {}
+    """Test id -> grade of the evidence that it passes."""
 
     @property
     def attempt(self) -> Attempt:

@@ -97,7 +97,7 @@ class Report(msgspec.Struct, frozen=True):
     shadows: tuple[str, ...] = ()
     """Modules at the top of the room that hide an installed module of the same name."""
     asked_tests: int | None = None
-    """Requests of the code under test that the tests performed: 0 is a wire that was one-way. None: it was not said,
+    """Requests of the code under test that the tests performed. None: it was not said,
     as in one process."""
     tied: tuple[str, ...] = ()
     """Tests that need the code under test in their own process by what they do themselves: lend it a file, say."""

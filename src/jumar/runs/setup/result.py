@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.failure_text import find_reason, split_output
+from jumar.core.gate.grades import list_below
 from jumar.core.run.raise_caps import find_caps_to_raise
 from jumar.core.run.reducers.transitions import IllegalEvent, reduce
 from jumar.core.state.events import Entry
@@ -60,9 +61,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     grade: str = ""
     """Of the evidence for the best tree (`jumar.core.gate.grades.Grade`); empty: nothing was verified."""
     asked: int | None = None
-    """Requests that the code under test made of the tests, in two processes; 0: the wire was one-way."""
+    """Requests that the code under test made of the tests, in two processes; None: they ran in one."""
     grades: Mapping[str, int] = {}
     """Grade -> how many of the expected tests have it in that evidence."""
+    below: Mapping[str, str] = {}
+    """Test below the letter that `--min-grade` asks for -> its grade, the weakest first; empty unless `unproved`."""
     sandbox: str = ""
     """The tier its verification ran under."""
     reasons: Mapping[str, str] = {}
@@ -98,7 +101,7 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
     """Return the result of an ended run whose directory is *folder* and whose journal ends at *head*."""
     end, score = state.end, state.best.score if state.best and state.expected else None
     stop = end.stop if end else StopReason.INFRA
-    total = len(state.expected)
+    total, min_grade = len(state.expected), state.run.settings.min_grade
     return Result(
         run=state.run.run,
         task=state.run.task,
@@ -123,6 +126,7 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         grade=state.evidence.grade if state.evidence and score else "",
         asked=state.evidence.asked if state.evidence and score else None,
         grades=state.evidence.grades if state.evidence and score else {},
+        below=list_below(state.judged.grades, min_grade) if state.judged and stop is StopReason.UNPROVED else {},
         sandbox=state.evidence.sandbox if state.evidence and score else "",
         reasons=_find_reasons(state) if score else {},
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),

@@ -154,7 +154,8 @@ def _record_tests(state: RunState, tests: ev.Tests) -> RunState:
     differs = state.plain.differs if state.plain is not None else ()
     green = frozenset(i for i, run in runs.items() if run.status == "pass").difference(differs)
     outcomes = {i: run.outcome for i, run in runs.items()}
-    judged = Judged(tests, outcomes, green, checked is not False, guarded, state.plain)
+    grades = {i: run.grade or tests.grade for i, run in runs.items() if i in green}
+    judged = Judged(tests, outcomes, green, checked is not False, guarded, state.plain, grades)
     baseline = tests.trigger is Trigger.BASELINE
     asked = tests.trigger is Trigger.MODEL
     harness = tests.void is not None and tests.void.cause is Cause.HARNESS
