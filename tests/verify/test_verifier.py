@@ -200,7 +200,7 @@ def test_a_runner_that_cannot_work_here_is_refused_before_anything_is_run(
 
 
 @pytest.mark.parametrize("expected", ["", "expected = ['sum.test.js::adds']\n"])
-@pytest.mark.parametrize("command", [("run", ".", "--model", "repair"), ("score", ".", ".")])
+@pytest.mark.parametrize("command", [("run", ".", "--model", "ollama:any"), ("score", ".", ".")])
 def test_the_command_line_says_so_in_one_sentence(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
