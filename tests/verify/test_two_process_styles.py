@@ -57,6 +57,54 @@ def test_a_descriptor_of_the_product_keeps_data_in_objects_of_the_tests(tmp_path
     check_bodies(tmp_path, DESCRIPTORS, SQUARE, WRITTEN)
 
 
+OWNED = """
+class Listening:
+    def __set_name__(self, owner, name): self.owner = owner
+    def __get__(self, thing, kind=None):
+        self.thing, self.kind = thing, kind
+        return self
+    def __set__(self, thing, value): thing.kept = value
+    def tell(self): return sorted(vars(self.thing)), getattr(self.owner, "due", 0), getattr(self.kind, "due", 0)
+    def change(self, name): setattr(self.thing, name, 5)
+    def run(self): return self.owner.wanted(self)
+    def make(self): return self.kind()
+    def give(self): return self.thing
+    def hear(self, kind): return kind.wanted(self)
+
+class Field:
+    def __set_name__(self, owner, name): self.name = "_" + name
+    def __get__(self, thing, kind=None): return self if thing is None else getattr(thing, self.name, 0)
+    def __set__(self, thing, value): setattr(thing, self.name, int(value))
+"""
+
+OWNERS = """
+class Case:
+    due, ear, size = 9, Listening(), Field()
+    def __init__(self): self.asked = 3
+    def wanted(self): return 7
+
+case = Case()
+"""
+
+HEARD: Bodies = {
+    "assert case.ear.tell() == ([], 0, 0)": "passed",
+    "assert case.ear.give() is case": "passed",
+    "case.ear.change('asked'); case.ear.change('due'); assert (case.asked, case.due) == (3, 9)": "passed",
+    "one = Case(); one.ear.change('found'); assert (one.found, one.ear.tell()[0]) == (5, ['found'])": "passed",
+    "one = Case(); one.ear.change('found'); one.found = 8; assert one.ear.tell()[0] == []": "passed",
+    "one = Case(); one.size = '4'; assert (one.size, Case().size) == (4, 0)": "passed",
+    "one = Case(); one.ear = 6; assert one.kept == 6": "passed",
+    "assert case.ear.run() == 7": "failed",
+    "assert case.ear.make()": "failed",
+    "assert case.ear.hear(Case) == 7": "failed",
+}
+
+
+@pytest.mark.slow
+def test_a_descriptor_of_the_product_hears_nothing_of_what_it_lies_in(tmp_path: Path) -> None:
+    check_bodies(tmp_path, OWNED, OWNERS, HEARD)
+
+
 GENERATORS = """
 def count():
     yield 1

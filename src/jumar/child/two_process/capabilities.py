@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 import types
+import unittest
 from collections.abc import Callable, Iterator, MappingView
 from typing import Any
 
@@ -176,8 +177,8 @@ class Capabilities:
             return types.MethodType(getter, thing)
         if isinstance(found, (staticmethod, classmethod)) and self.is_own(found.__func__):
             return found.__get__(None if of_class else thing, kind)
-        if type(found) is types.FunctionType and self.is_own(found):
-            return found if of_class else types.MethodType(found, thing)
+        if type(found) is types.FunctionType and self.is_own(found) and not of_class:
+            return types.MethodType(found, thing)
         if mocks.is_mock(kind) and not of_class and type(name) is str and (name[:1] != "_" or name in MOCKED):
             return self._find_part(thing, name, found)
         raise TypeError("the tests' files define no such method")
@@ -194,6 +195,8 @@ class Capabilities:
 
     def list_members(self, kind: type) -> dict[str, Any]:
         """Return the public attributes of *kind* that cross: each with how it is asked for, or with what it is."""
+        if self.is_own_class(kind) and issubclass(kind, unittest.TestCase):
+            raise ValueError(f"the class of tests {kind.__name__}")
         if is_plain_iterator(kind):
             return {"__next__": "next", "__iter__": "self"}
         if kind is types.CoroutineType:

@@ -11,8 +11,8 @@ import types
 from typing import Any
 
 from jumar.child.two_process import codec, proxies
-from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFields, OwnFields
-from jumar.child.two_process.wire import exceptions, library_values, signatures
+from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFields, open_fields
+from jumar.child.two_process.wire import library_values, signatures, stand_ins
 
 SPARE = 256
 """New proxies and copies after which those are looked for again that nothing refers to."""
@@ -30,7 +30,7 @@ class ObjectTables:
         self._values, self._side = values, side
         self._known: dict[int, Any] = {}
         self._classes: dict[int, Any] = {}
-        self._fields: dict[int, OwnFields] = {}
+        self._fields: dict[int, Any] = {}
         self.copies: dict[int, tuple[int, Any]] = {}
         """Identity of a copy of an object of the other side -> the number of that, and the copy."""
         self._enough = SPARE
@@ -148,11 +148,11 @@ class ObjectTables:
     def _encode_state(self, value: Any, number: int, depth: int) -> Any:
         encode = self._values.encode
         if issubclass(type(value), self._side.silent):
-            return exceptions.SILENT
+            return signatures.SILENT
         if issubclass(type(value), BaseException):
             held = vars(value) if self._side.tells_errors(type(value)) else {}
             known = None if type(value) in self._values.names else held
-            return exceptions.describe(value, known, lambda part: encode(part, depth + 1), depth)
+            return signatures.describe_error(value, known, lambda part: encode(part, depth + 1), depth)
         for base in codec.LASTING:
             if issubclass(type(value), base):
                 return encode(codec.get_bare_value(value, base), depth + 1)
@@ -165,7 +165,7 @@ class ObjectTables:
         """Return the form of the public data of *value*, if it is an object of the tests' own classes."""
         if not self._side.has_fields(value):
             return None
-        self._fields[number] = fields = OwnFields(value, self._side.admits)
+        self._fields[number] = fields = open_fields(value, self._side.admits)
         told = self._values.introduce(fields)
         return [told, *self._values.describe(fields, FIELDS, told, depth)]
 
@@ -179,7 +179,7 @@ class ObjectTables:
         """Return the thing that *form* stands for. Any exception of its own means that it stands for none."""
         tag, number = form[0], form[1]
         if tag == "y" or (tag == "o" and len(form) == 2):  # noqa: PLR2004  a known one
-            thing = (self.own if tag == "y" else self._known)[number]
+            thing = stand_ins.unwrap((self.own if tag == "y" else self._known)[number])
             self._side.heard_ends.note(type(thing))
             self._side.note_known(thing)
             return thing
@@ -203,11 +203,8 @@ class ObjectTables:
         kind = self._side.own_class(module, qualname)
         if kind is None:
             above = tuple(self._values.decode(base, depth + 1) for base in bases)
-            facts = {
-                **self.build_facts(number, extends=False),
-                "__module__": str(module),
-                "__qualname__": str(qualname),
-            }
+            facts = {**self.build_facts(number, extends=False), "__module__": str(module)}
+            facts["__qualname__"] = str(qualname)
             body = proxies.build_class_body(number, names, refused)
             body.update(self._side.build_extras(name, module, members))
             try:
@@ -289,7 +286,7 @@ class ObjectTables:
         error = base.__new__(kind, *args)
         with contextlib.suppress(TypeError, ValueError, AttributeError):
             base.__init__(error, *args)
-        exceptions.fill(error, base, args, [(name, decode(value)) for name, value in extras])
+        signatures.fill_error(error, base, args, [(name, decode(value)) for name, value in extras])
         object.__setattr__(error, "_jumar_thing", number)
         object.__setattr__(error, proxies.NUMBER, number)
         self._known[number] = error

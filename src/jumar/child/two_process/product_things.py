@@ -11,8 +11,10 @@ from typing import Any, NoReturn
 from jumar.child.two_process import codec, contents, import_hook, proxies
 from jumar.child.two_process.capabilities import Capabilities, keep_tie
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
-from jumar.child.two_process.wire import endings, library_values
+from jumar.child.two_process.wire import endings, library_values, stand_ins
 from jumar.child.two_process.wire.own_instances import OwnInstances
+
+THINGS = (proxies.Proxy, proxies.ProxyClass)
 
 
 class ProductThings:
@@ -165,7 +167,7 @@ class ProductThings:
         if name == "__hash__" and due is not contents.NOTHING:
             return due
         ask = self.peer.ask if name in ASKING else self._ask_aside
-        answer = ask("method", thing, owner, name, args, keywords or None)
+        answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
         self.check_excuse(answer, name)
         if name in contents.OPERATORS:
             self._check_operator(answer, name, thing, args, due)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jumar.child.two_process import proxies
+from jumar.child.two_process.wire import stand_ins
 from jumar.child.two_process.wire.signatures import DATA
 
 CHANGING: dict[type, str] = {
@@ -72,10 +73,39 @@ class OwnFields:
         for name, value in told.items():
             if now.get(name, self) is value or not _may_set(self._thing, name, value):
                 continue
-            if name in held or isinstance(_find_in_class(self._thing, name), proxies.Proxy):
+            if name in held or isinstance(find_in_class(self._thing, name), proxies.Proxy):
                 held[name] = value  # no descriptor of the product is asked here
             else:
                 object.__setattr__(self._thing, name, value)
+
+
+class GivenFields(OwnFields):
+    """Data of an instance that has a stand-in: what the product set where nothing was, as long as it is that."""
+
+    def __init__(self, thing: Any, admits: Any) -> None:
+        super().__init__(thing, admits)
+        self._set: dict[str, Any] = {}
+
+    def read(self) -> dict[str, Any]:
+        """Return the data by name."""
+        return {name: value for name, value in super().read().items() if self._set.get(name, self) is value}
+
+    def write(self, told: dict[str, Any]) -> None:
+        """Apply the changes of the product, but for names that the instance or its class has otherwise."""
+        mine, all_names = self.read(), super().read()
+        free = {name for name in told if name in mine or (name not in all_names and self._is_free(name))}
+        super().write({name: told[name] for name in free})
+        self._set = {name: told[name] for name in free}
+
+    def _is_free(self, name: Any) -> bool:
+        found = find_in_class(self._thing, name)
+        return found is None or isinstance(found, (proxies.Proxy, types.MemberDescriptorType))
+
+
+def open_fields(value: Any, admits: Any) -> OwnFields:
+    """Return the public data of *value*, an object of the tests, or of what it stands for."""
+    kind = GivenFields if stand_ins.is_one(value) else OwnFields
+    return kind(stand_ins.unwrap(value), admits)
 
 
 def _list_names(names: Any) -> tuple[str, ...]:
@@ -86,13 +116,14 @@ def _may_set(thing: Any, name: Any, value: Any) -> bool:
     """Return whether the product may set *name* of *thing*: data, as in a list or dict."""
     if type(name) is not str or not name.isidentifier() or name.startswith("_") or callable(value):
         return False
-    found = _find_in_class(thing, name)
+    found = find_in_class(thing, name)
     plain: Any = object.__setattr__
     own = type(thing).__setattr__ is plain
     return own and (type(found) in DATA or isinstance(found, (types.MemberDescriptorType, proxies.Proxy)))
 
 
-def _find_in_class(thing: Any, name: str) -> Any:
+def find_in_class(thing: Any, name: str) -> Any:
+    """Return what the first class of *thing* that has *name* has there, or None."""
     return next((vars(kind)[name] for kind in type(thing).__mro__ if name in vars(kind)), None)
 
 

@@ -17,7 +17,7 @@ from jumar.child.two_process import codec, import_hook, proxies, shared_containe
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.product_things import ProductThings
-from jumar.child.two_process.wire import frames, library_values, notices, shared_files
+from jumar.child.two_process.wire import frames, library_values, notices, shared_files, stand_ins
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -213,7 +213,7 @@ class TestsSide(ProductThings):
 
     def hand_out(self, form: list[Any]) -> None:
         """Let the product ask for the thing that *form* tells of."""
-        if form[0] in ("o", "C"):
+        if form[0] in ("o", "C") and not stand_ins.is_one(self.peer.tables.own.get(form[1])):
             self.capabilities.hand_out(form[1])
 
     def list_choices(self, kind: Any) -> list[Any] | None:
