@@ -270,6 +270,17 @@ def test_a_score_and_a_run_say_why_a_test_is_red(jumar: Called, tmp_path: Path) 
     assert json.loads(out)["reasons"] == why
 
 
+@pytest.mark.slow
+def test_a_search_that_cannot_reach_a_red_test_ends_at_once_with_the_reason(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path, {**GOOD, "conftest.py": "def f(:\n"})
+
+    code, out, _ = jumar("run", ".", "-q", "--model", "repair", "--json")
+
+    result = json.loads(out.splitlines()[-1])
+    assert (code, result["stop"]) == (1, "final")
+    assert "SyntaxError: invalid syntax (conftest.py, line 1)" in result["why"]
+
+
 DOCTESTED: Files = {
     "app.py": 'def f():\n    """\n    >>> f()\n    2\n    """\n    return 1\n',
     "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jumar.core.failure_text import REASON_CHARACTERS, find_message, find_reason, split_output
+from jumar.core.failure_text import REASON_CHARACTERS, find_import_error, find_message, find_reason, split_output
 
 
 def test_the_message_is_what_pytest_marks_as_such_or_else_all_but_the_frames() -> None:
@@ -50,3 +50,11 @@ def test_output_is_split_at_the_names_of_failing_tests_alone() -> None:
         "t.py::a": "E x\nFAILED t.py::zzz",
         "t.py::b": "E y",
     }
+
+
+def test_tests_that_cannot_be_imported_have_one_reason() -> None:
+    broken = "0 of 2 passed\n\nIMPORT_ERROR t.py::a\nE   ImportError: x\n\nIMPORT_ERROR t.py::b\nE   ImportError: x"
+
+    assert find_import_error(broken, ["t.py::a", "t.py::b"]) == "ImportError: x"
+    assert find_import_error(broken.replace("IMPORT_ERROR t.py::b", "FAILED t.py::b"), ["t.py::a", "t.py::b"]) == ""
+    assert find_import_error("", ["t.py::a"]) == ""

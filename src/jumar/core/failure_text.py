@@ -43,6 +43,14 @@ def find_reason(excerpt: str) -> str:
     return make_one_line(line, REASON_CHARACTERS)
 
 
+def find_import_error(output: str, tests: Sequence[str]) -> str:
+    """Return why none of *tests* could be imported, as *output* that models are shown says; empty if one could be."""
+    told = split_output(output, tests)
+    if not told or any(f"\nIMPORT_ERROR {strip_control_sequences(test)}\n" not in output for test in told):
+        return ""
+    return find_reason(next(iter(told.values())))
+
+
 def split_output(output: str, tests: Sequence[str]) -> dict[str, str]:
     """Return the part of *output*, as models are shown it, that is about each of *tests*; some may have none.
 

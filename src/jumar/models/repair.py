@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Mapping
 
+from jumar.core.failure_text import find_import_error
 from jumar.core.gate.admission import Action
 from jumar.core.state.budget import Cost
 from jumar.core.state.reply import Reply, ToolCall
@@ -19,6 +20,7 @@ from jumar.repair.schedule import TrialSchedule
 from jumar.repair.screening_client import ScreeningConfinement, ScreeningTree
 from jumar.repair.search import Bounds, MutationSearch
 from jumar.repair.suspicion import SuspectTree
+from jumar.verify.localisation.coverage_spectrum import NOTHING_RAN
 
 CAVEAT = "A patch that passes is only as right as the tests."
 
@@ -59,6 +61,8 @@ class RepairModel:
         sources = split_sources(ask.files)
         if broken := sources.list_culprits(ask.output):
             return _build_end("final", f"{'; '.join(broken)}. Repair changes only files that parse", ask.position)
+        if why := _explain_unreachable(ask):
+            return _build_end("final", why, ask.position)
         if self._search is None or self._tree != ask.tree:
             strategy = TrialSchedule(_build_suspects(ask, sources.texts), ask.red, ask.seed)
             self._tree, self._search = ask.tree, MutationSearch(strategy)
@@ -94,6 +98,14 @@ class RepairModel:
 def _build_end(name: str, text: str, position: int, counters: dict[str, object] | None = None) -> Answer:
     """Return the answer that ends the search by the tool *name*, with *text* for the person."""
     return Answer(reply=Reply(text, (ToolCall(name, {"message": text}, f"repair_{position}"),), counters or {}))
+
+
+def _explain_unreachable(ask: Ask) -> str:
+    """Return why no change of an editable file can reach the red tests; empty: one may."""
+    if ask.localisation is None or ask.localisation.problem != NOTHING_RAN:
+        return ""
+    why = find_import_error(ask.output, ask.red)
+    return f"No red test gets as far as a line that may be edited: {why}. Mend that first" if why else ""
 
 
 def _describe_ending(tried: int, sources: Sources, *, finished: bool) -> tuple[str, str]:

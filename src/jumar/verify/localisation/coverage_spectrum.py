@@ -31,6 +31,9 @@ TEST_SECONDS = 5.0
 REASON = 300
 """Characters of what a process says in a reason."""
 
+NOTHING_RAN = "no line of the editable files ran in the process of the tests"
+"""Problem of a localisation: the tests do not import the code under test, or cannot."""
+
 
 def build_traced_invocation(
     verification: Callable[[Suite, Path, Sequence[str]], Invocation],
@@ -104,5 +107,5 @@ def find_problem(records: Sequence[Record], ended: Ended, detail: str) -> str:
     if ended is not Ended.NORMAL:
         return f"the run under trace ended after {tests} tests: {make_one_line(detail, REASON) or ended}"
     if not any(record[0] == "lines" for record in records):
-        return "no line of the editable files ran in the process of the tests"
+        return NOTHING_RAN
     return ""
