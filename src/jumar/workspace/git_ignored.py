@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.errors import Infra
+from jumar.errors import BadInput, Infra
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.checkout import Skip
@@ -144,7 +144,7 @@ def _read_rules(root: Path, within: Path, environ: Mapping[str, str]) -> Ignored
 def _build_git(root: Path, environ: Mapping[str, str]) -> _Git:
     program = shutil.which("git", path=environ.get("PATH"))
     if program is None:
-        raise Infra(f"{root} is a git repository and git was not found on PATH; install it")
+        raise BadInput(f"{root} is a git repository and git was not found on PATH; install it")
     return _Git(program, root, {name: environ[name] for name in _PASSED_ON if name in environ})
 
 

@@ -64,15 +64,25 @@ def count_changed_lines(store: Store, base: str, best: str) -> tuple[DiffStat, .
     return tuple(counted)
 
 
+def find_git() -> str:
+    """Return the path of git, which makes the patch of a run.
+
+    Raises:
+        BadInput: if there is none.
+    """
+    program = shutil.which("git")
+    if program is None:
+        raise BadInput("git was not found on PATH; install it to get best.patch")
+    return program
+
+
 def _run_on_trees(store: Store, base: str, best: str, words: tuple[str, ...]) -> bytes:
     """Run git with *words* on the trees *base* and *best*; return its output, or nothing if they are equal."""
     old, new = store.manifest(base), store.manifest(best)
     changed = trees.find_differences(old, new)
     if not changed:
         return b""
-    program = shutil.which("git")
-    if program is None:
-        raise BadInput("git was not found on PATH; install it to get best.patch")
+    program = find_git()
     with (
         safe_paths.explain_disk_faults("the patch cannot be made"),
         tempfile.TemporaryDirectory(prefix="jumar-patch-") as room,

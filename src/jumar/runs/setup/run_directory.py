@@ -14,6 +14,7 @@ from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import escape_path
 from jumar.runs.setup.marks import build_key_ignore_line
 from jumar.task.task import Task
+from jumar.workspace.patch import find_git
 from jumar.workspace.store.shared import RECORD, discard, share
 
 OWN = ".jumar"
@@ -60,8 +61,9 @@ def create_run_directory(runs: Path, task: str, name: str = "") -> Path:
     """Return a new run directory, called *name*, or after its *task* and the time.
 
     Raises:
-        BadInput: if it cannot be made, or is there already.
+        BadInput: if it cannot be made, or is there already, or there is no git to write its patch at the end.
     """
+    find_git()
     name = name or f"{time.strftime('%Y%m%d-%H%M%S')}-{shorten_name(task)}-{secrets.token_hex(3)}"
     folder = make_absolute(runs) / name
     prepare_runs_folder(runs)
