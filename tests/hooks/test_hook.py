@@ -498,6 +498,9 @@ def test_what_a_person_wrote_before_a_prompt_is_theirs(host: Host) -> None:
 @pytest.mark.slow
 def test_a_damaged_session_lets_no_edit_through(host: Host) -> None:
     assert "no session" in host.edit("calc.py", "a - b", "a + b")
+    (host.root / ".jumar" / "hook").mkdir(parents=True)
+    (host.root / ".jumar" / "hook" / "lock").touch()
+    assert "none has begun" in host.edit("calc.py", "a - b", "a + b")
     host.prompt()
     assert host.claim(RED, "calc.py")[0]
     path = host.root / ".jumar" / "hook" / "state.json"

@@ -197,7 +197,7 @@ def test_runs_is_a_table_with_open_unfinished_and_damaged_ones(jumar: Called, tm
     assert "line 1 of the journal is damaged" in rows[0]["why"]
     assert lines[0].split() == ["RUN", "TASK", "STOP", "PASSED", "COST", "TIME", "SIZE"]
     assert lines[4].split()[:4] == [ended.name, "app", "final", "12/17"]
-    assert jumar("runs", "nowhere")[1] == "no run in nowhere\n"
+    assert jumar("runs", "nowhere")[2] == "jumar: there is no folder nowhere; name one that holds runs\n"
 
 
 def test_a_result_that_is_older_than_its_journal_is_not_believed(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def find_tasks(words: Sequence[str]) -> tuple[CampaignTask, ...]:
     """
     found = [task for word in words for task in _expand(word)]
     if not found:
-        raise BadInput("no task is named; name folders, globs or a list: jumar batch 'tasks/*'")
+        raise BadInput("no task is named; name folders, globs or a list, such as 'tasks/*'")
     for path, count in Counter(task.path for task in found).items():
         if count > 1:
             raise BadInput(f"{path} is named {count} times; name each task once, --rollouts N works on it N times")

@@ -139,7 +139,8 @@ def _read_published(folder: str) -> tuple[dict[str, object], int]:
         journal = f"{folder}/runs/{state['run'].replace('/', '')}/events.jsonl"
         size = 0 if state["fault"] else os.stat(journal, follow_symlinks=False).st_size  # noqa: PTH116  as above
     except (OSError, ValueError, RecursionError, HookRefusal) as fault:
-        raise HookRefusal(_explain_no_session(f"it is damaged ({fault})")) from None
+        absent = isinstance(fault, FileNotFoundError) and str(fault.filename).endswith(f"/{STATE}")
+        raise HookRefusal(_explain_no_session("none has begun" if absent else f"it is damaged ({fault})")) from None
     return dict(state), size
 
 

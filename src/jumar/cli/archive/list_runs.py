@@ -11,6 +11,7 @@ from jumar.cli.archive.stops import STATES, check_stops
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import IN_RUNS
+from jumar.errors import BadInput
 from jumar.runs.archive.listing import RunRow, count_shared_bytes, list_runs
 
 TITLES = ("RUN", "TASK", "STOP", "PASSED", "COST", "TIME", "SIZE")
@@ -26,6 +27,8 @@ def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bo
     """List the runs in RUNS (default .jumar/runs), the newest first."""
     voice, runs = Console(json=as_json, quiet=quiet), folder or runs
     check_stops(stops, STATES)
+    if folder is not None and not folder.is_dir():
+        raise BadInput(f"there is no folder {folder}; name one that holds runs")
     rows = [row for row in list_runs(runs) if not stops or row.stop in stops]
     shared = count_shared_bytes(runs)
     if not rows:

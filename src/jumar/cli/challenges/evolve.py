@@ -135,7 +135,8 @@ def _read_origin(
     from jumar.cli.challenges.generations import build_rules  # noqa: PLC0415  as above
 
     if challenge is None or agents is None:
-        raise BadInput("name a challenge and its agents: jumar evolve challenge.toml --agents agents.toml")
+        lacking = "a challenge" if challenge is None else f"the agents for {challenge} by --agents"
+        raise BadInput(f"name {lacking}: jumar evolve challenge.toml --agents agents.toml")
     read = load_agents(agents)
     origin = ChallengeOrigin(
         challenge=str(challenge.absolute()),
