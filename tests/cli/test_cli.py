@@ -304,6 +304,17 @@ def test_without_git_nothing_runs_that_needs_it(
     assert not (tmp_path / ".jumar").exists()
 
 
+@pytest.mark.slow
+def test_a_corpus_of_runs_without_the_gate_says_why_it_is_empty(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path, GOOD)
+    assert jumar("run", ".", "-q", "--model", "repair")[0] == 0
+
+    code, out, _ = jumar("corpus", ".jumar/runs", "-o", "c.jsonl")
+
+    assert code == 1
+    assert out == "0 records of 1 runs: a record is an edit that was kept under --gate strict, and there was none\n"
+
+
 DOCTESTED: Files = {
     "app.py": 'def f():\n    """\n    >>> f()\n    2\n    """\n    return 1\n',
     "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",

@@ -70,6 +70,8 @@ def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: 
     for sentence in found.left:
         voice.note(f"left out: {sentence}")
     said = f"{len(found.records)} records of {found.runs} runs"
+    if not (found.records or found.left):
+        said += ": a record is an edit that was kept under --gate strict, and there was none"
     if str(out) == STANDARD:
         voice.note(said)
     voice.say("" if str(out) == STANDARD else said)
