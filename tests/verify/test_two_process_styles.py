@@ -105,6 +105,50 @@ def test_a_descriptor_of_the_product_hears_nothing_of_what_it_lies_in(tmp_path: 
     check_bodies(tmp_path, OWNED, OWNERS, HEARD)
 
 
+EXCUSES = """
+import collections
+
+class Own(Exception): pass
+
+ERRORS, TABLE, ENDS = [KeyError, Own], {n: (OSError,) for n in range(200)}, collections.deque()
+
+def grow(): ERRORS.append(AssertionError)
+def deepen(): TABLE[7] = [[Exception]]
+def end(): ENDS.append(BaseException)
+def fail(): raise Exception("no")
+def each(items, handle):
+    try: handle(*items)
+    except ValueError: pass
+"""
+
+FAILING = """
+class Stop(ValueError): pass
+
+def check(item):
+    try: assert item == 4
+    except AssertionError as error: raise Stop("wrong") from error
+
+def refuse(item):
+    if item != 4: raise Stop("wrong")
+"""
+
+EXCUSED: Bodies = {
+    "assert ERRORS[0] is KeyError and TABLE[3] == (OSError,) and not ENDS and issubclass(Own, Exception)": "passed",
+    "try: fail()\n    except Exception as error: assert type(error) is Exception": "passed",
+    "grow(); assert True": "failed",
+    "deepen(); assert True": "failed",
+    "end(); assert True": "failed",
+    "each([4], check)": "passed",
+    "each([5], refuse)": "passed",
+    "each([5], check)": "failed",
+}
+
+
+@pytest.mark.slow
+def test_nothing_of_the_product_excuses_an_assertion(tmp_path: Path) -> None:
+    check_bodies(tmp_path, EXCUSES, FAILING, EXCUSED)
+
+
 GENERATORS = """
 def count():
     yield 1

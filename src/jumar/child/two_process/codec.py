@@ -252,7 +252,8 @@ class Codec:
         if tag == "v":
             return self._make(form[1], [self.decode(a, depth + 1) for a in form[2]])
         if tag == "n":
-            return _get_made(form[1][1:]) if form[1].startswith(".") else self.named[form[1]]
+            kind = self.decode_class(form, depth)
+            return kind if self.paths is None else self.paths.check_class(kind)
         if tag == "i":
             return int(form[1], 16)
         if tag == "b":
@@ -268,6 +269,12 @@ class Codec:
             return library_values.get_constant(form[1])
         with self._keep_decoded():
             return self.tables.decode(form, depth)
+
+    def decode_class(self, form: list[Any], depth: int) -> Any:
+        """Return the class that *form* stands for, where it is no value: of a thing, or one that another extends."""
+        if form[0] != "n":
+            return self.decode(form, depth)
+        return _get_made(form[1][1:]) if form[1].startswith(".") else self.named[form[1]]
 
     def _make(self, name: str, arguments: list[Any]) -> Any:
         if name not in MADE:
@@ -291,10 +298,3 @@ class Codec:
     def _keep_decoded(self) -> Any:
         """Mark that what is decoded in the body stays: it is not sent again with the thing that it belongs to."""
         return contextlib.nullcontext() if self.paths is None else self.paths.keep()
-
-
-def get_bare_value(value: Any, base: Any) -> Any:
-    """Return *value* as an instance of *base* itself, made by C alone."""
-    if base is complex:
-        return complex.__pos__(value)
-    return frozenset(frozenset.__iter__(value)) if base is frozenset else base.__getnewargs__(value)[0]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import collections
-import itertools
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
 from jumar.child.two_process import codec, proxies, shared_containers
-from jumar.child.two_process.wire import endings, signatures
+from jumar.child.two_process.wire import endings, library_values, signatures
 
 ARITHMETIC: dict[str, Any] = {
     name: getattr(operator, f"__{name}__")
@@ -57,7 +56,7 @@ SHOWN: dict[str, Any] = {"__str__": str, "__repr__": repr, "__format__": format,
 
 CONTENTS: dict[type, Any] = {
     **{
-        base: lambda thing, base=base: codec.get_bare_value(thing, base)
+        base: lambda thing, base=base: library_values.get_bare_value(thing, base)
         for base in (int, float, complex, frozenset, str, bytes, tuple)
     },
     collections.Counter: lambda thing: collections.Counter(dict(dict.items(thing))),
@@ -86,14 +85,8 @@ CHANGES = frozenset(("add", "clear", "discard", "pop", "remove", "update", "diff
 FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions of the methods of built-in types."""
 
-EXCUSING = AssertionError.__mro__[:-1]
-"""Classes that a failed assertion belongs to."""
-
-TABLE = 100
-"""Tables with more items are not looked into."""
-
 HOLDING = (tuple, list, set, frozenset, dict)
-"""Types of what may contain classes for an `except`."""
+"""Types of what is looked into for things that have heard a value of the tests."""
 
 VALUES = (BaseException, *codec.LASTING, *shared_containers.CHANGING)
 """Types whose instances are true or false by their content."""
@@ -124,7 +117,7 @@ LAST_DIGIT = 1e-12
 def get_flags(thing: Any) -> Any:
     """Return the value of *thing* that crossed with it, if it is a combination of flags; else None."""
     if isinstance(thing, int) and any((k.__module__, k.__name__) == ("enum", "IntFlag") for k in type(thing).__mro__):
-        return codec.get_bare_value(thing, int)
+        return library_values.get_bare_value(thing, int)
     return proxies.get_fact(thing, signatures.FLAGS) if isinstance(thing, proxies.Proxy) else None
 
 
@@ -278,19 +271,3 @@ def check_method(thing: Any, name: str, found: Any, give_up: Callable[[str], NoR
     if isinstance(found, proxies.Proxy):  # handed to the product, it is that method
         vars(call)[proxies.NUMBER] = proxies.get_number(found)
     return call
-
-
-def excuses(found: Any) -> bool:
-    """Return whether *found*, of the product, is a class that `AssertionError` belongs to, or contains one.
-
-    An `except` of the tests with such a class goes on after an assertion that failed.
-    """
-    if isinstance(found, type):
-        return found in EXCUSING
-    base: Any = next((kind for kind in HOLDING if isinstance(found, kind)), None)
-    if base is None:
-        return False
-    parts = list(dict.values(found) if base is dict else base.__iter__(found))  # those of an heir as they crossed
-    if any(any(map(operator.is_, parts, itertools.repeat(kind))) for kind in EXCUSING):
-        return True
-    return len(parts) <= TABLE and any(excuses(part) for part in parts if isinstance(part, (tuple, dict)))

@@ -155,7 +155,7 @@ class ObjectTables:
             return signatures.describe_error(value, known, lambda part: encode(part, depth + 1), depth)
         for base in codec.LASTING:
             if issubclass(type(value), base):
-                return encode(codec.get_bare_value(value, base), depth + 1)
+                return encode(library_values.get_bare_value(value, base), depth + 1)
         for base, name in reversed(list(CHANGING.items())):
             if issubclass(type(value), base):
                 return self._values.describe(value, name, number, depth)
@@ -202,7 +202,7 @@ class ObjectTables:
         name = re.sub(r"\W|^(?=\d)", "_", name)  # it may end up in source that is made of names
         kind = self._side.own_class(module, qualname)
         if kind is None:
-            above = tuple(self._values.decode(base, depth + 1) for base in bases)
+            above = tuple(self._values.decode_class(base, depth + 1) for base in bases)
             facts = {**self.build_facts(number, extends=False), "__module__": str(module)}
             facts["__qualname__"] = str(qualname)
             body = proxies.build_class_body(number, names, refused)
@@ -249,7 +249,7 @@ class ObjectTables:
         return kind
 
     def _new_proxy(self, form: list[Any], depth: int) -> Any:
-        number, kind = self._values.check_theirs(form[1]), self._values.decode(form[2], depth + 1)
+        number, kind = self._values.check_theirs(form[1]), self._values.decode_class(form[2], depth + 1)
         state, fields = form[3:]
         if number in self._known or not isinstance(kind, type):
             raise ValueError("a thing that cannot be")

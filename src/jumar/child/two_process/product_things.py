@@ -67,17 +67,11 @@ class ProductThings:
             found = self.peer.ask("member", thing, owner, name)
         else:
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
-        self.check_excuse(found, name)
         endings.mark_step(found, name, thing, proxies.Proxy)
         maker = type(thing) is proxies.ProxyClass and proxies.is_named(thing)
         self.own_instances.note_method(found, name, thing, maker=maker)
         import_hook.note_name(found, name)
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
-
-    def check_excuse(self, found: Any, name: str) -> None:
-        """Record a fault if *found*, which the product has as *name*, is an exception that assertions are, too."""
-        if contents.excuses(found):
-            self.fault(f"{name} of the product is an exception that a failed assertion belongs to")
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
         """Set the attribute *name* of a thing of the product."""
@@ -168,7 +162,6 @@ class ProductThings:
             return due
         ask = self.peer.ask if name in ASKING else self._ask_aside
         answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
-        self.check_excuse(answer, name)
         if name in contents.OPERATORS:
             self._check_operator(answer, name, thing, args, due)
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):

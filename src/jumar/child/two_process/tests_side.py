@@ -17,7 +17,7 @@ from jumar.child.two_process import codec, import_hook, proxies, shared_containe
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.product_things import ProductThings
-from jumar.child.two_process.wire import frames, library_values, notices, shared_files, stand_ins
+from jumar.child.two_process.wire import endings, frames, library_values, notices, shared_files, stand_ins
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -282,7 +282,7 @@ class TestsSide(ProductThings):
         """
         if not isinstance(error, BaseException) or isinstance(error, self.fatal):
             raise ProductLost("the other process raises what is no exception of the product")
-        if self._unheard is not None and isinstance(error, AssertionError):
+        if self._unheard is not None and (error is self._unheard or isinstance(error, AssertionError)):
             failed, self._unheard = self._unheard, None
             return failed
         return error
@@ -293,7 +293,6 @@ class TestsSide(ProductThings):
             self.check_arrived()
             return self.capabilities.perform(op, forms, values)
         except BaseException as error:
-            parts = getattr(error, "exceptions", None)  # of a group
-            if any(isinstance(one, AssertionError) for one in (error, *(parts if type(parts) is tuple else ()))):
+            if endings.comes_of(error, AssertionError):
                 self._unheard = error
             raise

@@ -63,6 +63,21 @@ class HeardEnds:
         return kinds[0].__name__ if len(kinds) > isinstance(error, list_ends()) else ""
 
 
+def comes_of(error: BaseException, kind: type) -> bool:
+    """Return whether *error* is of *kind*, or comes of one: in a group, as its cause, or while that was handled."""
+    todo: list[Any] = [error]
+    seen: dict[int, Any] = {}
+    while todo:
+        one = todo.pop()
+        if isinstance(one, kind):
+            return True
+        if isinstance(one, BaseException) and id(one) not in seen:
+            seen[id(one)] = one
+            parts = getattr(one, "exceptions", None)  # of a group
+            todo += [one.__cause__, one.__context__, *(parts if type(parts) is tuple else ())]
+    return False
+
+
 def is_stepped(kind: Any) -> bool:
     """Return whether *kind* is a type of generators or coroutines."""
     return kind.__module__ == "builtins" and kind.__name__ in STEPPED

@@ -119,3 +119,10 @@ def make_value(name: str, argument: Any) -> Any:
             raise TypeError("a view of what is no dict")
         return getattr(argument, name)()
     return getattr(importlib.import_module(MODULES[name]), name)(argument)
+
+
+def get_bare_value(value: Any, base: Any) -> Any:
+    """Return *value* as an instance of *base* itself, made by C alone."""
+    if base is complex:
+        return complex.__pos__(value)
+    return frozenset(frozenset.__iter__(value)) if base is frozenset else base.__getnewargs__(value)[0]

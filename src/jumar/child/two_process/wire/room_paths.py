@@ -40,6 +40,9 @@ UPWARDS = re.compile(r"^(?:\.{1,2}/+)+")
 REACHING = re.compile(r"\w*(?:[.\[].*)?\.(?:__|(?:gi|cr|ag|tb)_frame)|\w*(?:\.\w+){2,}\[", re.DOTALL)
 """Beginning of a field of a format string that leads from an object to what made it, or through modules to a table."""
 
+EXCUSING = AssertionError.__mro__[:-1]
+"""Classes that a failed assertion belongs to: an `except` of the tests with one of them goes on after it."""
+
 
 class RoomPaths:
     """Paths of the tests' *room*. The product may name those alone that the tests handed out, as *side* knows.
@@ -88,6 +91,12 @@ class RoomPaths:
             self._names.update(within, files)
             self._ends.update("/".join((*within[n:], file)) for file in files for n in range(len(within) + 1))
         self.named.update(name for name in self._names if not WORD.fullmatch(name))
+
+    def check_class(self, kind: type) -> type:
+        """Return *kind*, which the product hands over as a value; record a fault if it would excuse an assertion."""
+        if kind in EXCUSING:
+            self._fault(f"the product hands over {kind.__name__}, which a failed assertion belongs to")
+        return kind
 
     def begin_test(self) -> None:
         """Forget what only one test has handed out, or heard."""
