@@ -149,6 +149,47 @@ def test_nothing_of_the_product_excuses_an_assertion(tmp_path: Path) -> None:
     check_bodies(tmp_path, EXCUSES, FAILING, EXCUSED)
 
 
+TELLING = """
+import pickle
+
+def walk(names, visit):
+    for name in names: visit(name)
+def clear(visit): visit.__self__.clear()
+def peek(done): done(done.args[-1])
+def render(items, join): return join(map(str, items))
+def dump(value): return pickle.dumps(value)
+def forge(): return b"ctest_product\\nAnyText\\n)\\x81."
+"""
+
+TOLD = """
+import functools, pickle
+
+class AnyText:
+    def __eq__(self, other): return isinstance(other, str)
+    __hash__ = None
+
+def check(heard, due, found):
+    heard.append(found)
+    assert found == due
+"""
+
+TELLS: Bodies = {
+    "left = {'a', 'b'}; walk('ab', left.remove); assert not left": "passed",
+    "heard = []; walk([4, 4], functools.partial(check, heard, 4)); assert heard == [4, 4]": "passed",
+    "walk([5], functools.partial(check, [], 4))": "failed",
+    "assert render([1, 2], ', '.join) == '1, 2'": "passed",
+    "assert pickle.loads(dump({'a': 1})) == {'a': 1}": "passed",
+    "left = {'a', 'b'}; clear(left.remove); assert not left": "failed",
+    "peek(functools.partial(check, [], 4))": "failed",
+    "assert pickle.loads(forge()) == 'a'": "failed",
+}
+
+
+@pytest.mark.slow
+def test_a_method_of_a_value_or_a_partial_function_tells_nothing(tmp_path: Path) -> None:
+    check_bodies(tmp_path, TELLING, TOLD, TELLS)
+
+
 GENERATORS = """
 def count():
     yield 1

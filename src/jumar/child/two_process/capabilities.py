@@ -8,6 +8,7 @@ values cross as data. The contract is `docs/two-processes.md`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import types
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, MappingView
 from typing import Any
 
 from jumar.child.two_process import proxies
+from jumar.child.two_process.shared_containers import PLAIN
 from jumar.child.two_process.wire import mocks
 from jumar.child.two_process.wire.signatures import DATA
 
@@ -34,6 +36,8 @@ MOCKED = SPECIAL - proxies.COMPARING - {"__get__", "__hash__"} | {"__contains__"
 CODES: dict[type, str] = {types.GeneratorType: "gi_code", types.CoroutineType: "cr_code"}
 """Types that the product may step -> attribute for their code."""
 
+CALLED = (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial)
+"""Types of what the product may call, and do nothing else with."""
 
 COROUTINE = {"send": "next", "throw": "throw", "close": "close"}
 """Methods by which a task runs a coroutine: what is thrown into one of the tests it does not hear of."""
@@ -145,8 +149,16 @@ class Capabilities:
             raise TypeError("that is no iterator of the tests")
         return (lambda: next(thing)) if type(thing) is not types.CoroutineType else lambda: self._step(thing)
 
+    def is_bound(self, thing: Any) -> bool:
+        """Return whether *thing* is a method of a value or a partial function: it is called where its data is."""
+        if type(thing) is types.BuiltinMethodType:
+            return type(thing.__self__) in PLAIN
+        return type(thing) is functools.partial and self._may_call(thing.func)
+
     def _may_call(self, thing: Any) -> bool:
         kind = type(thing)
+        if self.is_bound(thing):
+            return True
         if kind in (types.FunctionType, types.MethodType):
             return self.is_own(thing) or mocks.is_function(thing)
         if issubclass(kind, type):
@@ -185,7 +197,7 @@ class Capabilities:
 
     def offers(self, kind: type, name: str) -> bool:
         """Return whether instances of *kind* have the special method *name* for the product."""
-        if kind in (types.FunctionType, types.MethodType):
+        if kind in CALLED:
             return name == "__call__"
         if mocks.is_mock(kind) and name in MOCKED and mocks.offers(kind, name):
             return True

@@ -154,8 +154,7 @@ class ProductThings:
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             if base:
                 return getattr(base, name)(thing, *args, **keywords)
-            if name in contents.OPERATORS and self.running:
-                self.give_up(f"a library applies {name} to a {type(thing).__name__}, which would hear what is expected")
+            self._check_library(thing, name, str(sys._getframe(2).f_globals.get("__name__")))  # noqa: SLF001  as above
         early = name in contents.OPERATORS or name == "__hash__"  # they do not wait for what the product changes
         due = contents.compute(thing, name, args) if early else contents.NOTHING
         if name == "__hash__" and due is not contents.NOTHING:
@@ -173,6 +172,13 @@ class ProductThings:
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.give_up(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
+
+    def _check_library(self, thing: Any, name: str, module: str) -> None:
+        """Refuse an operator that a library applies; doubt the file for which pytest asks how its cases are called."""
+        if name in contents.OPERATORS and self.running:
+            self.give_up(f"a library applies {name} to a {type(thing).__name__}, which would hear what is expected")
+        if name == "__call__" and not self.running and module.startswith("_pytest."):
+            self.fault("pytest asks a function of the product for names of cases: it hears what they expect")
 
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:
         """Make an instance of *kind*, a class of the product."""

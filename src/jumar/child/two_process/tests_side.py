@@ -184,6 +184,8 @@ class TestsSide(ProductThings):
             return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
         if issubclass(type(value), types.ModuleType):  # a mock may say that it is one
             return ["q", value.__name__, ""] if proxies.is_library(value.__name__) else None
+        if self.capabilities.is_bound(value):
+            return None
         return shared_containers.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
 
     def admit(self, value: Any) -> None:

@@ -44,6 +44,8 @@ ADDRESS = re.compile(r"^file:(?://[^/]*)?|[?#].*", re.DOTALL)
 READERS = ("typing", "annotationlib")
 """Modules that compile annotations; to run one is refused."""
 
+DECIDING = tuple(f"__{n}__" for n in ("eq", "ne", "lt", "le", "gt", "ge", "contains", "getattr", "getattribute"))
+"""Methods by which an object of a class of the tests may be equal to much. A pickle makes none."""
 
 CHANGEABLE = 1 << 9
 """Flag of a class that was not made by C (Py_TPFLAGS_HEAPTYPE)."""
@@ -125,7 +127,13 @@ class ProductGuard:
     def _is_class_of_tests(self, module: str, name: str) -> bool:
         """Return whether *name* is a class that the tests' files define."""
         place = vars(sys.modules[module]) if type(sys.modules.get(module)) is types.ModuleType else {}
-        return type(place.get(name)) is type and self._is_of_tests(place.get("__file__"))
+        kind = place.get(name)
+        return type(kind) is type and self._is_of_tests(place.get("__file__")) and not self._decides(kind)
+
+    def _decides(self, kind: type) -> bool:
+        """Return whether *kind* has a method of the tests' files that says what its instances are equal to."""
+        codes = (getattr(vars(base).get(name), "__code__", None) for base in kind.__mro__ for name in DECIDING)
+        return any(self._is_of_tests(getattr(code, "co_filename", None)) for code in codes)
 
     def _runs_text(self, frame: Any, event: str) -> bool:
         """Return whether what is compiled or run in *frame* may be a text of the product."""
