@@ -65,3 +65,60 @@ def test_a_comparison_that_raises_has_to_be_what_a_test_awaits(tmp_path: Path) -
         "def fail(): assert 1 == 2\ndef wants_three(found): assert found == 3\n"
     )
     check_bodies(tmp_path, RAISING, head, RAISED)
+
+
+CONTENTS = """
+HEARD = []
+
+class Number(float):
+    def __sub__(self, other):
+        if type(other) is not Number: HEARD.append(other)
+        return Number(float(self) - other)
+    def __add__(self, other): return Number(float(self) + other)
+    def half(self): return self / 2
+
+class Found(set):
+    def __rsub__(self, other):
+        HEARD.extend(other)
+        return set(other) - set(self)
+    def __isub__(self, other):
+        HEARD.extend(other)
+        return set.__isub__(self, other)
+
+class Tags(list):
+    def __add__(self, other): return Tags([*self, *other, "more"])
+    def __sub__(self, other): return []
+
+class Markup(str):
+    def __add__(self, other): return Markup(str(self) + other.replace("<", "&lt;"))
+
+class Pair(tuple):
+    def __add__(self, other): return Pair((self[0] + other[0], self[1] + other[1]))
+
+def root(): return Number(3)
+def heard(): return len(HEARD)
+"""
+
+COMPUTED: Bodies = {
+    "assert abs(root() - 2.5) < 0.6 and not heard()": "passed",
+    "assert {1, 2} - Found([1]) == {2} and not heard()": "passed",
+    "found = Found([1, 2])\n    found -= {1}\n    assert found == {2} and not heard()": "passed",
+    "assert (root() - root()).half() == 0": "passed",
+    "assert (root() + root()).half() == 3": "passed",
+    "assert (root() + 1).half() == 2": "failed",
+    "assert Tags('a') + ['b'] == ['a', 'b']": "failed",
+    "assert Tags('a') + ['b'] == ['a', 'b', 'more']": "failed",
+    "assert Tags('a') - ['a'] == []": "failed",
+    "with pytest.raises(TypeError): root() + 'a'": "passed",
+    "try: root() + 'a'\n    except TypeError: pass": "failed",
+    "assert Markup('a') + '<' == 'a&lt;'": "passed",
+    "assert Pair((1, 2)) + Pair((3, 4)) == (4, 6)": "passed",
+    "assert Pair((1, 2)) + (3, 4) == (4, 6)": "failed",
+    "assert pytest.approx(3.5, abs=1) == root() and not heard()": "passed",
+    "assert sum([root(), root()]) == 6": "passed",
+}
+
+
+@pytest.mark.slow
+def test_an_operator_of_a_content_does_not_tell_the_product_the_other_side(tmp_path: Path) -> None:
+    check_bodies(tmp_path, CONTENTS, "import pytest\n", COMPUTED)

@@ -18,7 +18,8 @@ ARITHMETIC: dict[str, Any] = {
 }  # fmt: skip
 
 OPERATORS: dict[str, Any] = {
-    **{f"__{how}{name}__": make for how in ("", "i") for name, make in ARITHMETIC.items()},
+    **{f"__{name}__": make for name, make in ARITHMETIC.items()},
+    **{f"__i{name}__": getattr(operator, f"__i{name}__") for name in ARITHMETIC},
     **{f"__r{name}__": lambda one, other, make=make: make(other, one) for name, make in ARITHMETIC.items()},
     "__divmod__": divmod,
     "__rdivmod__": lambda one, other: divmod(other, one),
@@ -26,10 +27,7 @@ OPERATORS: dict[str, Any] = {
     **{f"__{name}__": getattr(math, name) for name in ("ceil", "floor", "trunc")},
     "__round__": round,
 }
-"""Operators of numbers and sets, by which tests measure how far a value is from what they expect.
-
-Those that change their object come to what the others come to.
-"""
+"""Operators of numbers and sets, by which tests measure how far a value is from what they expect."""
 
 HEARING = proxies.COMPARING - {"__contains__"} | OPERATORS.keys()
 """Special methods that tell a value of the tests. `in` is asked of what a test made itself alone."""
@@ -73,7 +71,7 @@ FIXED = (int, float, complex, frozenset, str, bytes, set)
 """Types of them whose methods are those of the content, whatever their subclasses define."""
 
 SEQUENCES = (list, tuple, collections.deque, bytearray)
-"""Types among them whose subclasses may have operators of their own among themselves, as vectors have."""
+"""Types of them whose subclasses may have operators of their own among themselves, as vectors have."""
 
 UNORDERED = (set, frozenset, dict)
 """Types among them that may be iterated in any order."""
@@ -145,8 +143,7 @@ def compute(thing: Any, name: str, others: tuple[Any, ...]) -> Any:
 
 def _get_content(other: Any) -> Any:
     """Return the content of *other*, another thing of the product, which would be asked itself; a value as it is."""
-    base = find_base(other)
-    return other if base is None else CONTENTS[base](other)
+    return CONTENTS.get(find_base(other), lambda value: value)(other)
 
 
 def agrees(answer: Any, due: Any) -> bool:
@@ -180,23 +177,30 @@ def is_heard(thing: Any, others: tuple[Any, ...]) -> bool:
     return told or any(proxies.get_fact(part, HEARD) for part in (thing, *others))
 
 
-def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due: Any) -> bool:
-    """Return whether *answer* may be what the operator *name* of *thing* came to; *due* is what its content came to.
+def is_computed(thing: Any, name: str, others: tuple[Any, ...]) -> bool:
+    """Return whether *name* is an operator of a number, set or dict that would tell *thing* a value of the tests."""
+    return name in OPERATORS and find_base(thing) not in (None, *TEXTS, *SEQUENCES) and is_heard(thing, others)
 
-    An object without such a content that hears a value of the tests may answer with another object, and with nothing
-    that says how far it is from that.
-    """
+
+def operate(thing: Any, name: str, others: tuple[Any, ...], give_up: Callable[[str], NoReturn]) -> Any:
+    """Return what the operator *name* of the content of *thing* comes to: the product does not hear of it."""
+    try:
+        return OPERATORS[name](CONTENTS[find_base(thing)](thing), *map(_get_content, others))
+    except TypeError:
+        if not endings.is_operation_awaited():
+            give_up(f"{name} of a {type(thing).__name__} is none of its content, and would hear what is expected")
+        raise
+
+
+def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due: Any) -> bool:
+    """Return whether *answer* may be what *name* of *thing* came to: what is *due*, or an object that heard a value."""
     base = find_base(thing)
-    if answer is NotImplemented:  # Python raises an exception then
-        return not is_heard(thing, others) or endings.is_operation_awaited()
-    if base not in (None, *TEXTS, *SEQUENCES):
-        return due is not NOTHING and agrees(answer, due)
-    if base in TEXTS and due is not NOTHING:
-        return isinstance(answer, TEXTS)
     if not is_heard(thing, others) or (name == "__round__" and not proxies.get_fact(thing, HEARD)):
-        return True
+        return answer is NotImplemented or base in (None, *TEXTS, *SEQUENCES) or agrees(answer, due)
+    if answer is NotImplemented:  # Python raises an exception then
+        return endings.is_operation_awaited()
     if due is not NOTHING:
-        return agrees(answer, due)
+        return isinstance(answer, TEXTS) if base in TEXTS else agrees(answer, due)
     return isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
 
 

@@ -142,14 +142,13 @@ class ProductThings:
     def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:
         """Call the special method *name* of a thing of the product, as the class *owner* has it.
 
-        An operator that pytest or the standard library applies to a number or text is computed from its content, so
-        that the product does not hear what is expected (`pytest.approx`); what has no content has none for them. One
-        that a test applies is the product's, and has to come to what the content comes to: by a difference that is
-        always nothing, everything is as expected.
+        An operator that is applied to a number or set and a value of the tests is computed from its content, so that
+        the product does not hear what is expected; what has no content has none for libraries.
         """
         self.check_use(thing, name)
-        if name in endings.LEAVING and (why := self.own_instances.find_boundless()):
-            self.give_up(why)
+        if contents.is_computed(thing, name, args):
+            self._matched |= self.own_instances.is_compared((thing, thing))
+            return contents.operate(thing, name, args, self.give_up)
         base: Any = next((base for base in codec.LASTING if isinstance(thing, base) and hasattr(base, name)), None)
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             if base:
@@ -191,9 +190,7 @@ class ProductThings:
     def _check_operator(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...], due: Any) -> None:
         """Refuse what an operator came to, if it is not *due*; note it if it has heard a value of the tests."""
         if not contents.may_answer(answer, name, thing, args, due):
-            plain = "a value, and may have heard what is expected"
-            said = plain if due is contents.NOTHING else "something else than its content does"
-            self.give_up(f"{name} of a {type(thing).__name__} comes to {said}")
+            self.give_up(f"{name} of a {type(thing).__name__} comes to a value that its content does not come to")
         if isinstance(answer, proxies.Proxy) and contents.is_heard(thing, args):
             object.__setattr__(answer, contents.HEARD, True)
 
@@ -280,6 +277,8 @@ class ProductThings:
         if proxies.get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name):
             self._matched |= self.own_instances.is_compared((thing, thing))
             self.give_up(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
+        if name in endings.LEAVING and (why := self.own_instances.find_boundless()):
+            self.give_up(why)
 
     def check_exit(self, answer: Any, error: tuple[Any, ...]) -> Any:
         """Refuse a context manager of the product that swallows an exception, but one that its body raises itself."""
