@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import anyio
@@ -209,7 +210,10 @@ def test_the_command_line_says_so_in_one_sentence(
     expected: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", str(tmp_path))
+    git = str(shutil.which("git"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    Path("bin").mkdir()
+    Path("bin/git").symlink_to(git)
     Path("sum.test.js").write_text("test('adds', () => {})\n")
     Path("sum.js").write_text("export const sum = 1\n")
     Path("task.toml").write_text(f"[task]\nname = 'sum'\n[tests]\nrunner = 'vitest'\n{expected}")
