@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
 from jumar.child.two_process import codec, proxies, shared_containers
-from jumar.child.two_process.wire import endings, library_values, signatures
+from jumar.child.two_process.wire import endings, library_values, own_instances, signatures
 
 ARITHMETIC: dict[str, Any] = {
     name: getattr(operator, f"__{name}__")
@@ -117,6 +117,13 @@ def get_flags(thing: Any) -> Any:
     if isinstance(thing, int) and any((k.__module__, k.__name__) == ("enum", "IntFlag") for k in type(thing).__mro__):
         return library_values.get_bare_value(thing, int)
     return proxies.get_fact(thing, signatures.FLAGS) if isinstance(thing, proxies.Proxy) else None
+
+
+def hold_flags(thing: Any, needle: Any) -> bool | None:
+    """Return whether flags have those of *needle*, a constant of their class; None: they are none, or it is none."""
+    constant = type(thing) is type(needle) and proxies.get_fact(needle, own_instances.CONSTANT) is True
+    flags = get_flags(thing) if constant else None
+    return None if flags is None else flags | get_flags(needle) == flags
 
 
 def find_base(thing: Any) -> Any:

@@ -237,10 +237,10 @@ class ProductThings:
         """
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"
-        if name in ("__eq__", "__ne__") and (held := library_values.read_namespaces(thing, others, self.list_fields)):
-            return (held[0] == held[1]) is (name == "__eq__")
-        if name == "__contains__" and type(thing) is type(others[0]) and contents.get_flags(thing) is not None:
-            return contents.get_flags(thing) | contents.get_flags(others[0]) == contents.get_flags(thing)
+        if name in ("__eq__", "__ne__") and (data := library_values.read_namespaces(thing, others, self.list_fields)):
+            return (data[0] == data[1]) is (name == "__eq__")
+        if name == "__contains__" and (held := contents.hold_flags(thing, others[0])) is not None:
+            return held
         if name == "__contains__" and not isinstance(thing, type) and self.own_instances.may_contain(thing):
             ask = functools.partial(self.peer.ask, "method", thing, owner, name)
             return self.own_instances.note_held(self.invoke(thing, owner, name, others, {}), thing, others[0], ask)

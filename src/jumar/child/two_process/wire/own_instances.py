@@ -24,10 +24,22 @@ ENTERED = "entered"
 MAKER = "_jumar_maker"
 """Fact of a method that a test took from such a class: the class."""
 
-AFFIX = "_jumar_affix"
-"""Fact of a method that affirms what is expected of a text, of an object that may stand where a text was expected."""
+DECIDES = "_jumar_decides"
+"""Fact of a method that hears what is expected of a text or set, of an object that may stand where one was expected."""
 
-AFFIXES = ("startswith", "endswith")
+DECIDING = frozenset((
+    "startswith", "endswith", "difference", "intersection", "isdisjoint", "issubset", "issuperset",
+    "symmetric_difference", "union",
+))  # fmt: skip
+"""Methods of texts and sets that compare; assertions of `unittest` call some."""
+
+CONSTANT = "_jumar_constant"
+"""Fact of what a test read from its own class, as members of an enumeration are, and of what it combined of such."""
+
+COMBINING = frozenset(("__or__", "__and__", "__xor__", "__invert__"))
+
+CONTENTS = (str, bytes, set, frozenset)
+"""Types with such methods: what those of an object of one come to, its content says."""
 
 SELVES = frozenset((
     "__enter__", "__iter__", "__pos__", "__radd__",
@@ -74,11 +86,13 @@ class OwnInstances:
         """Note that the test took *found* as *name* of *thing*; *maker*: that is a class that it knows."""
         if self._get_fact(found, "_jumar_thing") is None:
             return
+        if isinstance(thing, type) and isinstance(found, thing):
+            object.__setattr__(found, CONSTANT, True)
         if maker:
             object.__setattr__(found, MAKER, thing)
-        elif name in AFFIXES and not isinstance(thing, type):
+        elif name in DECIDING and not isinstance(thing, (type, *CONTENTS)):
             own = self._get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
-            object.__setattr__(found, AFFIX, "" if own else f"{type(thing).__name__}.{name}")
+            object.__setattr__(found, DECIDES, "" if own else f"{type(thing).__name__}.{name}")
 
     def note_made(self, thing: Any) -> None:
         """Note that the test made *thing* itself, unless it has come before."""
@@ -92,6 +106,8 @@ class OwnInstances:
         """
         derived = self._get_fact(thing, MADE) in (OWN, DERIVED, ENTERED) and isinstance(answer, type(thing))
         derived |= name == "__call__" and self._get_fact(thing, MAKER) is type(answer)
+        if name in COMBINING and self.is_constant(thing) and isinstance(answer, type(thing)):
+            object.__setattr__(answer, CONSTANT, True)
         if len(self._returned) == 1 and self._returned[0][0] is answer:
             if (answer is thing and name in SELVES) or is_unused(frame):
                 made = self._returned[0][1]
@@ -99,12 +115,17 @@ class OwnInstances:
                 object.__setattr__(answer, MADE, ENTERED if entered else made)
         elif derived and not self._get_fact(answer, MADE):
             object.__setattr__(answer, MADE, DERIVED)
-        affix = self._get_fact(thing, AFFIX) if name == "__call__" and type(answer) is bool else ""
-        return f"{affix} would decide what a text is" if affix else ""
+        plain = name == "__call__" and self._get_fact(answer, "_jumar_thing") is None
+        deciding = self._get_fact(thing, DECIDES) if plain else ""
+        return f"{deciding} would decide what a text or set is" if deciding else ""
 
     def may_contain(self, thing: Any) -> bool:
         """Return whether *thing* is a test's own, so that its `in` is a method under test like any other."""
         return self._get_fact(thing, MADE) in (OWN, ENTERED)
+
+    def is_constant(self, thing: Any) -> bool:
+        """Return whether the test read *thing* from its class: no other object can be told to be among flags."""
+        return self._get_fact(thing, CONSTANT) is True
 
     def note_held(self, held: Any, thing: Any, needle: Any, ask: Callable[..., Any]) -> Any:
         """Return *held*: whether *thing* has *needle* in it. If so, note how to *ask* it for other things.
