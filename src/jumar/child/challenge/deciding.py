@@ -63,8 +63,7 @@ def find_deciding(value: Any, decides: Callable[[type], bool]) -> list[Any]:
         at = todo.pop()
         if id(type(at)) in PLAIN:
             continue
-        objects = getattr(getattr(at, "dtype", None), "hasobject", False) is True
-        if objects or issubclass(type(at), REFERRING) or decides(type(at)):
+        if issubclass(type(at), REFERRING) or decides(type(at)) or _is_array_of_objects(at):
             found.append(at)
             continue
         if _is_alone(type(at)):
@@ -73,6 +72,10 @@ def find_deciding(value: Any, decides: Callable[[type], bool]) -> list[Any]:
         seen.update((id(one), one) for one in new)
         todo += new
     return found or ([value] if todo else [])
+
+
+def _is_array_of_objects(value: Any) -> bool:
+    return getattr(getattr(value, "dtype", None), "hasobject", False) is True
 
 
 def _is_alone(kind: type) -> bool:
