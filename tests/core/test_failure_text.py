@@ -1,4 +1,4 @@
-"""Why a test failed, read from what the runner printed."""
+"""Reasons of failures, read from what the runner printed."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
@@ -43,6 +44,15 @@ TESTS = dedent("""\
     def test_last():
         assert app.add(2, 2) == 4
     """)
+
+
+def accepted(folder: Path, files: Mapping[str, str]) -> GreenCandidate:
+    """The green of *files*, `app.py` and its tests `test_app.py`, which may be falsified."""
+    court = Court(folder)
+    court.verifier.sources = "app.py".__eq__
+    tree = court.tree(files)
+    court.verifier.experience.challenge = {"test_app.py": files["test_app.py"].encode()}
+    return GreenCandidate(court.verifier, tree, tree, court.collect(tree), {})
 
 
 @pytest.mark.slow
@@ -88,11 +98,7 @@ def test_nothing():
 
 @pytest.mark.slow
 def test_a_falsified_test_that_is_right_because_its_files_are_not_seen_forges_nothing(tmp_path: Path) -> None:
-    court = Court(tmp_path)
-    court.verifier.sources = "app.py".__eq__
-    tree = court.tree(SIZES)
-    green = GreenCandidate(court.verifier, tree, tree, court.collect(tree), {})
-    court.verifier.experience.challenge = {"test_app.py": SIZES["test_app.py"].encode()}
+    green = accepted(tmp_path, SIZES)
     step = Round(frozenset({"test_app.py::test_count"}))
     draws = (Seeds(1, number) for number in range(1000))
     draw = next(one for one in draws if b"== 0\n\n\ndef" in build_challenge(green, step, one).files["test_app.py"])
@@ -124,11 +130,7 @@ def test_halve(n):
 
 @pytest.mark.slow
 def test_a_case_that_comes_to_no_assertion_forges_nothing(tmp_path: Path) -> None:
-    court = Court(tmp_path)
-    court.verifier.sources = "app.py".__eq__
-    tree = court.tree(CASES)
-    green = GreenCandidate(court.verifier, tree, tree, court.collect(tree), {})
-    court.verifier.experience.challenge = {"test_app.py": CASES["test_app.py"].encode()}
+    green = accepted(tmp_path, CASES)
 
     result = anyio.run(run_round_apart, green, Round(frozenset({"test_app.py::test_halve"})), Seeds(1, 1))
 
@@ -169,11 +171,7 @@ def test_find():
 
 @pytest.mark.slow
 def test_nothing_is_asked_in_a_falsified_round_of_what_stands_for_an_object_there(tmp_path: Path) -> None:
-    court = Court(tmp_path)
-    court.verifier.sources = "app.py".__eq__
-    tree = court.tree(QUERIES)
-    green = GreenCandidate(court.verifier, tree, tree, court.collect(tree), {})
-    court.verifier.experience.challenge = {"test_app.py": QUERIES["test_app.py"].encode()}
+    green = accepted(tmp_path, QUERIES)
 
     result = anyio.run(run_round_apart, green, Round(frozenset({"test_app.py::test_find"})), Seeds(1, 1))
 
@@ -213,11 +211,7 @@ def test_more(count):
 
 @pytest.mark.slow
 def test_a_test_that_comes_to_none_of_its_assertions_is_no_evidence(tmp_path: Path) -> None:
-    court = Court(tmp_path)
-    court.verifier.sources = "app.py".__eq__
-    tree = court.tree(UNHEARD)
-    green = GreenCandidate(court.verifier, tree, tree, court.collect(tree), {})
-    court.verifier.experience.challenge = {"test_app.py": UNHEARD["test_app.py"].encode()}
+    green = accepted(tmp_path, UNHEARD)
 
     result = anyio.run(run_round_apart, green, Round(), Seeds(1, 1))
 

@@ -37,8 +37,11 @@ REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 UPWARDS = re.compile(r"^(?:\.{1,2}/+)+")
 """Beginning of a path that leads to folders above."""
 
-REACHING = re.compile(r"\w*(?:[.\[].*)?\.(?:__|(?:gi|cr|ag|tb)_frame)|\w*(?:\.\w+){2,}\[", re.DOTALL)
+REACHING = re.compile(r".*\.(?:__|(?:gi|cr|ag|tb)_frame)|\w*(?:\.\w+){2,}\[", re.DOTALL)
 """Beginning of a field of a format string that leads from an object to what made it, or through modules to a table."""
+
+NESTED = 2
+"""Levels of fields within each other that Python formats."""
 
 EXCUSING = AssertionError.__mro__[:-1]
 """Classes that a failed assertion belongs to: an `except` of the tests with one of them goes on after it."""
@@ -138,7 +141,7 @@ class RoomPaths:
         named = [path for path in self._list_paths(text) if self._leads_in(path)] if "/" in text else []
         named += filter(self._is_module, REFERENCE.findall(text[:MOST])) if ":" in text else ()
         self._lends_data |= any(os.path.isabs(path) and self._is_there(path) for path in named)  # noqa: PTH117  as below
-        for path in dict.fromkeys((text, *named) if named or _reaches(text) else ()):
+        for path in dict.fromkeys((text, *named) if named or is_reaching(text) else ()):
             self._capabilities.hand_out(path)
 
     def take_lent(self) -> bool:
@@ -158,9 +161,9 @@ class RoomPaths:
         why = ""
         if any(self._leads_in(path) and not self._capabilities.is_handed_out(path) for path in self._list_paths(text)):
             why = "the product names a file of the tests"
-        elif ":" in text and any(map(self._is_module, REFERENCE.findall(text[:MOST]))):
+        elif ":" in text and any(map(self._is_module, (text, *REFERENCE.findall(text[:MOST])))):
             why = "the product names a module of the tests"
-        elif _reaches(text):
+        elif is_reaching(text):
             why = "a format string of the product would read what the tests are"
         if why:
             self.found = True
@@ -231,16 +234,16 @@ class RoomPaths:
         return any(os.path.normpath(os.path.join(base, path)) in self.places for base in here)  # noqa: PTH118  as above
 
 
-def _reaches(text: str) -> bool:
+def is_reaching(text: str) -> bool:
     """Return whether *text* would lead, as a format string, from what is put into it to what made that."""
-    return "{" in text and "." in text and any(map(REACHING.match, _list_fields(text[:MOST])))
+    return "{" in text and "." in text and any(map(REACHING.match, _list_fields(text, NESTED)))
 
 
-def _list_fields(text: str) -> Iterator[str]:
-    """Yield the fields that *text* has as a format string, and those in them; else what looks like some."""
+def _list_fields(text: str, levels: int) -> Iterator[str]:
+    """Yield the fields that *text* has as a format string, on so many *levels*; else what looks like some."""
     try:
         for _, field, within, _ in Formatter().parse(text):
             yield field or ""
-            yield from _list_fields(within) if within and "{" in within else ()
+            yield from _list_fields(within, levels - 1) if within and levels > 1 and "{" in within else ()
     except ValueError:
         yield from re.findall(r"\{([^{}]*)", text)
