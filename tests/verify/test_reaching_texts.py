@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jumar.child.two_process.wire.room_paths import MOST, is_reaching
+from jumar.child.two_process.wire.files.room_paths import MOST, is_reaching
 
 REACHING = [
     "{user.__init__.__globals__[CARD]}",

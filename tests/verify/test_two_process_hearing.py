@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.judging.two_process_verifier import outcomes, run_bodies
+from support.judging.two_process_verifier import outcomes, reported, run_bodies
 
 Bodies = Mapping[str, str]
 """Body of a test -> its outcome in two processes."""
@@ -122,3 +122,88 @@ COMPUTED: Bodies = {
 @pytest.mark.slow
 def test_an_operator_of_a_content_does_not_tell_the_product_the_other_side(tmp_path: Path) -> None:
     check_bodies(tmp_path, CONTENTS, "import pytest\n", COMPUTED)
+
+
+TOLD = """
+class Visitor:
+    depth = 2
+    def visit(self, names):
+        for name in names: self.enter(name)
+    def lift(self): self.seen.extend(self.wanted)
+
+class Page:
+    def find(self, word): return 1
+    count = index = find
+
+class Table:
+    def count(self, query): return 2
+    def find(self, key): return Table()
+
+async def each(items, handle):
+    for item in items:
+        try: await handle(item)
+        except BaseException: pass
+"""
+
+TOLD_HEAD = """
+import asyncio
+class Names(Visitor):
+    wanted = ["a", "b"]
+    def __init__(self): self.seen = []
+    def enter(self, name): self.seen.append(self.wanted[0] + name)
+
+async def asserts(found):
+    async with asyncio.TaskGroup() as outer:
+        async def inner():
+            async with asyncio.TaskGroup() as group:
+                async def check(): assert found == 4
+                group.create_task(check())
+        outer.create_task(inner())
+"""
+
+TOLD_BODIES: Bodies = {
+    "names = Names()\n    names.lift()\n    assert names.seen == names.wanted": "failed",
+    "names = Names()\n    names.lift()\n    assert names.seen == Names.wanted": "failed",
+    "names = Names()\n    names.visit('bc')\n    assert names.seen == ['ab', 'ac'] and names.depth == 2": "passed",
+    "assert Page().find('a') < 2": "passed",
+    "assert Page.find(Page(), 'a') == 1": "passed",
+    "assert [Page()].count('a') == 0": "passed",
+    "assert Table().count(Table()) == 2": "passed",
+    "assert Table().find('a').find('b') is not None": "passed",
+    "assert Table().find('a').count(Table()) == 2": "passed",
+    "assert Table().find('a').count('b') == 2": "failed",
+    "asyncio.run(each([3], asserts))": "failed",
+    "asyncio.run(each([4], asserts))": "passed",
+}
+
+
+@pytest.mark.slow
+def test_what_the_product_was_told_aside_is_no_evidence(tmp_path: Path) -> None:
+    check_bodies(tmp_path, TOLD, TOLD_HEAD, TOLD_BODIES)
+
+
+FILES = {
+    "product.py": (
+        "import json, zlib\nTABLE = {1: 'I'}\ndef module(name): return name\n"
+        "def pack(name): return zlib.compress(json.dumps({'file': f'wanted/{name}.txt', 'text': 'A'}).encode())\n"
+    ),
+    "golden.py": "TABLE = {1: 'I'}\n",
+    "wanted/a.txt": "A",
+    "test_product.py": (
+        "import importlib, json, zlib\nfrom pathlib import Path\nimport golden\nfrom product import module, pack\n"
+        "def read(name): return json.loads(zlib.decompress(pack(name)))\n"
+        "def test_text(): assert read('a')['text'] == Path('wanted/a.txt').read_text()\n"
+        "def test_file(): assert Path(read('a')['file']).read_text() == Path('wanted/a.txt').read_text()\n"
+        "def test_product(): assert importlib.import_module(module('product')).TABLE == golden.TABLE\n"
+        "def test_own(): assert importlib.import_module('golden').TABLE == golden.TABLE\n"
+        "def test_named(): assert importlib.import_module(module('golden')).TABLE == golden.TABLE\n"
+    ),
+}
+
+
+@pytest.mark.slow
+def test_a_file_or_module_that_the_product_names_in_disguise_is_not_read(tmp_path: Path) -> None:
+    said = outcomes(reported(tmp_path, FILES))
+
+    passed = dict.fromkeys(("test_text", "test_product", "test_own"), "passed")
+    assert said == {**passed, "test_file": "failed", "test_named": "failed"}

@@ -100,7 +100,7 @@ async def _run_once(question: TwoProcessTrial) -> tuple[list[Record], Child, Chi
             product = _build_product_invocation(invocation, (asked, answered))
             tests = _build_tests_invocation(invocation, (answers, asks), paths)
             within = replace(question.confinement(ours, question.output), fds=(answers, asks))
-            # Its copies of files of the tests lie where those do (`child/two_process/wire/shared_files.py`).
+            # Its copies of files of the tests lie where those do (`child/two_process/wire/files/shared_files.py`).
             place = ours if within.sandbox.tier == "S3" else None
             served_in = replace(question.confinement(theirs, None), fds=(asked, answered), beside=place)
             async with run_confined(product, served_in) as served, run_confined(tests, within) as child:

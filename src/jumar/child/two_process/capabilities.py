@@ -70,6 +70,8 @@ class Capabilities:
         """Coroutine of the tests that the product steps -> the future that it waits for."""
         self.requests = 0
         """Number of requests that were performed."""
+        self.performing = 0
+        """Number of requests that are being performed, one within another."""
 
     def begin_test(self) -> None:
         """Lend what is handed out from here on to this test alone."""
@@ -120,7 +122,11 @@ class Capabilities:
             raise TypeError("arguments are a tuple and a dictionary")
         action = self._find(op, values)
         self.requests += 1
-        return action()
+        self.performing += 1
+        try:
+            return action()
+        finally:
+            self.performing -= 1
 
     def _find(self, op: str, values: list[Any]) -> Callable[[], Any]:
         thing = values[0]
@@ -141,6 +147,10 @@ class Capabilities:
         if given is not None:
             given._asyncio_future_blocking = False  # noqa: SLF001  as a task does
             self._waiting[coroutine] = given
+
+    def is_waiting(self) -> bool:
+        """Return whether a coroutine of the tests that the product steps waits for something in the tests' loop."""
+        return bool(self._waiting)
 
     def _find_step(self, thing: Any) -> Callable[[], Any]:
         code = getattr(thing, CODES[type(thing)]) if type(thing) in CODES else None

@@ -12,7 +12,8 @@ from typing import Any
 
 from jumar.child.two_process import codec, proxies
 from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFields, open_fields
-from jumar.child.two_process.wire import library_values, signatures, stand_ins
+from jumar.child.two_process.wire import exceptions, library_values, signatures, stand_ins
+from jumar.child.two_process.wire.own_instances import TOLD, list_told
 
 SPARE = 256
 """New proxies and copies after which those are looked for again that nothing refers to."""
@@ -148,11 +149,11 @@ class ObjectTables:
     def _encode_state(self, value: Any, number: int, depth: int) -> Any:
         encode = self._values.encode
         if issubclass(type(value), self._side.silent):
-            return signatures.SILENT
+            return exceptions.SILENT
         if issubclass(type(value), BaseException):
             held = vars(value) if self._side.tells_errors(type(value)) else {}
             known = None if type(value) in self._values.names else held
-            return signatures.describe_error(value, known, lambda part: encode(part, depth + 1), depth)
+            return exceptions.describe_error(value, known, lambda part: encode(part, depth + 1), depth)
         for base in codec.LASTING:
             if issubclass(type(value), base):
                 return encode(library_values.get_bare_value(value, base), depth + 1)
@@ -240,12 +241,13 @@ class ObjectTables:
         kept = ("__classcell__", "__module__", "__qualname__", "__doc__")
         ours.update({key: body[key] for key in kept if key in body})
         number = self._values.check_theirs(self.peer.ask("reserve"))
-        kind = proxies.build_proxy_class(name, bases, ours, self.build_facts(number, extends=True))
+        facts = {**self.build_facts(number, extends=True), TOLD: list_told(body, ours, bases)}
+        kind = proxies.build_proxy_class(name, bases, ours, facts)
         self._classes[number] = kind  # what the product registers the class in may cross before the answer
-        told = self.peer.ask("extend", name, tuple(b for b in bases if b is not object), theirs, keywords, number)
-        if told != number:  # it crossed while it was being made
-            type.__setattr__(kind, proxies.NUMBER, self._values.check_theirs(told))
-            self._classes[told] = kind
+        made = self.peer.ask("extend", name, tuple(b for b in bases if b is not object), theirs, keywords, number)
+        if made != number:  # it crossed while it was being made
+            type.__setattr__(kind, proxies.NUMBER, self._values.check_theirs(made))
+            self._classes[made] = kind
         return kind
 
     def _new_proxy(self, form: list[Any], depth: int) -> Any:
@@ -286,7 +288,7 @@ class ObjectTables:
         error = base.__new__(kind, *args)
         with contextlib.suppress(TypeError, ValueError, AttributeError):
             base.__init__(error, *args)
-        signatures.fill_error(error, base, args, [(name, decode(value)) for name, value in extras])
+        exceptions.fill_error(error, base, args, [(name, decode(value)) for name, value in extras])
         object.__setattr__(error, "_jumar_thing", number)
         object.__setattr__(error, proxies.NUMBER, number)
         self._known[number] = error

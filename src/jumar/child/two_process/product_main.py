@@ -21,7 +21,8 @@ from jumar.child.two_process.environment.clocks import FollowedClock
 from jumar.child.two_process.environment.levels import FollowedLevels
 from jumar.child.two_process.environment.seeds import FollowedSeeds
 from jumar.child.two_process.tests_things import TestsThings, build_members
-from jumar.child.two_process.wire import endings, event_loop, frames, notices, rpc, shared_files
+from jumar.child.two_process.wire import endings, event_loop, frames, notices, rpc
+from jumar.child.two_process.wire.files import shared_files
 
 KEPT_BYTES = 1 << 20
 """Most printed output that is buffered, in bytes; it is sent with the next message, or at this size."""

@@ -12,7 +12,7 @@ from jumar.child.two_process import codec, contents, import_hook, proxies
 from jumar.child.two_process.capabilities import Capabilities, keep_tie
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
 from jumar.child.two_process.wire import endings, library_values, stand_ins
-from jumar.child.two_process.wire.own_instances import OwnInstances
+from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances
 
 THINGS = (proxies.Proxy, proxies.ProxyClass)
 
@@ -24,6 +24,7 @@ class ProductThings:
     capabilities: Capabilities
     running: bool
     give_up: Callable[[str], NoReturn]
+    tie: Callable[[str], NoReturn]
     fault: Callable[[str], None]
     failing: tuple[type[BaseException], ...]
 
@@ -55,8 +56,12 @@ class ProductThings:
 
     def get_attribute(self, thing: Any, name: str, owner: int | None = None) -> Any:
         """Return the attribute *name* of a thing of the product, as the class *owner* has it or as it has it itself."""
+        if name == "throw" and self.capabilities.is_waiting():
+            self.tie("what the product awaits of the tests would not hear that it is cancelled")
+        if self.running and not self.capabilities.performing and name in (proxies.get_fact(thing, TOLD) or ()):
+            self.tie(f"a test reads {name}, a constant of its own class that the product knows, too")
         marked = any(proxies.get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
-        if (marked and name == "__wrapped__") or not self.is_readable(name):  # as pytest asks for it
+        if (marked and name == "__wrapped__") or not proxies.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
         if not isinstance(thing, type) and (method := contents.find_method(thing, name)):
             return method
@@ -128,12 +133,6 @@ class ProductThings:
         finally:
             for held, name in kept:
                 held[number] = name
-
-    def is_readable(self, name: str) -> bool:
-        """Return whether the tests' process asks for an attribute of that name: for none that frameworks look for."""
-        if name[:2] == "__" and name[-2:] == "__":
-            return name in proxies.ATTRIBUTES or name in proxies.METHODS
-        return not name.startswith(proxies.RESERVED)
 
     def apply_to_class(self, kind: Any, op: str, *arguments: Any) -> Any:
         """Iterate over a class of the product, get its size, or an item of it."""
@@ -213,7 +212,8 @@ class ProductThings:
         frame = sys._getframe(3)  # noqa: SLF001  there is no other way to see who asks
         if name == "__call__" and endings.is_leaving(frame):
             self.check_exit(answer, sys.exc_info())
-        if why := self.own_instances.note_result(answer, name, thing, frame):
+        why = self.own_instances.note_result(answer, name, thing, frame)
+        if why and not all(isinstance(given, proxies.Proxy) for given in args):
             self.give_up(why)
         if name in endings.GIVING:
             if not isinstance(answer, proxies.Proxy):

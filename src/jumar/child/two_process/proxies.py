@@ -32,14 +32,14 @@ ATTRIBUTES = frozenset(
 METHODS = frozenset(
     f"__{name}__"
     for name in ("abs", "add", "aenter", "aexit", "aiter", "and", "anext", "await", "bool", "bytes", "call", "ceil",
-                 "complex", "contains", "delete", "delitem",
-                 "divmod", "enter", "eq", "exit", "float", "floor", "floordiv", "format", "fspath", "ge", "get",
-                 "getitem", "gt", "hash", "iadd", "iand", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "index",
-                 "init", "int", "invert", "ior", "ipow", "irshift", "isub", "iter", "itruediv", "ixor", "le", "len",
-                 "length_hint", "lshift", "lt", "matmul", "missing", "mod", "mul", "ne", "neg", "next", "or", "pos",
-                 "post_init", "pow", "radd", "rand", "rdivmod", "repr", "reversed", "rfloordiv", "rlshift", "rmatmul",
-                 "rmod", "rmul", "ror", "round", "rpow", "rrshift", "rshift", "rsub", "rtruediv", "rxor", "set",
-                 "set_name", "setitem", "str", "sub", "truediv", "trunc", "xor")
+                 "complex", "contains", "delete", "delitem", "divmod", "enter", "eq", "exit", "float", "floor",
+                 "floordiv", "format", "fspath", "ge", "get", "getitem", "gt", "hash", "iadd", "iand", "ifloordiv",
+                 "ilshift", "imatmul", "imod", "imul", "index", "init", "int", "invert", "ior", "ipow", "irshift",
+                 "isub", "iter", "itruediv", "ixor", "le", "len", "length_hint", "lshift", "lt", "matmul", "missing",
+                 "mod", "mul", "ne", "neg", "next", "or", "pos", "post_init", "pow", "radd", "rand", "rdivmod", "repr",
+                 "reversed", "rfloordiv", "rlshift", "rmatmul", "rmod", "rmul", "ror", "round", "rpow", "rrshift",
+                 "rshift", "rsub", "rtruediv", "rxor", "set", "set_name", "setitem", "str", "sub", "truediv", "trunc",
+                 "xor")
 )  # fmt: skip
 """Special methods that a class here may leave to one there."""
 
@@ -141,6 +141,12 @@ def get_fact(proxy: Any, name: str) -> Any:
         return object.__getattribute__(proxy, name)
     except AttributeError:
         return None
+
+
+def is_readable(name: str) -> bool:
+    """Return whether the tests' process asks for an attribute of that name: for none that frameworks look for."""
+    special = name[:2] == "__" and name[-2:] == "__"
+    return name in ATTRIBUTES or name in METHODS if special else not name.startswith(RESERVED)
 
 
 class CopyMember:

@@ -17,8 +17,9 @@ from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.environment.clocks import refuse_clocks
 from jumar.child.two_process.environment.levels import watch_levels
 from jumar.child.two_process.environment.seeds import watch_seeds
-from jumar.child.two_process.wire import frames, room_paths, rpc
-from jumar.child.two_process.wire.product_guard import ProductGuard, open_compared_files
+from jumar.child.two_process.wire import frames, rpc
+from jumar.child.two_process.wire.files import room_paths
+from jumar.child.two_process.wire.files.product_guard import ProductGuard, open_compared_files, watch_module_names
 
 if TYPE_CHECKING:
     import pytest
@@ -48,6 +49,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     guard = ProductGuard(side, known.paths)
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
+    watch_module_names(side, known.paths)
     patches.watch_patches(side.note_tie)
     watch_levels(side.environment.levels, proxies.is_library)
     patches.refuse_configured_names(side.fault)

@@ -17,7 +17,8 @@ from jumar.child.two_process import codec, import_hook, proxies, shared_containe
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.product_things import ProductThings
-from jumar.child.two_process.wire import endings, frames, library_values, notices, shared_files, stand_ins
+from jumar.child.two_process.wire import endings, frames, library_values, notices, stand_ins
+from jumar.child.two_process.wire.files import shared_files
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -61,8 +62,8 @@ class TestsSide(ProductThings):
         """Files of the tests in which a name of the product hides another one, each with what is hidden."""
         self.environment = environment
         self.capabilities = Capabilities(environment.room)
-        self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
-        self.offers = self.capabilities.offers
+        able = self.capabilities
+        self.take_back, self.list_members, self.offers = able.take_back, able.list_members, able.offers
         self.running = False  # True if the files of the tests are loaded
         self.note_text: Callable[[str], object] = str  # is told what the product prints
         self.find_changed_class: Callable[[], str] = str
@@ -109,7 +110,6 @@ class TestsSide(ProductThings):
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
     tells_defaults = may_thread = False
-
     protocol_error = ProductLost
     """Exception for a product that does not keep to the rules."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from jumar.child.two_process.environment.arithmetic import read_arithmetic
 from jumar.child.two_process.environment.clocks import read_clock
-from jumar.child.two_process.wire import shared_files
+from jumar.child.two_process.wire.files import shared_files
 
 
 class ProductEnvironment:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 import string
-from collections.abc import Callable, Sequence
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from jumar.child.two_process.wire.endings import is_unused
@@ -25,21 +26,27 @@ MAKER = "_jumar_maker"
 """Fact of a method that a test took from such a class: the class."""
 
 DECIDES = "_jumar_decides"
-"""Fact of a method that hears what is expected of a text or set, of an object that may stand where one was expected."""
+"""Fact of a method that hears what is expected of a text, list or set; its object may stand where one was expected."""
 
 DECIDING = frozenset((
-    "startswith", "endswith", "difference", "intersection", "isdisjoint", "issubset", "issuperset",
-    "symmetric_difference", "union",
+    "startswith", "endswith", "count", "find", "rfind", "index", "rindex",
+    "difference", "intersection", "isdisjoint", "issubset", "issuperset", "symmetric_difference", "union",
 ))  # fmt: skip
-"""Methods of texts and sets that compare; assertions of `unittest` call some."""
+"""Methods of texts, lists and sets that compare; assertions of `unittest` call some."""
 
 CONSTANT = "_jumar_constant"
 """Fact of what a test read from its own class, as members of an enumeration are, and of what it combined of such."""
 
 COMBINING = frozenset(("__or__", "__and__", "__xor__", "__invert__"))
 
-CONTENTS = (str, bytes, set, frozenset)
+CONTENTS = (str, bytes, set, frozenset, list, tuple)
 """Types with such methods: what those of an object of one come to, its content says."""
+
+TOLD = "_jumar_told"
+"""Fact of a class of the tests that extends one of the product: names of its constants, which the product has."""
+
+PLAIN = (bytes, dict, float, frozenset, int, list, set, str, tuple)
+"""Types of such constants."""
 
 SELVES = frozenset((
     "__enter__", "__iter__", "__pos__", "__radd__",
@@ -90,7 +97,7 @@ class OwnInstances:
             object.__setattr__(found, CONSTANT, True)
         if maker:
             object.__setattr__(found, MAKER, thing)
-        elif name in DECIDING and not isinstance(thing, (type, *CONTENTS)):
+        elif name in DECIDING and not isinstance(thing, (type, types.ModuleType, *CONTENTS)):
             own = self._get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
             object.__setattr__(found, DECIDES, "" if own else f"{type(thing).__name__}.{name}")
 
@@ -117,7 +124,7 @@ class OwnInstances:
             object.__setattr__(answer, MADE, DERIVED)
         plain = name == "__call__" and self._get_fact(answer, "_jumar_thing") is None
         deciding = self._get_fact(thing, DECIDES) if plain else ""
-        return f"{deciding} would decide what a text or set is" if deciding else ""
+        return f"{deciding} would decide what a text, list or set is" if deciding else ""
 
     def may_contain(self, thing: Any) -> bool:
         """Return whether *thing* is a test's own, so that its `in` is a method under test like any other."""
@@ -159,6 +166,12 @@ class OwnInstances:
         made = [self._get_fact(side, MADE) for side in sides]
         things = all(self._get_fact(side, "_jumar_thing") for side in sides)
         return OWN in made or (len(made) > 1 and things and not {DERIVED, ENTERED}.isdisjoint(made))
+
+
+def list_told(body: Mapping[str, Any], kept: Collection[str], bases: Iterable[Any]) -> frozenset[str]:
+    """Return the names of constants in *body*, of a class of the tests, but those *kept* here, and in its *bases*."""
+    own = (name for name, value in body.items() if type(value) in PLAIN and name not in kept)
+    return frozenset(own).union(*(vars(base).get(TOLD, ()) for base in bases))
 
 
 def _affirms(ask: Callable[..., Any], needle: str) -> bool:

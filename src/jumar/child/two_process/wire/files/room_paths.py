@@ -14,7 +14,7 @@ from string import Formatter
 from typing import Any
 from urllib.parse import unquote
 
-from jumar.child.two_process.wire.shared_files import TOKEN, SharedFiles
+from jumar.child.two_process.wire.files.shared_files import TOKEN, SharedFiles
 
 LONGEST = 4096
 """Characters of the longest path, once it is as short as it can be."""
@@ -69,6 +69,8 @@ class RoomPaths:
         """True while texts are checked that stay with a thing or in a container."""
         self._texts: set[str] = set()
         """Short texts of the product in this test, and names of files and paths in all of them."""
+        self.opened: set[str] = set()
+        """Data files of the room that this test has opened."""
         self.places: set[str] = set()
         """Files and folders of the room."""
         self.named: set[str] = set()
@@ -105,6 +107,7 @@ class RoomPaths:
         """Forget what only one test has handed out, or heard."""
         self.found = False
         self._texts.clear()
+        self.opened.clear()
         self.files.begin_test()
 
     def may_be_named(self, path: str) -> bool:
@@ -115,6 +118,11 @@ class RoomPaths:
         name = path.rpartition("/")[2]
         named = not self._texts.isdisjoint((path, name, name.partition(".")[0]))
         return named and os.path.lexists(path) and not self.files.knows(path)
+
+    def may_be_module(self, name: str) -> bool:
+        """Return whether *name* is that of a module of the tests, and the product has said a part of it."""
+        parts = name.split(".")
+        return f"{parts[-1]}.py" in self._names and not self._texts.isdisjoint((name, *parts))
 
     def is_temporary(self, path: str) -> bool:
         """Return whether *path* lies in the temporary folder of the tests."""

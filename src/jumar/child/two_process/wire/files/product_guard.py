@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import unquote
 
-from jumar.child.two_process.wire import shared_files
+from jumar.child.two_process.wire.files import shared_files
 
 RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"))
 """Starting programs: they could look into the process of the tests."""
@@ -105,9 +105,23 @@ class ProductGuard:
             path = unquote(ADDRESS.sub("", path))
         if self._is_suspect(path):
             self._side.give_up(f"a test opens {path}, and the product may have named it")
+        if self._side.running and self._is_opened_again(path):
+            self._side.tie(f"a test opens {path} twice, and the product may have named it")
         if self._paths.is_temporary(path) and self._frame(2).f_globals.get("__name__") != shared_files.__name__:
             self._check_temporary(os.path.abspath(path), flags)  # noqa: PTH100  asked with each file
         self._paths.note_temporary(path)
+
+    def _is_opened_again(self, path: str) -> bool:
+        """Return whether a test opens *path*, a data file of its room, that it has opened before.
+
+        If the product named it in bytes or a code that the test unpacks, both sides of a comparison may be that file.
+        """
+        real = os.path.realpath(path)
+        if real not in self._paths.places or real.endswith(".py") or Path(real).is_dir():
+            return False
+        again = real in self._paths.opened
+        self._paths.opened.add(real)
+        return again
 
     def _check_temporary(self, path: str, flags: Any) -> None:
         """Check *path*, a file of the tests' temporary folder that is opened."""
@@ -158,6 +172,19 @@ class ProductGuard:
         parts = os.path.normpath(path).split("/")
         theirs = self._paths.named.isdisjoint(parts) and self.words.issuperset(parts[:-1])
         return not theirs or self._is_of_tests(self._frame(3).f_code.co_filename)
+
+
+def watch_module_names(side: Any, paths: Any) -> None:
+    """Have `importlib.import_module` give up a test that imports a module of the tests which the product named."""
+    usual = importlib.import_module
+
+    def import_module(name: str, package: str | None = None) -> types.ModuleType:
+        """Import the module *name*, as `importlib` does."""
+        if side.running and paths.may_be_module(name):
+            side.give_up(f"a test imports {name}, and the product may have named it")
+        return usual(name, package)
+
+    importlib.import_module = import_module
 
 
 def open_compared_files() -> None:
