@@ -9,6 +9,7 @@ from __future__ import annotations
 # ruff: noqa: B905  zip has no `strict` before Python 3.10
 import ctypes
 import os
+import select
 import signal
 import socket
 import sys
@@ -67,6 +68,13 @@ def stand_by(orders: socket.socket, expected: dict[str, Any], zygote: Zygote) ->
         traceback.print_exc()
     finally:
         os._exit(70)
+
+
+def let_finish(handle: int, orders: socket.socket) -> None:
+    """Wait until the process of *handle*, if there is one, is gone, or something comes from *orders*."""
+    if handle >= 0:
+        select.select([handle, orders.fileno()], [], [])
+        os.close(handle)
 
 
 class _Waiting:

@@ -21,7 +21,7 @@ from jumar.child.sandbox import locks
 from jumar.child.warm import captured, preload, rewritten_tests
 from jumar.child.warm.become import PR_SET_DUMPABLE, Zygote, reset_signals
 from jumar.child.warm.messages import receive, send
-from jumar.child.warm.spare import stand_by
+from jumar.child.warm.spare import let_finish, stand_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def main() -> None:
     gc.freeze()
     gc.enable()
     control.sendall(json.dumps(report).encode() + b"\n")
-    _serve(control, zygote, order["expected"])
+    _serve(control, zygote, order["expected"], unhurried=order["unhurried"])
 
 
 def _collect(*_: object) -> None:
@@ -65,13 +65,14 @@ def _collect(*_: object) -> None:
         pass
 
 
-def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> None:
+def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any], *, unhurried: bool) -> None:
     """Hand each request to a spare process, and make the next one while it works.
 
     One that was not expected gets a process of its own, and the spare is kept for what is. Between requests, test files
-    are rewritten: one that comes meanwhile waits for one file at most.
+    are rewritten: one that comes meanwhile waits for one file at most. *unhurried*: the next process is made ready once
+    the last one is done, which it would slow down.
     """
-    spare = Spare(control, zygote, expected)
+    spare, after = Spare(control, zygote, expected), -1
     tests: list[bytes] = []
     while True:
         if tests and not select.select([control], [], [], 0)[0]:
@@ -93,22 +94,24 @@ def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any]) -> 
                 os.close(fd)
             rights = array.array("i", [one.handle])
             control.sendmsg([b"%d\n" % one.pid], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            after = os.dup(one.handle) if known and unhurried else -1
             one.close()
         if "tests" in request:
             with os.fdopen(fds[0], "rb") as stream:
                 tests += marshal.loads(stream.read())  # noqa: S302  from jumar
         if spare.expected != request.get("next", spare.expected):
             spare.close()
-            spare = Spare(control, zygote, request["next"])
+            spare = Spare(control, zygote, request["next"], after=after)
+            after = -1
 
 
 class Spare:
     """A supervisor that waits for its order, made for an *expected* one. Without its socket it ends."""
 
     def __init__(
-        self, control: socket.socket, zygote: Zygote, expected: dict[str, Any], fds: Sequence[int] = ()
+        self, control: socket.socket, zygote: Zygote, expected: dict[str, Any], fds: Sequence[int] = (), after: int = -1
     ) -> None:
-        """*fds* came with a request, and are not for it yet."""
+        """*fds* came with a request, and are not for it yet. *after* is the handle of a process to let finish first."""
         self.expected = expected
         self.socket, theirs = socket.socketpair()
         # Until there is a handle of the new process, its number must not become another one's.
@@ -117,7 +120,10 @@ class Spare:
         if self.pid == 0:
             for fd in (control.detach(), self.socket.detach(), *fds):
                 os.close(fd)
+            let_finish(after, theirs)
             stand_by(theirs, expected, zygote)
+        if after >= 0:
+            os.close(after)
         self.handle = os.pidfd_open(self.pid)
         theirs.close()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD,))

@@ -78,7 +78,8 @@ class Family:
         self.drop(another=another)
         limits = compute_default_ceiling()
         likely = self.expected or Expected("", limits.memory_bytes, limits.processes)
-        given = ZygoteStart(self.python, self.env, self.modules, self.plugins, likely.renew())
+        # The runs that confirm a green come one right after another; first ones wait for a new edit.
+        given = ZygoteStart(self.python, self.env, self.modules, self.plugins, likely.renew(), unhurried=not another)
         self.zygotes[another] = Zygote(given)
         return self.zygotes[another]
 

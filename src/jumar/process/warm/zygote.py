@@ -93,6 +93,8 @@ class ZygoteStart(NamedTuple):
     plugins: bool
     """True if it imports pytest and its plug-ins, too."""
     expected: Expected
+    unhurried: bool = False
+    """True if it makes a process ready for the next request when the last one is done, and not beside it."""
 
 
 class ForkedSupervisor:
@@ -138,6 +140,7 @@ class Zygote:
             "plugins": given.plugins,
             "socket": theirs.fileno(),
             "expected": msgspec.to_builtins(given.expected),
+            "unhurried": given.unhurried,
         }
         places = {name: str(Path(self._folder, name.lower())) for name in ("HOME", "TMPDIR")}
         for place in places.values():
