@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.judging.two_process_verifier import outcomes, reported, run_bodies
+from support.judging.two_process_verifier import confirmed, outcomes, reported, run_bodies
 
 Bodies = Mapping[str, str]
 """Body of a test -> its outcome in two processes."""
@@ -207,3 +207,82 @@ def test_a_file_or_module_that_the_product_names_in_disguise_is_not_read(tmp_pat
 
     passed = dict.fromkeys(("test_text", "test_product", "test_own"), "passed")
     assert said == {**passed, "test_file": "failed", "test_named": "failed"}
+
+
+CHANGED = """
+import warnings
+
+class Sent:
+    def assert_called_once_with(self, *args): pass
+    def assert_lines(self, *due): pass
+    def write(self, line): return line
+
+class Outbox:
+    def __init__(self, log): self.log = log if log.lines else Sent()
+    def wrap(self, log): self.log = Sent()
+
+KEPT = []
+def load(): return KEPT
+def dump(items):
+    KEPT.extend(items)
+    return "dumped"
+def level(people):
+    for one in people: one.clear()
+    return people
+def mark(person): person["seen"] = True
+def swallow(done):
+    try: done(-1)
+    except AssertionError: warnings.warn("old", DeprecationWarning)
+def send(text): pass
+def tell(log): log.lines.append("a")
+def query(): return "select 1 as one"
+def replace():
+    global send
+    send = Sent()
+"""
+
+CHANGED_HEAD = """
+import sqlite3
+from unittest import mock
+import pytest
+import product
+
+class Log:
+    def __init__(self, *lines): self.lines = list(lines)
+    def write(self, line): self.lines.append(line)
+    def assert_lines(self, *due): assert self.lines == list(due)
+
+def wants_two(found): assert found == 2
+"""
+
+CHANGED_BODIES: Bodies = {
+    "product.send = mock.Mock()\n    product.replace()\n    product.send.assert_called_once_with(1)": "failed",
+    "product.send = mock.Mock()\n    product.send(1)\n    product.send.assert_called_once_with(1)": "passed",
+    "Outbox(Log()).log.assert_lines('a')": "failed",
+    "Outbox(Log('a')).log.assert_lines('a')": "passed",
+    "assert Outbox(Log()).log.write('a') == 'a'": "passed",
+    "found = load()\n    assert dump([1]) == 'dumped'\n    assert found == [1]": "failed",
+    "found = load()\n    assert found == load()": "passed",
+    "ann, bob = {'n': 1}, {'n': 2}\n    assert level([ann, bob]) == [bob, ann]": "failed",
+    "ann, bob = {}, {}\n    mark(ann)\n    mark(bob)\n    assert ann == {'seen': 1} and bob == {'seen': 1}": "passed",
+    "log = Log()\n    log.due = ['a']\n    tell(log)\n    assert log.lines == log.due": "failed",
+    "log = Log()\n    log.due = ['a']\n    tell(log)\n    assert log.lines == ['a']": "passed",
+    "base = sqlite3.connect(':memory:')\n    assert base.execute(query()).fetchone() == (1,)": "failed",
+    "base = sqlite3.connect(':memory:')\n    assert base.execute('select 2').fetchone() == (2,)": "passed",
+    "with pytest.raises(DeprecationWarning): swallow(wants_two)": "failed",
+}
+
+
+@pytest.mark.slow
+def test_what_the_product_puts_in_the_place_of_things_of_the_tests_is_no_evidence(tmp_path: Path) -> None:
+    """As in a confirmation, where what is compared is seen; warnings are errors there."""
+    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(CHANGED_BODIES))
+    files = {
+        "product.py": CHANGED,
+        "test_product.py": f"from product import *\n{CHANGED_HEAD}\n\n{tests}",
+        "pytest.ini": "[pytest]\nfilterwarnings = error\n",
+    }
+
+    said = confirmed(tmp_path, files)
+
+    assert {body: said[f"test_{n}"] for n, body in enumerate(CHANGED_BODIES)} == CHANGED_BODIES

@@ -8,11 +8,12 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from jumar.core.gate.challenge_rounds import Round
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report, reconcile
 from jumar.ports import Sandbox
 from jumar.runners.pytest import plugin
-from jumar.verify.rounds import begin_rounds
+from jumar.verify.rounds import GreenCandidate, Seeds, begin_rounds, run_fresh_apart
 from jumar.verify.two_process import run_two_processes
 from support.judging.real_verifier import Court
 from support.processes.sandboxes import ENVIRON
@@ -55,6 +56,18 @@ def run_bodies(folder: Path, product: str, head: str, bodies: Iterable[str]) -> 
     """Run tests with these *bodies* in two processes, with *head* above them, beside the module *product*."""
     tests = "".join(f"def test_{n}(caplog):\n    {body}\n" for n, body in enumerate(bodies))
     return reported(folder, {"product.py": product, "test_product.py": f"{head}\n\n{tests}"})
+
+
+def confirmed(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
+    """Test name -> outcome in a round of a confirmation, which sees what is compared; nothing is falsified."""
+    court = Court(folder, SHORT)
+    court.verifier.sources = is_product
+    court.verifier.experience.challenge = {"test_product.py": files["test_product.py"].encode()}
+    tree = court.tree(files)
+    green = GreenCandidate(court.verifier, tree, tree, ids_of(files), {})
+    report = anyio.run(run_fresh_apart, green, Round(frozenset()), Seeds(1, 1))
+    assert report
+    return outcomes(report)
 
 
 def outcomes(report: Report) -> dict[str, str]:

@@ -23,6 +23,19 @@ from jumar.child.challenge.deciding import (
 from jumar.child.challenge.known_assertions import COMPARING, EXCEPTIONS, HARMLESS, SOLID, is_kin
 
 
+class Listener:
+    """Hears what the tests compare, and that an assertion has come of it: nobody, where all is in one process."""
+
+    def see(self, value: Any) -> None:
+        """Hear that *value* is compared."""
+
+    def settle(self) -> None:
+        """Hear that an assertion has come of what was compared."""
+
+    def doubt(self, why: str) -> None:
+        """Hear *why* the test that runs proves little."""
+
+
 class Questions:
     """All that the files of the tests are rewritten to call.
 
@@ -42,11 +55,13 @@ class Questions:
     ) -> None:
         self._random, self._is_product, self._decides, self._is_own = random, is_product, decides, is_own
         self.test: CurrentTest | None = None
+        self.listener = Listener()
 
     def see(self, operator: str, value: Any, /) -> Any:
         """Note what is compared, by which *operator*: who decides that himself leaves the test unproved."""
         if self.test is None:
             return value
+        self.listener.see(value)
         if type(value) is str and "def test" in value:  # it may quote the very test, and so what is falsified in it
             self.test.partial = self.test.doubtful = True
         if id(type(value)) in PLAIN or is_plain(value):
@@ -75,6 +90,7 @@ class Questions:
         if self.test is None:
             return bool(held)
         self.test.came, self.test.doubtful = True, False
+        self.listener.settle()
         if self.test.falsified:
             return True
         truth = bool(held)  # asked once, as it is written
@@ -117,6 +133,7 @@ class Questions:
                 self.see(COMPARING.get(name, "=="), value)
         if not hasattr(receiver, "assertEqual") and id(type(receiver)) not in PLAIN and self._is_product(receiver):
             test.partial = True  # it stands in the place of a mock
+            self.listener.doubt(f"{name} is a method of the product, which says itself what holds")
         try:
             answer = asserted()
         except BaseException as error:

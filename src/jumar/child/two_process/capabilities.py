@@ -68,6 +68,8 @@ class Capabilities:
         """True while what is handed out outlives a test: files are loaded, or a fixture of several tests is set up."""
         self._waiting: dict[Any, Any] = {}
         """Coroutine of the tests that the product steps -> the future that it waits for."""
+        self.doubles: set[str] = set()
+        """Names of the methods that assert, of what this test handed out."""
         self.requests = 0
         """Number of requests that were performed."""
         self.performing = 0
@@ -82,11 +84,15 @@ class Capabilities:
         """Take back what was handed out in this test."""
         self._lent.clear()
         self._waiting.clear()
+        self.doubles.clear()
         self.lasting = True
 
-    def hand_out(self, number: int | str) -> None:
-        """Let the product ask for *number*, or name a path."""
+    def hand_out(self, number: int | str, thing: Any = None) -> None:
+        """Let the product ask for *number*, of *thing*, or name a path."""
         (self._standing if self.lasting else self._lent).add(number)
+        if thing is not None and self.is_own_class(type(thing)):
+            held = vars(type(thing)).items()
+            self.doubles.update(name for name, value in held if self.is_own(value) and mocks.asserts(value))
 
     def is_handed_out(self, number: int | str) -> bool:
         """Return whether *number*, or a path, was handed out, and not taken back."""
@@ -224,8 +230,11 @@ class Capabilities:
         if kind is types.CoroutineType:
             return {"__await__": "self", "__iter__": "self", "__next__": "next", **COROUTINE}
         members: dict[str, Any] = {**mocks.list_members(kind)}
+        tests = self.runs_tests(kind)
         for name, value in vars(kind).items() if self.is_own_class(kind) else ():
             if name.startswith(("_", *proxies.RESERVED)) or not name.isidentifier():
+                continue
+            if tests and (type(value) is not types.FunctionType or name.startswith("test")):
                 continue
             if isinstance(value, property) and self.is_own(value.fget):
                 members[name] = "property"
@@ -234,6 +243,10 @@ class Capabilities:
             elif type(value) in DATA:
                 members[name] = ["data", value]
         return members
+
+    def runs_tests(self, kind: type) -> bool:
+        """Return whether *kind* is a class of the tests that pytest collects: of its data nothing crosses."""
+        return self.is_own_class(kind) and any(n.startswith("test") and self.is_own(v) for n, v in vars(kind).items())
 
     def knows(self, thing: Any) -> bool:
         """Return whether the product can do something with *thing*, which is no value: call, step or raise it."""

@@ -97,6 +97,9 @@ class ProductSide(TestsThings):
         for stream, text in printed:
             self.peer.wire.send(["said", stream, text])
 
+    def note_changed(self, things: list[Any]) -> None:
+        """Do nothing: what the tests change is theirs."""
+
     def follow(self, state: Any) -> None:
         """Follow the tests' process to its place, environment and arguments."""
         if state is None:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from jumar.child.two_process import codec, contents, import_hook, proxies
 from jumar.child.two_process.capabilities import Capabilities, keep_tie
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
-from jumar.child.two_process.wire import endings, library_values, stand_ins
+from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
 from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances
 
 THINGS = (proxies.Proxy, proxies.ProxyClass)
@@ -29,30 +29,19 @@ class ProductThings:
     failing: tuple[type[BaseException], ...]
 
     def __init__(self) -> None:
-        self._queries: dict[int, str] = {}
-        """Numbers of the queries that this test has made and not handed back, each with the name of its class."""
-        self._shared_queries: dict[int, str] = {}
-        """The same of queries that a fixture of several tests has made: each of them may use them."""
+        self._queries = operands.Queries()
+        self.find_unasked, self.hand_back = self._queries.find_unasked, self._queries.hand_back
         self._matched = False
         self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances(proxies.get_fact)
         self.note_known = self.own_instances.note_returned
+        self.operands = operands.Operands(self.fault)
+        self.note_changed = self.operands.note_changed
 
     def check_arrived(self, error: Any = None) -> None:
         """Refuse an exception that ends what the tests do, and came as a value; *error* is what was raised."""
         self.own_instances.settle()
         if ended := self.heard_ends.take_value(error):
             self.give_up(f"a {ended} of the product comes as a value, and may be raised later")
-
-    def find_unasked(self) -> str:
-        """Return the class of a query that a test made and did not hand back (its presence may decide); forget all."""
-        unasked = next(iter((*self._queries.values(), *self._shared_queries.values())), "")
-        self._queries.clear()
-        return unasked
-
-    def hand_back(self, number: int) -> None:
-        """Note that the product hears of its thing *number*."""
-        self._queries.pop(number, None)
-        self._shared_queries.pop(number, None)
 
     def get_attribute(self, thing: Any, name: str, owner: int | None = None) -> Any:
         """Return the attribute *name* of a thing of the product, as the class *owner* has it or as it has it itself."""
@@ -75,6 +64,8 @@ class ProductThings:
         endings.mark_step(found, name, thing, proxies.Proxy)
         maker = type(thing) is proxies.ProxyClass and proxies.is_named(thing)
         self.own_instances.note_method(found, name, thing, maker=maker)
+        if why := self.own_instances.note_part(found, name, thing, self.capabilities.doubles):
+            self.tie(why)
         import_hook.note_name(found, name)
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
 
@@ -125,14 +116,8 @@ class ProductThings:
 
     def _ask_aside(self, op: str, thing: Any, *arguments: Any) -> Any:
         """Ask *thing* for what says nothing of its truth: a query that is asked so still has to be handed back."""
-        kinds = [held for held in (self._queries, self._shared_queries) if held]
-        number = proxies.get_number(thing) if kinds else 0
-        kept = [(held, held[number]) for held in kinds if number in held]
-        try:
+        with self._queries.keep(thing, proxies.get_number):
             return self.peer.ask(op, thing, *arguments)
-        finally:
-            for held, name in kept:
-                held[number] = name
 
     def apply_to_class(self, kind: Any, op: str, *arguments: Any) -> Any:
         """Iterate over a class of the product, get its size, or an item of it."""
@@ -166,6 +151,7 @@ class ProductThings:
         self._check_end(answer, name, thing, args)
         if name == "__call__":
             contents.pass_on((args, keywords), answer)
+            self.operands.note_given(answer)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.give_up(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
@@ -265,9 +251,9 @@ class ProductThings:
         marked = isinstance(answer, proxies.Proxy) and not isinstance(answer, contents.VALUES)
         if marked:
             object.__setattr__(answer, COMPARED, True)
-            held = self._shared_queries if self.capabilities.lasting else self._queries
             if self.running:  # else it is a constant of a file, such as a parameter of tests
-                held[proxies.get_number(answer)] = type(answer).__name__
+                number = proxies.get_number(answer)
+                self._queries.add(number, type(answer).__name__, lasting=self.capabilities.lasting)
         return marked
 
     def check_use(self, thing: Any, name: str) -> None:

@@ -145,8 +145,7 @@ def get_fact(proxy: Any, name: str) -> Any:
 
 def is_readable(name: str) -> bool:
     """Return whether the tests' process asks for an attribute of that name: for none that frameworks look for."""
-    special = name[:2] == "__" and name[-2:] == "__"
-    return name in ATTRIBUTES or name in METHODS if special else not name.startswith(RESERVED)
+    return name in (ATTRIBUTES | METHODS) if name[:2] == "__" == name[-2:] else not name.startswith(RESERVED)
 
 
 class CopyMember:

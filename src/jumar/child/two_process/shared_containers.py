@@ -53,6 +53,10 @@ class OwnFields:
     def __init__(self, thing: Any, admits: Any) -> None:
         self._thing, self._admits = thing, admits
 
+    def get_thing(self) -> Any:
+        """Return the object whose data it is."""
+        return self._thing
+
     def read(self) -> dict[str, Any]:
         """Return the data by name: of the instance, of slots, of a named tuple, of a member of an enumeration."""
         thing = self._thing
@@ -146,6 +150,10 @@ class SharedContainer:
         self.thing, self.kind = thing, kind
         self.seen: list[Any] = []
         self.batch: Any = None
+
+    def get_subject(self) -> Any:
+        """Return the container, or the object whose data it stands for."""
+        return self.thing.get_thing() if isinstance(self.thing, OwnFields) else self.thing
 
     def get_content(self) -> list[Any]:
         """Return its current content, as C sees it: no method of a subclass is called."""

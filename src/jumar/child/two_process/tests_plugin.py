@@ -10,7 +10,9 @@ import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.challenge.questions import Listener
 from jumar.child.pytest import pytest_main
+from jumar.child.pytest.challenge_plugin import ChallengePlugin
 from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, import_hook, object_tables, patches, proxies, tests_side
 from jumar.child.two_process.environment.changes import ProductEnvironment
@@ -83,6 +85,14 @@ def _refuse_kind(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]
     return ask_checked
 
 
+class Witness(Listener):
+    """Tells *side* what the tests compare."""
+
+    def __init__(self, side: Any) -> None:
+        self.see, self.settle = side.operands.see, side.operands.settle  # type: ignore[method-assign]  of every comparison
+        self.doubt = side.fault  # type: ignore[method-assign]
+
+
 class DoubtPlugin:
     """Plug-in that fails a test in which anything was doubtful, even if the test passed.
 
@@ -122,6 +132,9 @@ class DoubtPlugin:
             self._doubts.update({item.nodeid: why for item in session.items if item.nodeid.startswith(start)})
         self._settle(session)
         self._side.running = True
+        for plugin in session.config.pluginmanager.get_plugins():
+            if isinstance(plugin, ChallengePlugin):
+                plugin.questions.listener = Witness(self._side)
 
     def _settle(self, session: pytest.Session) -> None:
         """Take note of what was loaded of the tests, and confine this process."""
@@ -163,6 +176,7 @@ class DoubtPlugin:
         self._side.capabilities.begin_test()
         paths = self._side.peer.values.paths
         paths.begin_test()
+        self._side.operands.begin_test()
         self._side.take_matched()  # of what was compared between tests
         self._side.take_tied()
         before, faults = self._side.peer.lost, self._side.faults
@@ -213,7 +227,7 @@ class DoubtPlugin:
         # A library may have done it for the product, as one that reads a configuration of logs does.
         if last and (changed := next((name for names, name, value in self._fixed if names.get(name) is not value), "")):
             doubt = f"{changed} of the tests is not what it was"
-        self._side.check_classes()
+        self._side.check_state()
         if doubt:
             self._side.fault(doubt)
         doubted = self._side.faults > self._blamed

@@ -55,8 +55,7 @@ class TestsSide(ProductThings):
         """Exceptions of which the product hears the class alone: the rest says what is expected."""
         self._unheard: BaseException | None = None
         """An assertion that failed in a function of the tests, as the product called it, and that they did not hear."""
-        self.faults = 0
-        self.why = ""  # the last fault
+        self.faults, self.why = 0, ""  # the last one
         self.facades: dict[int, Any] = {}
         self.hidden: dict[str, str] = {}
         """Files of the tests in which a name of the product hides another one, each with what is hidden."""
@@ -69,8 +68,7 @@ class TestsSide(ProductThings):
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
         self.files = shared_files.SharedFiles(self)
-        self.tied = False
-        self._said = 0
+        self.tied, self._said = False, 0
         self._told: list[Callable[[], None]] = []
         """Warnings and records of logs that come with the next answer."""
 
@@ -145,19 +143,19 @@ class TestsSide(ProductThings):
         No answer may excuse an assertion that has just failed, as that of a function on an `ExitStack` does, and none
         may come in the place of one that failed on the way.
         """
-        self.check_classes()
+        self.check_state()
         self.check_arrived(value if kind == "error" else None)
-        while self._told:
-            self._told.pop(0)()
         error = sys.exc_info()[1]
         if isinstance(error, self.failing) and proxies.NUMBER not in vars(error):
             self.fault("the product is asked while an assertion of the tests has failed, and may say that it has not")
+        while self._told:  # the last: a filter or handler of the tests may raise
+            self._told.pop(0)()
+
+    def check_state(self) -> None:
+        """Record a fault if a pickle has changed a class, or if the product kept an assertion that failed to itself."""
         if self._unheard is not None:
             self.fault("an assertion failed in a function that the product called, and it went on without a word")
             self._unheard = None
-
-    def check_classes(self) -> None:
-        """Record a fault if a pickle has changed a class that tests compute with."""
         if changed := self.find_changed_class():
             self.fault(f"a pickle changes the class {changed}")
 
@@ -216,7 +214,10 @@ class TestsSide(ProductThings):
     def hand_out(self, form: list[Any]) -> None:
         """Let the product ask for the thing that *form* tells of."""
         if form[0] in ("o", "C") and not stand_ins.is_one(self.peer.tables.own.get(form[1])):
-            self.capabilities.hand_out(form[1])
+            thing = self.peer.tables.own.get(form[1])
+            self.capabilities.hand_out(form[1], thing)
+            if thing is not None and self.has_fields(thing):
+                self.operands.note_handed(thing)
 
     def list_choices(self, kind: Any) -> list[Any] | None:
         """Return the members of an enumeration of the tests; None: *kind* is none."""
@@ -226,7 +227,7 @@ class TestsSide(ProductThings):
         """Return whether the data of *value* crosses with it."""
         kind = type(value)
         return kind.__module__ in library_values.NAMESPACES or (
-            self.capabilities.is_own_class(kind) and not isinstance(value, type)
+            self.capabilities.is_own_class(kind) and not (isinstance(value, type) or self.capabilities.runs_tests(kind))
         )
 
     def check_fields(self) -> None:
@@ -258,8 +259,7 @@ class TestsSide(ProductThings):
         if form[0] != "M":
             raise ValueError("no such form")
         number, name = form[1], str(form[2])
-        there = sys.modules.get(name)
-        if type(there) is import_hook.ModuleFacade:
+        if type(there := sys.modules.get(name)) is import_hook.ModuleFacade:
             return there
         if number not in self.facades:
             self.facades[number] = import_hook.ModuleFacade(name)

@@ -5,6 +5,8 @@ To read a part runs the standard library's code and nothing else; a part that is
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 import types
 from typing import Any
@@ -89,3 +91,12 @@ def _is_made(method: Any) -> bool:
 
 def _get(name: str) -> Any:
     return getattr(sys.modules.get("unittest.mock"), name, None)
+
+
+@functools.lru_cache(maxsize=1000)
+def asserts(function: Any) -> bool:
+    """Return whether the text of *function*, a method of a double that the tests wrote, speaks of an assertion."""
+    try:
+        return "assert" in inspect.getsource(function).lower()
+    except (OSError, TypeError):
+        return True

@@ -39,6 +39,9 @@ CONSTANT = "_jumar_constant"
 
 COMBINING = frozenset(("__or__", "__and__", "__xor__", "__invert__"))
 
+PART = "_jumar_part"
+"""Fact of a thing that a test read as an attribute of another one."""
+
 CONTENTS = (str, bytes, set, frozenset, list, tuple)
 """Types with such methods: what those of an object of one come to, its content says."""
 
@@ -100,6 +103,18 @@ class OwnInstances:
         elif name in DECIDING and not isinstance(thing, (type, types.ModuleType, *CONTENTS)):
             own = self._get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
             object.__setattr__(found, DECIDES, "" if own else f"{type(thing).__name__}.{name}")
+
+    def note_part(self, found: Any, name: str, thing: Any, doubles: Collection[str]) -> str:
+        """Note that the test read *found* from *thing*; return what is wrong, or "".
+
+        The test handed out a thing of its own that has methods with the names *doubles*: the product may give another
+        one in its place, whose method says that all is well.
+        """
+        if self._get_fact(thing, PART) and name in doubles:
+            return f"{name} is asked of a {type(thing).__name__} in the place of what the test handed out"
+        if self._get_fact(found, "_jumar_thing") is not None and not isinstance(thing, types.ModuleType):
+            object.__setattr__(found, PART, True)
+        return ""
 
     def note_made(self, thing: Any) -> None:
         """Note that the test made *thing* itself, unless it has come before."""

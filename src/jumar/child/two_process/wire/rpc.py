@@ -284,6 +284,7 @@ class RpcPeer:
             for told in files:
                 self.side.files.apply(told)
             self.values.apply(changes)
+            self.side.note_changed([self.values.shared[number].get_subject() for number, _ in changes])
             for number in drops:
                 self.tables.forget(number)
                 self.values.forget(number)

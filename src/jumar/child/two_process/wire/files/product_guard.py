@@ -82,6 +82,8 @@ class ProductGuard:
             self._side.give_up("a test looks for what a pattern of the product matches")
         elif event in OPENING and isinstance(arguments[0], (str, bytes, PurePath)):
             self._check_opened(os.fspath(arguments[0]), *arguments[1:])
+        elif event == "sqlite3.connect/handle":
+            arguments[0].set_trace_callback(self._check_statement)
         elif event in LOADING and self._paths.is_temporary(str(arguments[LOADING[event]])):
             self._side.tie("a test loads a library from its own folder")
 
@@ -91,6 +93,11 @@ class ProductGuard:
                 self._side.give_up("a test has the text of an annotation run as code")
         elif self._runs_text(frame, event):
             self._side.tie("a test runs text as code")
+
+    def _check_statement(self, statement: str) -> None:
+        """Give a test up that runs SQL of the product in its own process: it may read or change what is expected."""
+        if self._side.running and self._paths.is_said(statement):
+            self._side.note_tie("a test runs SQL of the product")
 
     def _check_unpickled(self, module: str, name: str) -> None:
         if not self._side.can_unpickle(module, name) and ("." in name or not self._is_class_of_tests(module, name)):

@@ -31,6 +31,12 @@ WILD = re.compile(r"[*?\[]")
 WORD = re.compile(r"[\w.+-]+")
 """Part of a text that may be the name of a file or folder."""
 
+PARAMETER = re.compile(r"[?:@$]")
+"""Beginning of a parameter of a statement."""
+
+LEAST = len("SELECT")
+"""Characters of a statement, up to its first parameter, by which it is known."""
+
 REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 """Part of a text that may name something in a module."""
 
@@ -123,6 +129,12 @@ class RoomPaths:
         """Return whether *name* is that of a module of the tests, and the product has said a part of it."""
         parts = name.split(".")
         return f"{parts[-1]}.py" in self._names and not self._texts.isdisjoint((name, *parts))
+
+    def is_said(self, statement: str) -> bool:
+        """Return whether *statement*, with its parameters filled in, is of a text that the product said in this test."""
+        heads = ((PARAMETER.split(text, maxsplit=1)[0].strip(), text) for text in self._texts if " " in text)
+        core = statement.strip(" ;\n")
+        return any((len(head) >= LEAST and core.startswith(head)) or core in text for head, text in heads)
 
     def is_temporary(self, path: str) -> bool:
         """Return whether *path* lies in the temporary folder of the tests."""
