@@ -11,10 +11,13 @@ import ctypes
 import errno
 import os
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from jumar.child.sandbox import locks, mounts, process_namespace
 from jumar.child.sandbox.view import View
+
+if TYPE_CHECKING:
+    import socket
 
 NEW_NAMES, NEW_CGROUPS = 0x4000000, 0x2000000
 """CLONE_NEWUTS and CLONE_NEWCGROUP; the others are in `mounts`."""
@@ -63,8 +66,8 @@ class Entrance:
         os.umask(mask)
 
 
-def open_namespaces() -> Entrance:
-    """Unshare all namespaces, and go on in the second process of the new one.
+def open_namespaces(adopter: socket.socket | None = None) -> Entrance:
+    """Unshare all namespaces, and go on in the second process of the new one; *adopter* as in `enter_namespace`.
 
     Raises:
         OSError: if the kernel gives none.
@@ -77,7 +80,7 @@ def open_namespaces() -> Entrance:
     _map(proc, user, group)
     mounts.mount("none", "/", None, mounts.RECURSIVE | mounts.DEPENDENT)
     maximum = os.open("sys/user/max_user_namespaces", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
-    process_namespace.enter_namespace()
+    process_namespace.enter_namespace(adopter)
     process_namespace.die_with_parent()
     mounts.enable_loopback()
     process_namespace.start_second(drop_capabilities)

@@ -9,6 +9,7 @@ from jumar.child.sandbox.locks import LIBC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
     from typing import NoReturn
 
@@ -25,10 +26,19 @@ def die_with_parent() -> None:
     LIBC.prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
-def enter_namespace() -> None:
-    """Go on as the first process of the namespace that was unshared; this one waits for it, and ends as it does."""
+def enter_namespace(adopter: socket.socket | None = None) -> None:
+    """Go on as the first process of the namespace that was unshared; this one waits for it, and ends as it does.
+
+    If an *adopter* is at the other end of a socket, this one ends at once, and leaves the first process to it.
+    """
     if pid := os.fork():
-        wait_for(pid)
+        if adopter is None:
+            wait_for(pid)
+        adopter.sendall(b"%d" % pid)
+        os._exit(0)
+    if adopter is not None:
+        adopter.recv(1)  # adopted: the death of the parent is from here on that of the adopter
+        os.setsid()
 
 
 def start_second(lock: Callable[[], None] = lambda: None) -> None:

@@ -7,6 +7,7 @@ of pytest writes to are copied. What the order says is then done as in a supervi
 from __future__ import annotations
 
 # ruff: noqa: B905  zip has no `strict` before Python 3.10
+import contextlib
 import ctypes
 import os
 import select
@@ -51,6 +52,7 @@ def stand_by(orders: socket.socket, expected: dict[str, Any], zygote: Zygote) ->
         theirs.close()
         group.enter(child)
         ours.sendall(b"1")
+        child = _adopt(child, ours) if expected["view"] else child
         request, given = receive(orders)
         if not request:
             process_tree.send_signal(child, signal.SIGKILL)
@@ -77,6 +79,17 @@ def let_finish(handle: int, orders: socket.socket) -> None:
         os.close(handle)
 
 
+def _adopt(child: int, ours: socket.socket) -> int:
+    """Take over from *child* the first process of its namespace: at the end there is one process less to wait for."""
+    first = ours.recv(16)
+    if not first:  # the kernel gives no namespace; what *child* ended with tells it
+        return child
+    with contextlib.suppress(ChildProcessError):  # the handler of the zygote was faster
+        os.waitpid(child, 0)
+    ours.sendall(b"1")
+    return int(first)
+
+
 class _Waiting:
     """The process that waits below a supervisor."""
 
@@ -97,7 +110,7 @@ def _stand_by_below(orders: socket.socket, expected: dict[str, Any], zygote: Zyg
         os.setsid()
         orders.recv(1)  # it is in its group now, and so is what it forks
         if expected["view"]:
-            zygote.entrance = bubble.open_namespaces()
+            zygote.entrance = bubble.open_namespaces(orders)
             zygote.entrance.begin(expected["steps"], [bytes.fromhex(one) for one in expected["files"]])
         touch_pages()
         order, given = receive(orders)
