@@ -10,7 +10,6 @@ import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from jumar.child.challenge.questions import Listener
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.challenge_plugin import ChallengePlugin
 from jumar.child.sandbox import lock_down
@@ -85,14 +84,6 @@ def _refuse_kind(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]
     return ask_checked
 
 
-class Witness(Listener):
-    """Tells *side* what the tests compare."""
-
-    def __init__(self, side: Any) -> None:
-        self.see, self.settle = side.operands.see, side.operands.settle  # type: ignore[method-assign]  of every comparison
-        self.doubt = side.fault  # type: ignore[method-assign]
-
-
 class DoubtPlugin:
     """Plug-in that fails a test in which anything was doubtful, even if the test passed.
 
@@ -134,7 +125,7 @@ class DoubtPlugin:
         self._side.running = True
         for plugin in session.config.pluginmanager.get_plugins():
             if isinstance(plugin, ChallengePlugin):
-                plugin.questions.listener = Witness(self._side)
+                plugin.questions.listener = self._side.operands
 
     def _settle(self, session: pytest.Session) -> None:
         """Take note of what was loaded of the tests, and confine this process."""
@@ -145,6 +136,7 @@ class DoubtPlugin:
         for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):
             self._send(["unconfined", lacking])
         self._side.peer.values.paths.look()
+        self._guard.watch_statements()
         for names in held:
             file = str(names.get("__file__"))
             if file.startswith(self._side.environment.room):

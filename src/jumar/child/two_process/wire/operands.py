@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from jumar.child.challenge.questions import Listener
+
 MOST = 500
 """Things in an operand that are looked at."""
 
@@ -16,7 +18,7 @@ GIVEN = (dict, list, set, collections.deque, collections.OrderedDict, collection
 """Types of what the product could fill with what it hears after it gave it away."""
 
 
-class Operands:
+class Operands(Listener):
     """Notes what is compared up to the next assertion, and what the product has changed in this test.
 
     *fault* records why the test is no evidence.
@@ -52,6 +54,10 @@ class Operands:
     def note_handed(self, thing: Any) -> None:
         """Note that the product gets *thing*, an object of the tests."""
         self._handed[id(thing)] = thing
+
+    def doubt(self, why: str) -> None:
+        """Record *why* the test that runs is no evidence."""
+        self._fault(why)
 
     def see(self, value: Any) -> None:
         """Note that *value* is compared."""

@@ -82,8 +82,6 @@ class ProductGuard:
             self._side.give_up("a test looks for what a pattern of the product matches")
         elif event in OPENING and isinstance(arguments[0], (str, bytes, PurePath)):
             self._check_opened(os.fspath(arguments[0]), *arguments[1:])
-        elif event == "sqlite3.connect/handle":
-            arguments[0].set_trace_callback(self._check_statement)
         elif event in LOADING and self._paths.is_temporary(str(arguments[LOADING[event]])):
             self._side.tie("a test loads a library from its own folder")
 
@@ -93,6 +91,23 @@ class ProductGuard:
                 self._side.give_up("a test has the text of an annotation run as code")
         elif self._runs_text(frame, event):
             self._side.tie("a test runs text as code")
+
+    def watch_statements(self) -> None:
+        """Have SQL that the tests run from here on checked, if they have loaded what runs it."""
+        module: Any = sys.modules.get("sqlite3")
+        if module is None:
+            return
+        usual = module.connect
+
+        def connect(*given: Any, **named: Any) -> Any:
+            """Connect to a database, as `sqlite3` does."""
+            connection = usual(*given, **named)
+            connection.set_trace_callback(self._check_statement)
+            return connection
+
+        base: Any = sys.modules["sqlite3.dbapi2"]
+        connect.__module__, connect.__qualname__ = module.__name__, usual.__name__  # it is found there if handed out
+        module.connect = base.connect = connect
 
     def _check_statement(self, statement: str) -> None:
         """Give a test up that runs SQL of the product in its own process: it may read or change what is expected."""

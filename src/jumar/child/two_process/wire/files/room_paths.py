@@ -131,7 +131,7 @@ class RoomPaths:
         return f"{parts[-1]}.py" in self._names and not self._texts.isdisjoint((name, *parts))
 
     def is_said(self, statement: str) -> bool:
-        """Return whether *statement*, with its parameters filled in, is of a text that the product said in this test."""
+        """Return whether *statement*, with its parameters filled in, is of a text that the product said."""
         heads = ((PARAMETER.split(text, maxsplit=1)[0].strip(), text) for text in self._texts if " " in text)
         core = statement.strip(" ;\n")
         return any((len(head) >= LEAST and core.startswith(head)) or core in text for head, text in heads)
