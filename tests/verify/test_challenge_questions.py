@@ -476,6 +476,35 @@ def test_what_a_context_of_the_code_under_test_swallows_is_not_proved(assertion:
     assert not learn(tidy(f"from product import Calm\n{right}"), 1, more=SWALLOWING)["test_a"].partial
 
 
+REPLACING = """
+def run(done):
+    try: done()
+    except AssertionError: raise KeyError("done")
+def refuse(done): raise KeyError("refused")
+def tell(done): done()
+def assert_known(name): raise KeyError(name)
+"""
+REPLACED = {
+    "with pytest.raises(KeyError): run(fails)": True,
+    "with unittest.TestCase().assertRaises(KeyError): run(fails)": True,
+    "with pytest.raises(KeyError): refuse(fails)": False,
+    "with pytest.raises(AssertionError): tell(fails)": False,
+    "with pytest.raises(KeyError): assert_known('a')": False,
+}
+
+
+@pytest.mark.parametrize("statement", REPLACED)
+def test_an_error_in_the_place_of_an_assertion_that_failed_proves_nothing(statement: str) -> None:
+    head = "import unittest, pytest\nfrom product import assert_known, refuse, run, tell\n"
+    head += "def fails(): assert same(1) == 2\n"
+    code = tidy(f"{head}def test_a():\n    {statement}\n")
+    assert outcomes(code, REPLACING) == {"test_a": True}
+
+    one = learn(code, 1, falsified=False, more=REPLACING)["test_a"]
+
+    assert one.partial is REPLACED[statement]
+
+
 FIELDS = """
 class Everything:
     __eq__ = lambda s, o: True

@@ -137,7 +137,9 @@ class Questions:
         try:
             answer = asserted()
         except BaseException as error:
+            before = test.failed
             note(False)  # noqa: FBT003  what was asserted does not hold
+            test.failed = test.failed if isinstance(error, AssertionError) else before
             if (test.falsified or false) and isinstance(error, AssertionError):  # a test may call another one
                 return None
             raise
@@ -161,7 +163,8 @@ class Questions:
         self._note_asserted()
         if self.test is None:
             return
-        self.test.failed = not held  # what failed within it was expected to
+        asserted = isinstance(raised, type) and issubclass(raised, AssertionError)
+        self.test.failed = not held or (self.test.failed and not asserted)  # else something else came in its place
         known = kinds if type(kinds) is tuple else (kinds,)
         others = [one for one in EXCEPTIONS if not any(is_kin(kind, one) for kind in known)]
         everything = isinstance(raised, type) and sum(issubclass(raised, other) for other in others) > 1
