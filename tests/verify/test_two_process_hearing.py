@@ -138,6 +138,7 @@ class Page:
 class Table:
     def count(self, query): return 2
     def find(self, key): return Table()
+    def remove(self, row): pass
 
 async def each(items, handle):
     for item in items:
@@ -172,6 +173,8 @@ TOLD_BODIES: Bodies = {
     "assert Table().find('a').find('b') is not None": "passed",
     "assert Table().find('a').count(Table()) == 2": "passed",
     "assert Table().find('a').count('b') == 2": "failed",
+    "Table().remove('a')": "passed",
+    "Table().find('a').remove('a')": "failed",
     "asyncio.run(each([3], asserts))": "failed",
     "asyncio.run(each([4], asserts))": "passed",
 }

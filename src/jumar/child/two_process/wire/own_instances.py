@@ -29,7 +29,7 @@ DECIDES = "_jumar_decides"
 """Fact of a method that hears what is expected of a text, list or set; its object may stand where one was expected."""
 
 DECIDING = frozenset((
-    "startswith", "endswith", "count", "find", "rfind", "index", "rindex",
+    "startswith", "endswith", "count", "find", "rfind", "index", "rindex", "remove",
     "difference", "intersection", "isdisjoint", "issubset", "issuperset", "symmetric_difference", "union",
 ))  # fmt: skip
 """Methods of texts, lists and sets that compare; assertions of `unittest` call some."""
