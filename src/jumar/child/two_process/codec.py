@@ -259,7 +259,7 @@ class Codec:
         if tag == "b":
             value = bytes.fromhex(form[1])
             if self.paths is not None:
-                return b"" if self.paths.check(value.decode(errors="replace")) else value
+                return b"" if self.paths.check_bytes(value) else value
             return value
         if tag == "c":
             return complex(form[1], form[2])

@@ -142,6 +142,7 @@ class ProductThings:
         due = contents.compute(thing, name, args) if early else contents.NOTHING
         if name == "__hash__" and due is not contents.NOTHING:
             return due
+        self.operands.note_asked((thing, *args, *keywords.values()))
         ask = self.peer.ask if name in ASKING else self._ask_aside
         answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
         if name in contents.OPERATORS:

@@ -28,6 +28,8 @@ class Operands(Listener):
         self._fault = fault
         self._given: dict[int, Any] = {}
         """Containers that a call of the product came to, by identity."""
+        self._asked: frozenset[int] = frozenset()
+        """Identities of what the last call was handed."""
         self._late: dict[int, Any] = {}
         """Some of these: it changed them after that."""
         self._own: dict[int, Any] = {}
@@ -41,6 +43,10 @@ class Operands(Listener):
         for held in (self._given, self._late, self._own, self._handed, self._seen):
             held.clear()
 
+    def note_asked(self, given: Iterable[Any]) -> None:
+        """Note what the tests hand to a call: what it changes of that is what it was called for."""
+        self._asked = frozenset(map(id, given)) if self._given else frozenset()
+
     def note_given(self, answer: Any) -> None:
         """Note what a call of the product came to."""
         if type(answer) in GIVEN:
@@ -49,7 +55,10 @@ class Operands(Listener):
     def note_changed(self, things: Iterable[Any]) -> None:
         """Note that the product changed *things*: containers, or objects of the tests."""
         for thing in things:
-            (self._late if id(thing) in self._given else self._own)[id(thing)] = thing
+            if id(thing) not in self._given:
+                self._own[id(thing)] = thing
+            elif id(thing) not in self._asked:
+                self._late[id(thing)] = thing
 
     def note_handed(self, thing: Any) -> None:
         """Note that the product gets *thing*, an object of the tests."""

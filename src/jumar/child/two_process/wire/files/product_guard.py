@@ -136,14 +136,14 @@ class ProductGuard:
     def _is_opened_again(self, path: str) -> bool:
         """Return whether a test opens *path*, a data file of its room, that it has opened before.
 
-        If the product named it in bytes or a code that the test unpacks, both sides of a comparison may be that file.
+        If the product named it in bytes that the test unpacks, both sides of a comparison may be that file.
         """
         real = os.path.realpath(path)
         if real not in self._paths.places or real.endswith(".py") or Path(real).is_dir():
             return False
         again = real in self._paths.opened
         self._paths.opened.add(real)
-        return again
+        return again and self._paths.packed
 
     def _check_temporary(self, path: str, flags: Any) -> None:
         """Check *path*, a file of the tests' temporary folder that is opened."""

@@ -75,6 +75,8 @@ class RoomPaths:
         """True while texts are checked that stay with a thing or in a container."""
         self._texts: set[str] = set()
         """Short texts of the product in this test, and names of files and paths in all of them."""
+        self.packed = False
+        """True if the product has said bytes in this test."""
         self.opened: set[str] = set()
         """Data files of the room that this test has opened."""
         self.places: set[str] = set()
@@ -111,7 +113,7 @@ class RoomPaths:
 
     def begin_test(self) -> None:
         """Forget what only one test has handed out, or heard."""
-        self.found = False
+        self.found = self.packed = False
         self._texts.clear()
         self.opened.clear()
         self.files.begin_test()
@@ -190,6 +192,11 @@ class RoomPaths:
             self._fault(f"{why}: {text[:LONGEST]}")
         self.note(text)
         return bool(why) and self._keeping
+
+    def check_bytes(self, value: bytes) -> bool:
+        """Check *value* as a text; what it says may be packed."""
+        self.packed = True
+        return self.check(value.decode(errors="replace"))
 
     @contextlib.contextmanager
     def keep(self) -> Iterator[None]:
