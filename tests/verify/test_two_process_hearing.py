@@ -148,8 +148,10 @@ async def each(items, handle):
 
 TOLD_HEAD = """
 import asyncio
+from decimal import Decimal
 class Names(Visitor):
     wanted = ["a", "b"]
+    price = Decimal(2)
     count = 0
     def __init__(self): self.seen = []
     def enter(self, name): self.seen.append(self.wanted[0] + name)
@@ -167,6 +169,7 @@ TOLD_BODIES: Bodies = {
     "names = Names()\n    names.lift()\n    assert names.seen == names.wanted": "failed",
     "names = Names()\n    names.lift()\n    assert names.seen == Names.wanted": "failed",
     "names = Names()\n    names.visit('bc')\n    assert names.seen == ['ab', 'ac'] and names.depth == 2": "passed",
+    "assert Names().price == 2": "failed",
     "names = Names()\n    names.visit('bc')\n    assert names.count == 0": "passed",
     "assert Page().find('a') < 2": "passed",
     "assert Page.find(Page(), 'a') == 1": "passed",
@@ -259,6 +262,10 @@ class Log:
     def write(self, line): self.lines.append(line)
     def assert_lines(self, *due): assert self.lines == list(due)
 
+class Pair:
+    __slots__ = "due", "lines"
+    def __init__(self): self.due, self.lines = ["a"], []
+
 def wants_two(found): assert found == 2
 """
 
@@ -275,6 +282,7 @@ CHANGED_BODIES: Bodies = {
     "ann, bob = {}, {}\n    mark(ann)\n    mark(bob)\n    assert ann == {'seen': 1} and bob == {'seen': 1}": "passed",
     "log = Log()\n    log.due = ['a']\n    tell(log)\n    assert log.lines == log.due": "failed",
     "log = Log()\n    log.due = ['a']\n    tell(log)\n    assert log.lines == ['a']": "passed",
+    "pair = Pair()\n    tell(pair)\n    assert pair.lines == pair.due": "failed",
     "base = sqlite3.connect(':memory:')\n    assert base.execute(query()).fetchone() == (1,)": "failed",
     "base = sqlite3.connect(':memory:')\n    assert base.execute('select 2').fetchone() == (2,)": "passed",
     "with pytest.raises(DeprecationWarning): swallow(wants_two)": "failed",

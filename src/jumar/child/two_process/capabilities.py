@@ -246,7 +246,8 @@ class Capabilities:
 
     def runs_tests(self, kind: type) -> bool:
         """Return whether *kind* is a class of the tests that pytest collects: of its data nothing crosses."""
-        return self.is_own_class(kind) and any(n.startswith("test") and self.is_own(v) for n, v in vars(kind).items())
+        held = (pair for base in kind.__mro__ for pair in vars(base).items())
+        return self.is_own_class(kind) and any(name.startswith("test") and self.is_own(value) for name, value in held)
 
     def knows(self, thing: Any) -> bool:
         """Return whether the product can do something with *thing*, which is no value: call, step or raise it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import gc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -92,8 +93,13 @@ class Operands(Listener):
         """Return whether *left* and *right* are containers that one object holds which the product has."""
         if not (isinstance(left, GIVEN) and isinstance(right, GIVEN)):
             return False
-        held = (vars(thing).values() for thing in self._handed.values() if hasattr(thing, "__dict__"))
-        return any({id(left), id(right)} <= set(map(id, values)) for values in held)
+        sides = {id(left), id(right)}
+        return any(sides <= set(map(id, _list_held(thing))) for thing in self._handed.values())
+
+
+def _list_held(thing: Any) -> list[Any]:
+    """Return what *thing*, an object of the tests, holds: in slots, too."""
+    return gc.get_referents(thing, getattr(thing, "__dict__", None))
 
 
 class Queries:

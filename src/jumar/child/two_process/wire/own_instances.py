@@ -48,8 +48,8 @@ CONTENTS = (str, bytes, set, frozenset, list, tuple)
 TOLD = "_jumar_told"
 """Fact of a class of the tests that extends one of the product: names of its constants, which the product has."""
 
-PLAIN = (bytes, dict, float, frozenset, int, list, set, str, tuple)
-"""Types of such constants, unless they are empty or nothing: those are to be filled or counted."""
+PLAIN = frozenset(("builtins", "collections", "datetime", "decimal", "fractions", "pathlib", "uuid"))
+"""Modules of the types of such constants, unless they are empty or nothing: those are to be filled or counted."""
 
 SELVES = frozenset((
     "__enter__", "__iter__", "__pos__", "__radd__",
@@ -185,8 +185,15 @@ class OwnInstances:
 
 def list_told(body: Mapping[str, Any], kept: Collection[str], bases: Iterable[Any]) -> frozenset[str]:
     """Return the names of constants in *body*, of a class of the tests, but those *kept* here, and in its *bases*."""
-    own = (name for name, value in body.items() if type(value) in PLAIN and value and name not in kept)
+    own = (name for name, value in body.items() if name not in kept and _is_constant(value))
     return frozenset(own).union(*(vars(base).get(TOLD, ()) for base in bases))
+
+
+def _is_constant(value: Any) -> bool:
+    kind = type(value)
+    return (
+        kind.__module__ in PLAIN and not (hasattr(kind, "__get__") or isinstance(value, (bool, type))) and bool(value)
+    )
 
 
 def _affirms(ask: Callable[..., Any], needle: str) -> bool:
