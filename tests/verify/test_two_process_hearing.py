@@ -302,3 +302,45 @@ def test_what_the_product_puts_in_the_place_of_things_of_the_tests_is_no_evidenc
     said = confirmed(tmp_path, files)
 
     assert {body: said[f"test_{n}"] for n, body in enumerate(CHANGED_BODIES)} == CHANGED_BODIES
+
+
+FAILING = {
+    "product.py": "def send(text): pass\ndef guard(*error): return None\ndef excuse(*error): return True\n",
+    "test_product.py": """
+import contextlib, unittest
+from unittest import mock
+from product import excuse, guard
+
+@mock.patch("product.send")
+def test_patched(send): assert send is None
+
+class Case(unittest.TestCase):
+    @mock.patch("product.send")
+    def test_case(self, send): self.assertIsNone(send)
+
+def test_stack():
+    with contextlib.ExitStack() as stack:
+        stack.push(excuse)
+        assert 0
+
+def test_caught():
+    try: assert 0
+    except AssertionError: guard()
+    assert 0
+
+def test_another():
+    try: assert 0
+    except AssertionError:
+        guard()
+        assert 1 == 2
+""",
+}
+
+
+@pytest.mark.slow
+def test_a_test_that_ends_with_the_assertion_that_failed_is_excused_by_nobody(tmp_path: Path) -> None:
+    """What fails must not be doubted: each test is falsified once, and `@patch` puts back what it replaced then."""
+    report = reported(tmp_path, FAILING)
+
+    assert {str(result.outcome) for result in report.results} == {"failed"}
+    assert {i.rpartition("::")[2] for i in report.doubted} == {"test_stack", "test_caught", "test_another"}

@@ -191,7 +191,8 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Check after the call; a test that the product could leave out is no evidence."""
-        yield from self._watch_phase(self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), ""))
+        doubt = self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), "")
+        yield from self._watch_phase(doubt, item=item)
 
     def pytest_runtest_teardown(self, item: pytest.Item) -> Wrapper:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
@@ -211,8 +212,11 @@ class DoubtPlugin:
         if self._side.faults > self._blamed:
             self._send(["stopped", self._side.why[:1000]])
 
-    def _watch_phase(self, doubt: str, *, last: bool = False) -> Wrapper:
+    def _watch_phase(self, doubt: str, *, last: bool = False, item: Any = None) -> Wrapper:
         outcome = yield
+        kept = getattr(item, "_excinfo", None) or ()  # pytest hears of an error from unittest
+        raised = [one.value for one in kept] if kept else [outcome.excinfo[1]] if outcome.excinfo else []
+        self._side.asked_within.settle(raised)
         doubt = self._side.own_instances.find_boundless() or doubt
         if last and (query := self._side.find_unasked()):
             doubt = f"a comparison came to a {query}, and the product was not asked about that"

@@ -147,7 +147,7 @@ class TestsSide(ProductThings):
         self.check_arrived(value if kind == "error" else None)
         error = sys.exc_info()[1]
         if isinstance(error, self.failing) and proxies.NUMBER not in vars(error):
-            self.fault("the product is asked while an assertion of the tests has failed, and may say that it has not")
+            self.asked_within.note(error)
         while self._told:  # the last: a filter or handler of the tests may raise
             self._told.pop(0)()
 

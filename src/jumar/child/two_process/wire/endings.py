@@ -8,7 +8,7 @@ import inspect
 import opcode
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 AWAITED = "_jumar_awaited"
@@ -231,3 +231,30 @@ def find_fault(op: str, arguments: tuple[Any, ...], error: BaseException, get_fa
     if awaited == "__aexit__" and error.args and error.args[0] is not None and error.args[0] is not False:
         return "a context manager of the product makes an exception disappear"
     return ""
+
+
+class AskedWithin:
+    """Failed assertions, while which were handled the product was asked: it may say that they have not failed.
+
+    It did not if the phase of the test ends with that very one, as where `@patch` takes something back.
+    """
+
+    def __init__(self, fault: Callable[[str], None]) -> None:
+        self._fault = fault
+        self._failed: BaseException | None = None
+
+    def note(self, error: BaseException) -> None:
+        """Note that the product is asked while *error* is handled; what was noted before has been excused."""
+        before, self._failed = self._failed, error
+        if before is not error:
+            self._doubt(before)
+
+    def settle(self, raised: Collection[BaseException]) -> None:
+        """Note what a phase of a test *raised* in the end."""
+        failed, self._failed = self._failed, None
+        if not any(failed is error for error in raised):
+            self._doubt(failed)
+
+    def _doubt(self, failed: BaseException | None) -> None:
+        if failed is not None:
+            self._fault("the product is asked while an assertion of the tests has failed, and may say that it has not")
