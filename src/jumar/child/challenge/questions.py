@@ -133,7 +133,8 @@ class Questions:
                 self.see(COMPARING.get(name, "=="), value)
         if not hasattr(receiver, "assertEqual") and id(type(receiver)) not in PLAIN and self._is_product(receiver):
             test.partial = True  # it stands in the place of a mock
-            self.listener.doubt(f"{name} is a method of the product, which says itself what holds")
+        if self._is_product(asserted.func):
+            self.listener.doubt(f"{name} is a function of the product, which says itself what holds")
         try:
             answer = asserted()
         except BaseException as error:

@@ -73,7 +73,8 @@ class OwnFields:
         """Apply the changes of the product: data alone, and nothing that a class has under that name."""
         now, held = self.read(), getattr(self._thing, "__dict__", {})
         for name in now.keys() - told.keys():
-            held.pop(name, None)
+            if _may_set(self._thing, name, None):
+                held.pop(name, None)
         for name, value in told.items():
             if now.get(name, self) is value or not _may_set(self._thing, name, value):
                 continue
