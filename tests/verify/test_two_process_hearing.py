@@ -262,6 +262,7 @@ def strip(thing):
 CHANGED_HEAD = """
 import dataclasses
 import sqlite3
+import weakref
 from unittest import mock
 import pytest
 import product
@@ -300,6 +301,7 @@ CHANGED_BODIES: Bodies = {
     "pair = Pair()\n    tell(pair)\n    assert pair.lines == pair.due": "failed",
     "base = sqlite3.connect(':memory:')\n    assert base.execute(query()).fetchone() == (1,)": "failed",
     "base = sqlite3.connect(':memory:')\n    assert base.execute('select 2').fetchone() == (2,)": "passed",
+    "log = Log()\n    same, at = log == log, weakref.ref(log)\n    del log\n    assert at() is None and same": "passed",
     "with pytest.raises(DeprecationWarning): swallow(wants_two)": "failed",
 }
 
@@ -354,7 +356,7 @@ def test_another():
 
 @pytest.mark.slow
 def test_a_test_that_ends_with_the_assertion_that_failed_is_excused_by_nobody(tmp_path: Path) -> None:
-    """What fails must not be doubted: each test is falsified once, and `@patch` puts back what it replaced then."""
+    """A test that fails must not be doubted: each is falsified once, and `@patch` puts back what it replaced then."""
     report = reported(tmp_path, FAILING)
 
     assert {str(result.outcome) for result in report.results} == {"failed"}

@@ -32,8 +32,8 @@ class Listener:
     def settle(self) -> None:
         """Hear that an assertion has come of what was compared."""
 
-    def doubt(self, why: str) -> None:
-        """Hear *why* the test that runs proves little."""
+    def call(self, name: str, function: Any) -> None:
+        """Hear that *function* asserts, which the tests call by *name*."""
 
 
 class Questions:
@@ -133,8 +133,7 @@ class Questions:
                 self.see(COMPARING.get(name, "=="), value)
         if not hasattr(receiver, "assertEqual") and id(type(receiver)) not in PLAIN and self._is_product(receiver):
             test.partial = True  # it stands in the place of a mock
-        if self._is_product(asserted.func):
-            self.listener.doubt(f"{name} is a function of the product, which says itself what holds")
+        self.listener.call(name, asserted.func)
         try:
             answer = asserted()
         except BaseException as error:

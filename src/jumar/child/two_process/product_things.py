@@ -34,7 +34,8 @@ class ProductThings:
         self._matched = False
         self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances(proxies.get_fact)
         self.note_known = self.own_instances.note_returned
-        self.operands, self.asked_within = operands.Operands(self.fault), endings.AskedWithin(self.fault)
+        self.operands = operands.Operands(self.fault, proxies.get_fact)
+        self.asked_within = endings.AskedWithin(self.fault)
         self.note_changed = self.operands.note_changed
 
     def check_arrived(self, error: Any = None) -> None:

@@ -13,6 +13,9 @@ from jumar.child.challenge.questions import Listener
 MOST = 500
 """Things in an operand that are looked at."""
 
+RECENT = 32
+"""Operands before an assertion that are remembered: a test may compare without end and assert nothing."""
+
 CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque)
 
 GIVEN = (dict, list, set, collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter)
@@ -22,11 +25,11 @@ GIVEN = (dict, list, set, collections.deque, collections.OrderedDict, collection
 class Operands(Listener):
     """Notes what is compared up to the next assertion, and what the product has changed in this test.
 
-    *fault* records why the test is no evidence.
+    *fault* records why the test is no evidence; *get_fact* reads what was noted of a thing.
     """
 
-    def __init__(self, fault: Callable[[str], None]) -> None:
-        self._fault = fault
+    def __init__(self, fault: Callable[[str], None], get_fact: Callable[[Any, str], Any]) -> None:
+        self._fault, self._get_fact = fault, get_fact
         self._given: dict[int, Any] = {}
         """Containers that a call of the product came to, by identity."""
         self._asked: frozenset[int] = frozenset()
@@ -37,7 +40,7 @@ class Operands(Listener):
         """Things of the tests that the product changed."""
         self._handed: dict[int, Any] = {}
         """Objects of the tests that the product has, with their data."""
-        self._seen: list[Any] = []
+        self._seen: collections.deque[Any] = collections.deque(maxlen=RECENT)
 
     def begin_test(self) -> None:
         """Forget what only one test has seen."""
@@ -65,17 +68,19 @@ class Operands(Listener):
         """Note that the product gets *thing*, an object of the tests."""
         self._handed[id(thing)] = thing
 
-    def doubt(self, why: str) -> None:
-        """Record *why* the test that runs is no evidence."""
-        self._fault(why)
+    def call(self, name: str, function: Any) -> None:
+        """Doubt the test if *function*, which asserts, is the product's: it says itself what holds."""
+        if self._get_fact(function, "_jumar_thing") is not None:
+            self._fault(f"{name} is a function of the product, which says itself what holds")
 
     def see(self, value: Any) -> None:
-        """Note that *value* is compared."""
-        self._seen.append(value)
+        """Note that *value* is compared, if it could matter: what is kept here lives longer than the tests know."""
+        self._seen.append(value if isinstance(value, CONTAINERS) or id(value) in self._own else None)
 
     def settle(self) -> None:
         """Look at what was compared, now that an assertion has come of it."""
-        seen, self._seen = self._seen, []
+        seen = list(self._seen)
+        self._seen.clear()
         if self._handed and any(map(self._is_of_one_object, seen, seen[1:])):
             self._fault(
                 "both operands of a comparison are data of an object that the product has: it may know or set it"
