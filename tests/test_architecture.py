@@ -61,7 +61,7 @@ FLOORS = (
     ("child/cargo", "child/go", "child/javascript", "child/screening", "child/two_process"),
     ("child/two_process/environment", "core/gate", "repair/operators", "workspace/files"),
     ("child/analysis", "child/commands", "child/pytest", "child/sandbox", "child/two_process/wire"),
-    ("child/two_process/wire/files",),
+    ("child/two_process/wire/containers", "child/two_process/wire/files"),
     ("child", "child/challenge", "child/hook", "child/supervisor", "core", "core/state", "repair/source", "errors"),
 )
 """Folders, and modules at the top, from the highest to the lowest: each imports itself and lower floors, nothing else.

@@ -231,7 +231,9 @@ class Outbox:
     def wrap(self, log): self.log = Sent()
 
 KEPT = []
-def load(): return KEPT
+def load():
+    KEPT.clear()
+    return KEPT
 def extend(items, one): items.append(one)
 def dump(items):
     KEPT.extend(items)

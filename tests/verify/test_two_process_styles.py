@@ -47,7 +47,7 @@ class Square:
 WRITTEN: Bodies = {
     "square = Square(); assert (square.grown, square.grown, square.asked) == (4, 4, 1)": "passed",
     "assert fields(Square()) == {'side': 3, 'asked': 0}": "passed",
-    "square = Square(); shadow(square); assert square.side == 4": "passed",
+    "square = Square(); shadow(square); assert square.side == 3": "passed",
     "square = Square(); shadow(square); assert square.area() == 4": "failed",
 }
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, MappingView
 from typing import Any
 
 from jumar.child.two_process import proxies
-from jumar.child.two_process.shared_containers import PLAIN
+from jumar.child.two_process.object_data import PLAIN
 from jumar.child.two_process.wire import mocks
 from jumar.child.two_process.wire.signatures import DATA
 
@@ -68,8 +68,8 @@ class Capabilities:
         """True while what is handed out outlives a test: files are loaded, or a fixture of several tests is set up."""
         self._waiting: dict[Any, Any] = {}
         """Coroutine of the tests that the product steps -> the future that it waits for."""
-        self.doubles: set[str] = set()
-        """Names of the methods that assert, of what this test handed out."""
+        self.asserting: set[str] = set()
+        """Names of methods that assert, of classes of the tests: the product may have put something else there."""
         self.requests = 0
         """Number of requests that were performed."""
         self.performing = 0
@@ -84,15 +84,15 @@ class Capabilities:
         """Take back what was handed out in this test."""
         self._lent.clear()
         self._waiting.clear()
-        self.doubles.clear()
         self.lasting = True
 
-    def hand_out(self, number: int | str, thing: Any = None) -> None:
-        """Let the product ask for *number*, of *thing*, or name a path."""
+    def hand_out(self, number: int | str) -> None:
+        """Let the product ask for *number*, or name a path."""
         (self._standing if self.lasting else self._lent).add(number)
-        if thing is not None and self.is_own_class(type(thing)):
-            held = vars(type(thing)).items()
-            self.doubles.update(name for name, value in held if self.is_own(value) and mocks.asserts(value))
+
+    def note_code(self, code: types.CodeType) -> None:
+        """Note *code*, which is run, of a file of the tests."""
+        self.asserting.update(mocks.list_asserting(code))
 
     def is_handed_out(self, number: int | str) -> bool:
         """Return whether *number*, or a path, was handed out, and not taken back."""
@@ -238,7 +238,7 @@ class Capabilities:
                 continue
             if isinstance(value, property) and self.is_own(value.fget):
                 members[name] = "property"
-            elif self.is_own(getattr(value, "__func__", value)):
+            elif self.is_own(value.__func__ if type(value) in (staticmethod, classmethod) else value):
                 members[name] = "method"
             elif type(value) in DATA:
                 members[name] = ["data", value]

@@ -16,18 +16,16 @@ from __future__ import annotations
 import builtins
 import contextlib
 import datetime as dt
-import decimal
-import fractions
 import pathlib
 import re
 import types
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from jumar.child.two_process.shared_containers import CHANGING, SharedContainer
 from jumar.child.two_process.wire import library_values
-from jumar.child.two_process.wire.container_batches import Batches
+from jumar.child.two_process.wire.containers.batches import Batches
+from jumar.child.two_process.wire.containers.held_changes import ShownChanges
+from jumar.child.two_process.wire.containers.shared_container import CHANGING, SharedContainer
 
 DEPTH = 60
 """Deepest nesting of a value that can be sent."""
@@ -42,35 +40,12 @@ NAMED: dict[str, type] = {
     **{n: t for n, t in vars(builtins).items() if isinstance(t, type) and issubclass(t, BaseException)},
 }
 
-MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
-    "date": (dt.date, lambda v: (v.year, v.month, v.day)),
-    "datetime": (dt.datetime, lambda v: v.__reduce_ex__(4)[1]),
-    "time": (dt.time, lambda v: v.__reduce_ex__(4)[1]),
-    "timedelta": (dt.timedelta, lambda v: (v.days, v.seconds, v.microseconds)),
-    "timezone": (dt.timezone, lambda v: v.__getinitargs__()),
-    "Decimal": (decimal.Decimal, lambda v: (str(v),)),
-    "Fraction": (fractions.Fraction, lambda v: (v.numerator, v.denominator)),
-    "Path": (type(pathlib.Path()), lambda v: (str(v),)),
-    "PurePosixPath": (pathlib.PurePosixPath, lambda v: (str(v),)),
-    "UUID": (uuid.UUID, lambda v: (str(v),)),
-    "Pattern": (re.Pattern, lambda v: (v.pattern, v.flags)),
-}
-"""Types of the standard library whose values are made from plain arguments."""
-
-MADE_NAMES = {t: n for n, (t, _) in MADE.items()}
-
 UNPICKLED = {("copyreg", "_reconstructor"), ("_codecs", "encode")} | {
     (kind.__module__, kind.__qualname__)
-    for kind in (*NAMED.values(), *CHANGING, *MADE_NAMES)
+    for kind in (*NAMED.values(), *CHANGING, *library_values.MADE_NAMES)
     if not issubclass(kind, pathlib.PurePath)
 }
 """Names of a pickle beside classes of the task: types whose instances cross as values."""
-
-
-def _get_made(name: str) -> Any:
-    """Return the type of values that is made under *name*; where a clock is stopped, those of times are others."""
-    kind = MADE[name][0]
-    return getattr(dt, name, kind)
 
 
 class Codec:
@@ -81,6 +56,7 @@ class Codec:
         """Encodes and decodes what is no value (`object_tables.ObjectTables`)."""
         self.paths: Any = None
         """Checks texts, in the tests' process alone (`room_paths.RoomPaths`)."""
+        self.changes = ShownChanges()
         self.shared: dict[int, Any] = {}
         self.named = {**NAMED, **{name: kind for kind, name in CHANGING.items()}}
         """Types and exceptions that both sides know by name."""
@@ -113,8 +89,17 @@ class Codec:
         self.shared[number] = entry = SharedContainer(thing, kind)
         self._batches.add(number, entry)
         items = None if forms is None else [self.decode(form, depth + 1) for form in forms]
-        self._remember(number, entry, entry.get_content() if items is None else entry.fill(items))
+        held = entry.get_content() if items is None else entry.fill(items)
+        entry.note_own(held)
+        self.changes.note_shared(entry, held)
+        self._remember(number, entry, held)
         return entry
+
+    def replace(self, number: int, entry: SharedContainer, thing: Any, items: list[Any]) -> None:
+        """Let *thing*, filled with *items*, be what *entry* shares under *number* from now on."""
+        self.numbers.pop(id(entry.thing), None)
+        self.numbers[id(thing)], entry.thing = number, thing
+        self._remember(number, entry, entry.fill(items))
 
     def introduce(self, thing: Any) -> int:
         """Return a new number for *thing*, which the message that is being written explains."""
@@ -127,12 +112,13 @@ class Codec:
         """Drop the object with *number*, which the other process no longer refers to."""
         entry = self.shared.pop(number, None)
         if entry is not None:
+            self.changes.forget(number, entry)
             self._batches.remove(number, entry)
             self.numbers.pop(id(entry.thing), None)
 
     def list_changes(self) -> list[Any]:
         """Return the changes of all shared containers, as `[number, items]` each; `settle` or `undo` must follow."""
-        self._new, self._told = [], []
+        self.undo()  # what was begun, and asked something of the other side meanwhile, is begun anew
         found = []
         for number, entry, now in self._batches.find_changed():
             found.append([number, [self.encode(item, 1) for item in now]])
@@ -142,7 +128,9 @@ class Codec:
     def settle(self) -> None:
         """Mark what was encoded since `list_changes` as sent."""
         for number, entry, now in self._told:
+            entry.note_own(now)
             self._remember(number, entry, now)
+            self.changes.note_own(number)
         self._new, self._told = [], []
 
     def undo(self) -> None:
@@ -157,7 +145,9 @@ class Codec:
         for number, items in changes:
             entry = self.shared[number]
             with self._keep_decoded():
-                self._remember(number, entry, entry.fill([self.decode(item, 1) for item in items]))
+                parts = [self.decode(item, 1) for item in items]
+            if self.changes.apply(number, entry, parts):
+                self._remember(number, entry, entry.fill(parts))
 
     def _remember(self, number: int, entry: SharedContainer, held: list[Any]) -> None:
         """Note that both sides know what *entry* holds."""
@@ -199,13 +189,13 @@ class Codec:
             if self.paths is not None:
                 self.paths.hand_out(value.decode("latin-1"))
             return ["b", value.hex()]
-        if kind in MADE_NAMES:
-            arguments = MADE[MADE_NAMES[kind]][1](value)
-            return ["v", MADE_NAMES[kind], [self.encode(a, depth + 1) for a in arguments]]
+        if kind in library_values.MADE_NAMES:
+            arguments = library_values.MADE[library_values.MADE_NAMES[kind]][1](value)
+            return ["v", library_values.MADE_NAMES[kind], [self.encode(a, depth + 1) for a in arguments]]
         if kind is type and value in self.names:
             return ["n", self.names[value]]
-        if kind is type and value in MADE_NAMES:
-            return ["n", "." + MADE_NAMES[value]]
+        if kind is type and value in library_values.MADE_NAMES:
+            return ["n", "." + library_values.MADE_NAMES[value]]
         return self._encode_rare(value, depth)
 
     def _encode_rare(self, value: Any, depth: int) -> Any:
@@ -226,6 +216,7 @@ class Codec:
     def _encode_container(self, value: Any, kind: str, depth: int) -> Any:
         number = self.numbers.get(id(value))
         if number is not None:
+            self.changes.note_handed(number)
             return ["m", number]
         number = self.introduce(value)
         return ["m", number, kind, *self.describe(value, kind, number, depth)]
@@ -248,7 +239,7 @@ class Codec:
             items = (self.decode(item, depth + 1) for item in form[1])
             return tuple(items) if tag == "t" else frozenset(items)
         if tag == "m":
-            return self.shared[form[1]].thing if len(form) == 2 else self._new_container(form, depth)  # noqa: PLR2004  a known one
+            return self.find_container(form[1]) if len(form) == 2 else self._new_container(form, depth)  # noqa: PLR2004  a known one
         if tag == "v":
             return self._make(form[1], [self.decode(a, depth + 1) for a in form[2]])
         if tag == "n":
@@ -270,16 +261,20 @@ class Codec:
         with self._keep_decoded():
             return self.tables.decode(form, depth)
 
+    def find_container(self, number: Any) -> Any:
+        """Return the container with *number*, as the other side has it now."""
+        return self.changes.open(self.shared[number].thing)
+
     def decode_class(self, form: list[Any], depth: int) -> Any:
         """Return the class that *form* stands for, where it is no value: of a thing, or one that another extends."""
         if form[0] != "n":
             return self.decode(form, depth)
-        return _get_made(form[1][1:]) if form[1].startswith(".") else self.named[form[1]]
+        return library_values.get_made(form[1][1:]) if form[1].startswith(".") else self.named[form[1]]
 
     def _make(self, name: str, arguments: list[Any]) -> Any:
-        if name not in MADE:
+        if name not in library_values.MADE:
             return library_values.make_value(name, *arguments)
-        maker: Any = re.compile if name == "Pattern" else _get_made(name)
+        maker: Any = re.compile if name == "Pattern" else library_values.get_made(name)
         made = maker(*arguments)
         if self.paths is not None and len(arguments) > 1 and isinstance(made, pathlib.PurePath):
             return type(made)() if self.paths.check(str(made)) else made

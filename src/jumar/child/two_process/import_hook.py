@@ -196,6 +196,13 @@ def note_name(found: Any, name: str) -> None:
         type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
 
 
+def is_known(thing: Any) -> bool:
+    """Return whether the tests have *thing* by a name of theirs: a class with a capital, a module that they import."""
+    if isinstance(thing, types.ModuleType):
+        return sys.modules.get(thing.__name__) is thing
+    return type(thing) is proxies.ProxyClass and proxies.is_named(thing)
+
+
 def find_raised(kind: type[BaseException], module: str, name: str) -> Any:
     """Return the class *name* in *module*, if that is one of the product's and extends *kind*; else *kind*.
 

@@ -11,8 +11,9 @@ import types
 from typing import Any
 
 from jumar.child.two_process import codec, proxies
-from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFields, open_fields
+from jumar.child.two_process.object_data import CopiedFields, open_fields
 from jumar.child.two_process.wire import exceptions, library_values, signatures, stand_ins
+from jumar.child.two_process.wire.containers.shared_container import CHANGING, FIELDS
 from jumar.child.two_process.wire.own_instances import TOLD, list_told
 
 SPARE = 256
@@ -68,8 +69,7 @@ class ObjectTables:
             return []
         dead = self._remove_unused_copies()
         for number in list(self._known):
-            least = 2 + (number in self._values.shared)
-            unused = sys.getrefcount(self._known[number]) <= least
+            unused = sys.getrefcount(self._known[number]) <= 2 + (number in self._values.shared)
             if unused and not proxies.get_fact(self._known[number], "_jumar_kept"):
                 del self._known[number]
                 self._values.forget(number)
@@ -94,10 +94,11 @@ class ObjectTables:
         number = self._find_theirs(value)
         if number is not None:
             self._side.hand_back(number)
+            self._values.changes.note_handed(number)
             return ["y", number]
         form = self._side.encode_special(value, depth)
         if form is not None:
-            return form if form[0] != "d" else ["d", self._get_copy_number(value), *form[1:]]
+            return ["d", self._get_copy_number(value), *form[1:]] if form[0] == "d" else form
         if issubclass(type(value), type):
             form = self.encode_class(value, depth)
             self._side.hand_out(form)
@@ -181,6 +182,7 @@ class ObjectTables:
         tag, number = form[0], form[1]
         if tag == "y" or (tag == "o" and len(form) == 2):  # noqa: PLR2004  a known one
             thing = stand_ins.unwrap((self.own if tag == "y" else self._known)[number])
+            self._values.changes.open(thing)
             self._side.heard_ends.note(type(thing))
             self._side.note_known(thing)
             return thing
@@ -289,11 +291,10 @@ class ObjectTables:
         with contextlib.suppress(TypeError, ValueError, AttributeError):
             base.__init__(error, *args)
         exceptions.fill_error(error, base, args, [(name, decode(value)) for name, value in extras])
-        object.__setattr__(error, "_jumar_thing", number)
-        object.__setattr__(error, proxies.NUMBER, number)
+        for name, value in (("_jumar_thing", number), (proxies.NUMBER, number), ("__suppress_context__", suppressed)):
+            object.__setattr__(error, name, value)
         self._known[number] = error
         for name, form in (("__cause__", cause), ("__context__", context)):
             if form is not None and not self._side.heard_ends.drops(reason := decode(form, depth + 1)):
                 object.__setattr__(error, name, reason)
-        object.__setattr__(error, "__suppress_context__", bool(suppressed))
         return error

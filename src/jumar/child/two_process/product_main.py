@@ -15,13 +15,13 @@ import warnings
 from typing import Any
 
 from jumar.child.channel import join
-from jumar.child.two_process import codec, object_tables, product_operations, proxies, shared_containers
+from jumar.child.two_process import codec, object_data, object_tables, product_operations, proxies
 from jumar.child.two_process.environment.arithmetic import FollowedArithmetic
 from jumar.child.two_process.environment.clocks import FollowedClock
 from jumar.child.two_process.environment.levels import FollowedLevels
 from jumar.child.two_process.environment.seeds import FollowedSeeds
 from jumar.child.two_process.tests_things import TestsThings, build_members
-from jumar.child.two_process.wire import endings, event_loop, frames, notices, rpc
+from jumar.child.two_process.wire import endings, event_loop, frames, library_values, notices, rpc
 from jumar.child.two_process.wire.files import shared_files
 
 KEPT_BYTES = 1 << 20
@@ -63,7 +63,11 @@ class ProductSide(TestsThings):
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
         self._printed: list[tuple[int | str, Any]] = []
-        self._levels, self._seeds, self._clock = FollowedLevels(), FollowedSeeds(), FollowedClock(codec.MADE_NAMES)
+        self._levels, self._seeds, self._clock = (
+            FollowedLevels(),
+            FollowedSeeds(),
+            FollowedClock(library_values.MADE_NAMES),
+        )
         self._arithmetic = FollowedArithmetic()
         self._loop = event_loop.ProductLoop()
         self.heard_ends = endings.HeardEnds()
@@ -96,9 +100,6 @@ class ProductSide(TestsThings):
         printed, self._printed, self._size = self._printed, [], 0
         for stream, text in printed:
             self.peer.wire.send(["said", stream, text])
-
-    def note_changed(self, things: list[Any]) -> None:
-        """Do nothing: what the tests change is theirs."""
 
     def follow(self, state: Any) -> None:
         """Follow the tests' process to its place, environment and arguments."""
@@ -137,7 +138,7 @@ class ProductSide(TestsThings):
 
     def encode_special(self, value: Any, depth: int) -> Any:
         """Return the form of a module, of a copy of a test's data, or of a coroutine, which runs in a loop here."""
-        if type(value) is shared_containers.CopiedFields:
+        if type(value) is object_data.CopiedFields:
             return self.peer.values.encode(dict(value), depth)
         if type(value) is types.CoroutineType:
             return self.peer.tables.encode(self._loop.drive(value), depth)
@@ -179,7 +180,7 @@ class ProductSide(TestsThings):
         if form[0] == "w":
             return getattr(decode(form[1]), form[2])
         if form[0] == "d":
-            copied = shared_containers.rebuild(*(decode(part) for part in form[2:]))
+            copied = object_data.rebuild(*(decode(part) for part in form[2:]))
             self.peer.tables.copies[id(copied)] = (form[1], copied)
             return copied
         if form[0] == "p":

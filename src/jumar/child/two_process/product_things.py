@@ -16,6 +16,9 @@ from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances
 
 THINGS = (proxies.Proxy, proxies.ProxyClass)
 
+OWNER = "_jumar_owner"
+"""Mark of what a container of the product gave as an attribute: a method of it, which may change it."""
+
 
 class ProductThings:
     """Operations of the tests on things of the product."""
@@ -36,7 +39,6 @@ class ProductThings:
         self.note_known = self.own_instances.note_returned
         self.operands = operands.Operands(self.fault, proxies.get_fact)
         self.asked_within = endings.AskedWithin(self.fault)
-        self.note_changed = self.operands.note_changed
 
     def check_arrived(self, error: Any = None) -> None:
         """Refuse an exception that ends what the tests do, and came as a value; *error* is what was raised."""
@@ -50,6 +52,8 @@ class ProductThings:
             self.tie("what the product awaits of the tests would not hear that it is cancelled")
         if self.running and not self.capabilities.performing and name in (proxies.get_fact(thing, TOLD) or ()):
             self.tie(f"a test reads {name}, a constant of its own class that the product knows, too")
+        if self.running and name in self.capabilities.asserting and owner is None and not self._is_of_program(thing):
+            self.tie(f"{name}, a method that asserts, is asked of a {type(thing).__name__} of the product")
         marked = any(proxies.get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
         if (marked and name == "__wrapped__") or not proxies.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
@@ -63,12 +67,15 @@ class ProductThings:
         else:
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
         endings.mark_step(found, name, thing, proxies.Proxy)
-        maker = type(thing) is proxies.ProxyClass and proxies.is_named(thing)
-        self.own_instances.note_method(found, name, thing, maker=maker)
-        if why := self.own_instances.note_part(found, name, thing, self.capabilities.doubles):
-            self.tie(why)
+        self.own_instances.note_method(found, name, thing, known=import_hook.is_known(thing))
         import_hook.note_name(found, name)
+        if isinstance(found, proxies.Proxy) and contents.find_base(thing):
+            object.__setattr__(found, OWNER, thing)
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
+
+    def _is_of_program(self, thing: Any) -> bool:
+        """Return whether a test knows *thing* as the product's: it cannot stand for what the test handed out."""
+        return import_hook.is_known(thing) or self.own_instances.may_contain(thing)
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
         """Set the attribute *name* of a thing of the product."""
@@ -143,7 +150,8 @@ class ProductThings:
         due = contents.compute(thing, name, args) if early else contents.NOTHING
         if name == "__hash__" and due is not contents.NOTHING:
             return due
-        self.operands.note_asked((thing, *args, *keywords.values()))
+        if (owner_of := proxies.get_fact(thing, OWNER)) is not None:
+            self.peer.values.changes.note_handed(proxies.get_number(owner_of))
         ask = self.peer.ask if name in ASKING else self._ask_aside
         answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
         if name in contents.OPERATORS:
@@ -153,7 +161,6 @@ class ProductThings:
         self._check_end(answer, name, thing, args)
         if name == "__call__":
             contents.pass_on((args, keywords), answer)
-            self.operands.note_given(answer)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.give_up(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
@@ -197,6 +204,8 @@ class ProductThings:
 
     def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
         """Check what a method of *thing* gave that may end a context or a loop of the tests, or affirm a text."""
+        if type(answer) is import_hook.ModuleFacade and self.running:
+            self.fault(f"{name} comes to a module, which may answer anything in the place of data")
         frame = sys._getframe(3)  # noqa: SLF001  there is no other way to see who asks
         if name == "__call__" and endings.is_leaving(frame):
             self.check_exit(answer, sys.exc_info())

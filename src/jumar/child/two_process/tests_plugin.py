@@ -18,9 +18,11 @@ from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.environment.clocks import refuse_clocks
 from jumar.child.two_process.environment.levels import watch_levels
 from jumar.child.two_process.environment.seeds import watch_seeds
-from jumar.child.two_process.wire import frames, rpc
+from jumar.child.two_process.wire import frames, library_values, rpc
+from jumar.child.two_process.wire.containers.held_changes import HeldChanges
 from jumar.child.two_process.wire.files import room_paths
 from jumar.child.two_process.wire.files.product_guard import ProductGuard, open_compared_files, watch_module_names
+from jumar.child.two_process.wire.files.statements import watch_statements
 
 if TYPE_CHECKING:
     import pytest
@@ -44,6 +46,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side, config["shared"])
+    known.changes = HeldChanges(known, side.fault)
     tables = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, tables, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
@@ -51,6 +54,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
     watch_module_names(side, known.paths)
+    watch_statements(guard.check_statement)
     patches.watch_patches(side.note_tie)
     watch_levels(side.environment.levels, proxies.is_library)
     patches.refuse_configured_names(side.fault)
@@ -130,13 +134,12 @@ class DoubtPlugin:
     def _settle(self, session: pytest.Session) -> None:
         """Take note of what was loaded of the tests, and confine this process."""
         watch_seeds(self._side.environment.seeds)
-        refuse_clocks(self._side.tie, codec.MADE_NAMES)
+        refuse_clocks(self._side.tie, library_values.MADE_NAMES)
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
         held = [import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType)]
         for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):
             self._send(["unconfined", lacking])
         self._side.peer.values.paths.look()
-        self._guard.watch_statements()
         for names in held:
             file = str(names.get("__file__"))
             if file.startswith(self._side.environment.room):
@@ -168,6 +171,7 @@ class DoubtPlugin:
         self._side.capabilities.begin_test()
         paths = self._side.peer.values.paths
         paths.begin_test()
+        self._side.peer.values.changes.begin_test()
         self._side.operands.begin_test()
         self._side.take_matched()  # of what was compared between tests
         self._side.take_tied()

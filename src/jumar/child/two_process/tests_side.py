@@ -13,7 +13,7 @@ import unittest
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from jumar.child.two_process import codec, import_hook, proxies, shared_containers
+from jumar.child.two_process import codec, import_hook, object_data, proxies
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.product_things import ProductThings
@@ -184,7 +184,7 @@ class TestsSide(ProductThings):
             return ["q", value.__name__, ""] if proxies.is_library(value.__name__) else None
         if self.capabilities.is_bound(value):
             return None
-        return shared_containers.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
+        return object_data.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
 
     def admit(self, value: Any) -> None:
         """Decide whether *value* of the tests may be sent to the product's process.
@@ -215,7 +215,7 @@ class TestsSide(ProductThings):
         """Let the product ask for the thing that *form* tells of."""
         if form[0] in ("o", "C") and not stand_ins.is_one(self.peer.tables.own.get(form[1])):
             thing = self.peer.tables.own.get(form[1])
-            self.capabilities.hand_out(form[1], thing)
+            self.capabilities.hand_out(form[1])
             if thing is not None and self.has_fields(thing):
                 self.operands.note_handed(thing)
 

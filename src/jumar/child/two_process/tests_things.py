@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from jumar.child.two_process import codec, proxies
-from jumar.child.two_process.shared_containers import CHANGING
+from jumar.child.two_process.wire.containers.shared_container import CHANGING
 
 
 class TestsThings:

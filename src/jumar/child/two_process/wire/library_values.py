@@ -1,18 +1,41 @@
-"""Values of the standard library that few programs have: each crosses as the argument that it is made from.
+"""Values of the standard library: each crosses as the arguments that it is made from.
 
-Their modules are imported where one crosses.
+Modules of those that few programs have are imported where one crosses.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import enum
+import fractions
 import gc
 import importlib
+import pathlib
+import re
 import sys
 import types
+import uuid
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
+
+MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
+    "date": (dt.date, lambda v: (v.year, v.month, v.day)),
+    "datetime": (dt.datetime, lambda v: v.__reduce_ex__(4)[1]),
+    "time": (dt.time, lambda v: v.__reduce_ex__(4)[1]),
+    "timedelta": (dt.timedelta, lambda v: (v.days, v.seconds, v.microseconds)),
+    "timezone": (dt.timezone, lambda v: v.__getinitargs__()),
+    "Decimal": (decimal.Decimal, lambda v: (str(v),)),
+    "Fraction": (fractions.Fraction, lambda v: (v.numerator, v.denominator)),
+    "Path": (type(pathlib.Path()), lambda v: (str(v),)),
+    "PurePosixPath": (pathlib.PurePosixPath, lambda v: (str(v),)),
+    "UUID": (uuid.UUID, lambda v: (str(v),)),
+    "Pattern": (re.Pattern, lambda v: (v.pattern, v.flags)),
+}
+"""Types of the standard library whose values are made from plain arguments."""
+
+MADE_NAMES = {t: n for n, (t, _) in MADE.items()}
 
 MODULES = {
     **dict.fromkeys(("IPv4Address", "IPv4Interface", "IPv4Network", "IPv6Address", "IPv6Interface", "IPv6Network"),
@@ -42,6 +65,12 @@ CONSTANTS = {
     "dataclasses": ("MISSING", "KW_ONLY", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR"),
 }
 """Module -> objects that are told from others by identity: without some of them a dataclass has no fields."""
+
+
+def get_made(name: str) -> Any:
+    """Return the type of values that is made under *name*; where a clock is stopped, those of times are others."""
+    kind = MADE[name][0]
+    return getattr(dt, name, kind)
 
 
 def has_members(kind: Any) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import string
-import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,17 +29,15 @@ DECIDES = "_jumar_decides"
 
 DECIDING = frozenset((
     "startswith", "endswith", "count", "find", "rfind", "index", "rindex", "remove",
+    "partition", "rpartition", "removeprefix", "removesuffix", "is_relative_to", "samefile",
     "difference", "intersection", "isdisjoint", "issubset", "issuperset", "symmetric_difference", "union",
 ))  # fmt: skip
-"""Methods of texts, lists and sets that compare; assertions of `unittest` call some."""
+"""Methods of texts, paths, lists and sets that compare; assertions of `unittest` call some."""
 
 CONSTANT = "_jumar_constant"
 """Fact of what a test read from its own class, as members of an enumeration are, and of what it combined of such."""
 
 COMBINING = frozenset(("__or__", "__and__", "__xor__", "__invert__"))
-
-PART = "_jumar_part"
-"""Fact of a thing that a test read as an attribute of another one."""
 
 CONTENTS = (str, bytes, set, frozenset, list, tuple)
 """Types with such methods: what those of an object of one come to, its content says."""
@@ -92,29 +89,17 @@ class OwnInstances:
         for thing, _ in self._returned:
             object.__setattr__(thing, MADE, RETURNED)
 
-    def note_method(self, found: Any, name: str, thing: Any, *, maker: bool) -> None:
-        """Note that the test took *found* as *name* of *thing*; *maker*: that is a class that it knows."""
+    def note_method(self, found: Any, name: str, thing: Any, *, known: bool) -> None:
+        """Note that the test took *found* as *name* of *thing*; *known*: that is a class or module it has by a name."""
         if self._get_fact(found, "_jumar_thing") is None:
             return
         if isinstance(thing, type) and isinstance(found, thing):
             object.__setattr__(found, CONSTANT, True)
-        if maker:
+        if known and isinstance(thing, type):
             object.__setattr__(found, MAKER, thing)
-        elif name in DECIDING and not isinstance(thing, (type, types.ModuleType, *CONTENTS)):
+        elif name in DECIDING and not (known or isinstance(thing, CONTENTS)):
             own = self._get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
             object.__setattr__(found, DECIDES, "" if own else f"{type(thing).__name__}.{name}")
-
-    def note_part(self, found: Any, name: str, thing: Any, doubles: Collection[str]) -> str:
-        """Note that the test read *found* from *thing*; return what is wrong, or "".
-
-        The test handed out a thing of its own that has methods with the names *doubles*: the product may give another
-        one in its place, whose method says that all is well.
-        """
-        if self._get_fact(thing, PART) and name in doubles:
-            return f"{name} is asked of a {type(thing).__name__} in the place of what the test handed out"
-        if self._get_fact(found, "_jumar_thing") is not None and not isinstance(thing, types.ModuleType):
-            object.__setattr__(found, PART, True)
-        return ""
 
     def note_made(self, thing: Any) -> None:
         """Note that the test made *thing* itself, unless it has come before."""

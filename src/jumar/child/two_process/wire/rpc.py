@@ -15,8 +15,13 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from jumar.child.two_process.wire.turns import Turns
+
 NEST = 200
 """Most requests that may be open within one another."""
+
+TRIES = 3
+"""Times that a message is begun: what was asked while it was encoded is known the next time."""
 
 
 class Misunderstood(Exception):  # noqa: N818  named for what happened
@@ -27,58 +32,6 @@ ALONE = contextlib.nullcontext()
 
 SOON_SECONDS = 0.25
 """A test has so long to end by itself once a thread of it was refused."""
-
-
-class Turns:
-    """Order in which the threads of the product's process speak.
-
-    Each of them may ask while a thread does what was asked of it. Questions and what is done for them lie within each
-    other, as if one thread had called it all: what began last ends first, and the other side sees one speaker.
-    """
-
-    def __init__(self) -> None:
-        self._first = threading.get_ident()
-        self.levels: list[bool] = []
-        """The outermost first: True where something is done for the other side, False where it is asked."""
-        self.changed = threading.Condition()
-
-    def ask(self) -> Level:
-        """Wait until this thread may ask; it asks in the body."""
-        return Level(self, performs=False)
-
-    def perform(self) -> Level:
-        """Let any thread ask in the body; wait at its end for those that do."""
-        return Level(self, performs=True)
-
-    def is_open(self) -> bool:
-        """Return whether this thread may ask now."""
-        return self.levels[-1] if self.levels else threading.get_ident() == self._first
-
-
-class Level:
-    """One of the levels of `Turns`, as a context."""
-
-    __slots__ = ("_level", "_performs", "_turns")
-
-    def __init__(self, turns: Turns, *, performs: bool) -> None:
-        self._turns, self._performs, self._level = turns, performs, 0
-
-    def __enter__(self) -> None:
-        turns = self._turns
-        with turns.changed:
-            while not (self._performs or turns.is_open()):
-                turns.changed.wait()
-            turns.levels.append(self._performs)
-            self._level = len(turns.levels)
-            turns.changed.notify_all()
-
-    def __exit__(self, *_: object) -> None:
-        turns = self._turns
-        with turns.changed:
-            while len(turns.levels) != self._level:
-                turns.changed.wait()
-            turns.levels.pop()
-            turns.changed.notify_all()
 
 
 class RpcPeer:
@@ -95,6 +48,8 @@ class RpcPeer:
         self.lost = ""
         """Reason that nobody is there to ask any more; empty: somebody is."""
         self._dropped: list[int] = []
+        self._written = 0
+        """Number of messages that were sent."""
         """Numbers that are not used any more, and that the other side does not know of yet."""
         self._waiting = False
         """True while no message is read or written in part: the connection survives an interruption here."""
@@ -144,6 +99,8 @@ class RpcPeer:
             raise
         finally:
             self._depth -= 1
+            if not self._depth:
+                self.values.changes.end_call()
             self._waiting = False
             self._set_mask(signal.SIG_SETMASK, mask)
         if unable:
@@ -200,23 +157,36 @@ class RpcPeer:
         Raises:
             ValueError: if something may not leave.
         """
-        values = self.values
         try:
-            changes = values.list_changes()
-            self._dropped += [*values.remove_abandoned(), *self.tables.remove_unused()]
-            updates = [changes, self._dropped, self.side.report_state()]
-            forms = [values.encode(argument) for argument in arguments]
-            updates += [files] if (files := self.side.files.list_changes()) else []
+            updates, forms = self._encode(arguments)
             self.wire.send([kind, request, updates, *head, forms if kind == "ask" else forms[0]])
         except self.side.fatal:
             raise
         except Exception as error:  # noqa: BLE001  the product's classes may raise anything where they are looked at
-            values.undo()
+            self.values.undo()
             raise ValueError(str(error) or "what cannot cross") from None
-        values.settle()
-        if files:
+        self.values.settle()
+        if len(updates) > 3:  # noqa: PLR2004  files have changed
             self.side.files.settle()
         self._dropped = []
+        self._written += 1
+
+    def _encode(self, arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+        """Return the updates and forms of a message; it is begun anew if encoding asked the other side for something.
+
+        Raises:
+            ValueError: if something may not leave, or asks each time.
+        """
+        for _ in range(TRIES):
+            written = self._written
+            changes = self.values.list_changes()
+            self._dropped += [*self.values.remove_abandoned(), *self.tables.remove_unused()]
+            updates = [changes, self._dropped, self.side.report_state()]
+            forms = [self.values.encode(argument) for argument in arguments]
+            updates += [files] if (files := self.side.files.list_changes()) else []
+            if written == self._written:
+                return updates, forms
+        raise ValueError("what asks for something whenever it is handed over")
 
     @contextlib.contextmanager
     def _unblock_signals(self, mask: Any) -> Iterator[None]:
@@ -284,7 +254,6 @@ class RpcPeer:
             for told in files:
                 self.side.files.apply(told)
             self.values.apply(changes)
-            self.side.note_changed([self.values.shared[number].get_subject() for number, _ in changes])
             for number in drops:
                 self.tables.forget(number)
                 self.values.forget(number)

@@ -5,6 +5,7 @@ The product has no code in the tests' process, so nothing of it can remove the h
 
 from __future__ import annotations
 
+import dis
 import importlib
 import os
 import re
@@ -15,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from jumar.child.two_process.wire.files import shared_files
+from jumar.child.two_process.wire.files.statements import Statements
 
 RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"))
 """Starting programs: they could look into the process of the tests."""
@@ -66,10 +68,13 @@ class ProductGuard:
         """Classes that pickles named, and what was in them: a pickle can change one."""
         self.words: set[str] = set()
         """Words of the files of tests: of these alone a relative path may be made that leads to a file of theirs."""
+        self._statements = Statements()
         self._frame = sys._getframe  # noqa: SLF001  there is no other way to see who asks
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Check *event*, an audit event of the interpreter."""
+        if event == "exec":
+            self._note_code(arguments[0])
         if not self.armed:
             return
         if event in CODE:
@@ -84,6 +89,14 @@ class ProductGuard:
             self._check_opened(os.fspath(arguments[0]), *arguments[1:])
         elif event in LOADING and self._paths.is_temporary(str(arguments[LOADING[event]])):
             self._side.tie("a test loads a library from its own folder")
+        elif event == "import" and self._side.running and self._paths.may_be_module(str(arguments[0])):
+            self._check_import(self._frame(1), str(arguments[0]))
+
+    def _note_code(self, code: Any) -> None:
+        """Note *code* that is run, if it is that of a file of the tests."""
+        if isinstance(code, types.CodeType) and self._is_of_tests(code.co_filename):
+            self._side.capabilities.note_code(code)
+            self._statements.note_code(code)
 
     def _check_code(self, frame: Any, event: str) -> None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] in READERS:
@@ -92,27 +105,15 @@ class ProductGuard:
         elif self._runs_text(frame, event):
             self._side.tie("a test runs text as code")
 
-    def watch_statements(self) -> None:
-        """Have SQL that the tests run from here on checked, if they have loaded what runs it."""
-        module: Any = sys.modules.get("sqlite3")
-        if module is None:
-            return
-        usual = module.connect
+    def _check_import(self, frame: Any, name: str) -> None:
+        """Give a test up that imports the module *name* of the tests by a text, which may be the product's."""
+        if dis.opname[frame.f_code.co_code[frame.f_lasti]] != "IMPORT_NAME":
+            self._side.give_up(f"a test imports {name}, and the product may have named it")
 
-        def connect(*given: Any, **named: Any) -> Any:
-            """Connect to a database, as `sqlite3` does."""
-            connection = usual(*given, **named)
-            connection.set_trace_callback(self._check_statement)
-            return connection
-
-        base: Any = sys.modules["sqlite3.dbapi2"]
-        connect.__module__, connect.__qualname__ = module.__name__, usual.__name__  # it is found there if handed out
-        module.connect = base.connect = connect
-
-    def _check_statement(self, statement: str) -> None:
-        """Give a test up that runs SQL of the product in its own process: it may read or change what is expected."""
-        if self._side.running and self._paths.is_said(statement):
-            self._side.note_tie("a test runs SQL of the product")
+    def check_statement(self, statement: Any) -> None:
+        """Give a test up that runs SQL in its own process which is not its own: it may read what is expected."""
+        if self._side.running and not self._statements.has(str(statement)):
+            self._side.note_tie("a test runs SQL that stands in none of its files")
 
     def _check_unpickled(self, module: str, name: str) -> None:
         if not self._side.can_unpickle(module, name) and ("." in name or not self._is_class_of_tests(module, name)):
@@ -127,7 +128,7 @@ class ProductGuard:
             path = unquote(ADDRESS.sub("", path))
         if self._is_suspect(path):
             self._side.give_up(f"a test opens {path}, and the product may have named it")
-        if self._side.running and self._is_opened_again(path):
+        if self._is_opened_again(path) and self._side.running:
             self._side.tie(f"a test opens {path} twice, and the product may have named it")
         if self._paths.is_temporary(path) and self._frame(2).f_globals.get("__name__") != shared_files.__name__:
             self._check_temporary(os.path.abspath(path), flags)  # noqa: PTH100  asked with each file
@@ -141,8 +142,8 @@ class ProductGuard:
         real = os.path.realpath(path)
         if real not in self._paths.places or real.endswith(".py") or Path(real).is_dir():
             return False
-        again = real in self._paths.opened
-        self._paths.opened.add(real)
+        again = real in self._paths.opened or real in self._paths.read
+        (self._paths.opened if self._side.running else self._paths.read).add(real)
         return again and self._paths.packed
 
     def _check_temporary(self, path: str, flags: Any) -> None:

@@ -31,12 +31,6 @@ WILD = re.compile(r"[*?\[]")
 WORD = re.compile(r"[\w.+-]+")
 """Part of a text that may be the name of a file or folder."""
 
-PARAMETER = re.compile(r"[?:@$]")
-"""Beginning of a parameter of a statement."""
-
-LEAST = len("SELECT")
-"""Characters of a statement, up to its first parameter, by which it is known."""
-
 REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 """Part of a text that may name something in a module."""
 
@@ -79,6 +73,8 @@ class RoomPaths:
         """True if the product has said bytes in this test."""
         self.opened: set[str] = set()
         """Data files of the room that this test has opened."""
+        self.read: set[str] = set()
+        """The same, of those that were opened while files of the tests were loaded."""
         self.places: set[str] = set()
         """Files and folders of the room."""
         self.named: set[str] = set()
@@ -124,19 +120,18 @@ class RoomPaths:
         Its path stood in a text of the product in this test, its name in a short one, or one said its stem and no more.
         """
         name = path.rpartition("/")[2]
-        named = not self._texts.isdisjoint((path, name, name.partition(".")[0]))
-        return named and os.path.lexists(path) and not self.files.knows(path)
+        return (
+            self._may_say(path, name, name.partition(".")[0]) and os.path.lexists(path) and not self.files.knows(path)
+        )
 
     def may_be_module(self, name: str) -> bool:
         """Return whether *name* is that of a module of the tests, and the product has said a part of it."""
         parts = name.split(".")
-        return f"{parts[-1]}.py" in self._names and not self._texts.isdisjoint((name, *parts))
+        return f"{parts[-1]}.py" in self._names and self._may_say(name, *parts)
 
-    def is_said(self, statement: str) -> bool:
-        """Return whether *statement*, with its parameters filled in, is of a text that the product said."""
-        heads = ((PARAMETER.split(text, maxsplit=1)[0].strip(), text) for text in self._texts if " " in text)
-        core = statement.strip(" ;\n")
-        return any((len(head) >= LEAST and core.startswith(head)) or core in text for head, text in heads)
+    def _may_say(self, *words: str) -> bool:
+        """Return whether the product has said one of *words* in this test, or more than is remembered."""
+        return len(self._texts) >= MOST_WORDS or not self._texts.isdisjoint(words)
 
     def is_temporary(self, path: str) -> bool:
         """Return whether *path* lies in the temporary folder of the tests."""

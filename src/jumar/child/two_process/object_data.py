@@ -1,15 +1,9 @@
-"""Data that both sides hold: containers that change, fields of objects, and copies of the standard library's objects.
-
-Each side keeps a copy of a container, and every message carries the changes made to it.
-"""
+"""Data of objects that crosses: public fields of those of the tests, and copies of those of libraries."""
 
 from __future__ import annotations
 
-import collections
 import enum
 import functools
-import io
-import operator
 import sys
 import types
 from collections.abc import Callable
@@ -17,21 +11,11 @@ from typing import Any
 
 from jumar.child.two_process import proxies
 from jumar.child.two_process.wire import stand_ins
+from jumar.child.two_process.wire.containers.shared_container import CHANGING
 from jumar.child.two_process.wire.signatures import DATA
 
-CHANGING: dict[type, str] = {
-    list: "list", dict: "dict", set: "set", bytearray: "bytearray", collections.deque: "deque",
-    collections.OrderedDict: "OrderedDict", collections.defaultdict: "defaultdict", collections.Counter: "Counter",
-    io.StringIO: "StringIO", io.BytesIO: "BytesIO",
-}  # fmt: skip
-"""Containers that can change, with the names of their kinds."""
-
-WALKED: dict[str, Any] = {"list": list, "set": set, "deque": collections.deque}
-
-FILES: dict[str, Any] = {"StringIO": io.StringIO, "BytesIO": io.BytesIO}
-
-FIELDS = "fields"
-"""Kind of the public data of an object of the tests."""
+EMPTIABLE = (bool, int, float, complex, str, bytes, tuple, frozenset, list, dict, set)
+"""Types of values of which an empty one is there to be replaced."""
 
 
 class CopiedFields(dict):  # type: ignore[type-arg]  # no generic class before 3.9
@@ -52,10 +36,8 @@ class OwnFields:
 
     def __init__(self, thing: Any, admits: Any) -> None:
         self._thing, self._admits = thing, admits
-
-    def get_thing(self) -> Any:
-        """Return the object whose data it is."""
-        return self._thing
+        self._given: dict[str, Any] = {}
+        """Values that the product set, by name."""
 
     def read(self) -> dict[str, Any]:
         """Return the data by name: of the instance, of slots, of a named tuple, of a member of an enumeration."""
@@ -70,41 +52,44 @@ class OwnFields:
         return {n: v for n, v in held.items() if type(n) is str and not n.startswith("_") and self._admits(v)}
 
     def write(self, told: dict[str, Any]) -> None:
-        """Apply the changes of the product: data alone, and nothing that a class has under that name."""
+        """Apply the changes of the product: data alone, and no other where the tests put a value."""
         now, held = self.read(), getattr(self._thing, "__dict__", {})
-        for name in now.keys() - told.keys():
+        for name in self._list_given() - told.keys():
             if _may_set(self._thing, name, None):
                 held.pop(name, None)
         for name, value in told.items():
-            if now.get(name, self) is value or not _may_set(self._thing, name, value):
+            if now.get(name, self) is value or not (self._is_open(name) and _may_set(self._thing, name, value)):
                 continue
+            self._given[name] = value
             if name in held or isinstance(find_in_class(self._thing, name), proxies.Proxy):
                 held[name] = value  # no descriptor of the product is asked here
             else:
                 object.__setattr__(self._thing, name, value)
 
+    def _list_given(self) -> set[str]:
+        """Return the names that the product has set, and the tests not since."""
+        now = OwnFields.read(self)
+        return {name for name, value in self._given.items() if now.get(name, self) is value}
+
+    def _is_open(self, name: str) -> bool:
+        """Return whether the product may set *name*: the tests left it out or empty, or it is the product's."""
+        value = OwnFields.read(self).get(name)
+        blank = value is None or (type(value) in EMPTIABLE and not value)
+        return blank or isinstance(value, proxies.Proxy) or name in self._list_given()
+
 
 class GivenFields(OwnFields):
     """Data of an instance that has a stand-in: what the product set where nothing was, as long as it is that."""
 
-    def __init__(self, thing: Any, admits: Any) -> None:
-        super().__init__(thing, admits)
-        self._set: dict[str, Any] = {}
-
     def read(self) -> dict[str, Any]:
         """Return the data by name."""
-        return {name: value for name, value in super().read().items() if self._set.get(name, self) is value}
+        given = self._list_given()
+        return {name: value for name, value in super().read().items() if name in given}
 
-    def write(self, told: dict[str, Any]) -> None:
-        """Apply the changes of the product, but for names that the instance or its class has otherwise."""
-        mine, all_names = self.read(), super().read()
-        free = {name for name in told if name in mine or (name not in all_names and self._is_free(name))}
-        super().write({name: told[name] for name in free})
-        self._set = {name: told[name] for name in free}
-
-    def _is_free(self, name: Any) -> bool:
+    def _is_open(self, name: str) -> bool:
         found = find_in_class(self._thing, name)
-        return found is None or isinstance(found, (proxies.Proxy, types.MemberDescriptorType))
+        free = found is None or isinstance(found, (proxies.Proxy, types.MemberDescriptorType))
+        return name in self._list_given() or (free and name not in OwnFields.read(self))
 
 
 def open_fields(value: Any, admits: Any) -> OwnFields:
@@ -130,80 +115,6 @@ def _may_set(thing: Any, name: Any, value: Any) -> bool:
 def find_in_class(thing: Any, name: str) -> Any:
     """Return what the first class of *thing* that has *name* has there, or None."""
     return next((vars(kind)[name] for kind in type(thing).__mro__ if name in vars(kind)), None)
-
-
-def _fill_file(thing: Any, text: Any, place: int) -> None:
-    if text is None:
-        thing.close()
-        return
-    thing.seek(0)
-    thing.truncate()
-    thing.write(text)
-    thing.seek(place)
-
-
-class SharedContainer:
-    """A container that both sides know, and its content when they last exchanged it."""
-
-    __slots__ = ("batch", "kind", "seen", "thing")
-
-    def __init__(self, thing: Any, kind: str) -> None:
-        self.thing, self.kind = thing, kind
-        self.seen: list[Any] = []
-        self.batch: Any = None
-
-    def get_subject(self) -> Any:
-        """Return the container, or the object whose data it stands for."""
-        return self.thing.get_thing() if isinstance(self.thing, OwnFields) else self.thing
-
-    def get_content(self) -> list[Any]:
-        """Return its current content, as C sees it: no method of a subclass is called."""
-        thing, kind = self.thing, self.kind
-        if kind in ("dict", "defaultdict", "Counter"):
-            return [part for pair in dict.items(thing) for part in pair]
-        if kind == "OrderedDict":
-            return [part for pair in collections.OrderedDict.items(thing) for part in pair]
-        if kind == "bytearray":
-            return [bytes(memoryview(thing))]
-        if kind in FILES:
-            return [None, 0] if thing.closed else [FILES[kind].getvalue(thing), FILES[kind].tell(thing)]
-        if kind == FIELDS:
-            return [part for pair in thing.read().items() for part in pair]
-        return list(WALKED[kind].__iter__(thing))
-
-    def find_change(self) -> list[Any] | None:
-        """Return its content if that has changed, else None."""
-        now = self.get_content()
-        same = len(now) == len(self.seen) and all(map(operator.is_, now, self.seen))
-        if same or ((self.kind == "bytearray" or self.kind in FILES) and now == self.seen):
-            return None
-        return now
-
-    def fill(self, items: list[Any]) -> list[Any]:
-        """Replace the content by *items*; return the content."""
-        thing, kind = self.thing, self.kind
-        if kind == "list":
-            list.__setitem__(thing, slice(None), items)
-        elif kind == "bytearray":
-            bytearray.__setitem__(thing, slice(None), items[0])
-        elif kind in FILES:
-            _fill_file(thing, *items)
-        elif kind == FIELDS:
-            thing.write(dict(zip(items[::2], items[1::2])))  # noqa: B905  as below
-        elif kind == "deque":
-            collections.deque.clear(thing)
-            collections.deque.extend(thing, items)
-        elif kind == "set":
-            new = set(items)
-            set.clear(thing)
-            set.update(thing, new)
-        else:
-            # Hashes may be asked of the other side: the thing itself is never seen half full.
-            store: Any = collections.OrderedDict if kind == "OrderedDict" else dict
-            pairs = store(zip(items[::2], items[1::2]))  # noqa: B905  Python 3.8 knows no strict one
-            store.clear(thing)
-            store.update(thing, pairs)
-        return self.get_content()
 
 
 PLAIN = (*CHANGING, bool, int, str, float, complex, bytes, tuple, frozenset)

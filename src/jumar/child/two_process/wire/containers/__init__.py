@@ -1,0 +1,1 @@
+"""Containers that both sides know: their changes, and which of those the tests see."""

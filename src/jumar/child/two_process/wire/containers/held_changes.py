@@ -1,0 +1,164 @@
+"""Decides which changes of the product the tests see: what they hold stays as it is, as values cross by copy.
+
+The product may fill what the tests left empty, and change what it made itself while the tests hand it that. Everything
+else that it changed comes as a new copy, when it crosses again.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jumar.child.two_process.wire.containers.shared_container import FIELDS
+
+PARTED = (tuple, frozenset)
+"""Values that may hold containers, and are not shared themselves."""
+
+
+class ShownChanges:
+    """Shows each change of the other side at once, as the product's process does."""
+
+    def begin_test(self) -> None:
+        """Forget what only one test has seen."""
+
+    def end_call(self) -> None:
+        """Note that a call of the other side has ended, which was not within another one."""
+
+    def note_shared(self, entry: Any, held: list[Any]) -> None:
+        """Note that the container of *entry*, with what it *held*, is shared from now on."""
+
+    def note_handed(self, number: int) -> None:
+        """Note that this side hands over the container with *number*."""
+
+    def note_own(self, number: int) -> None:
+        """Note that this side changed the container with *number*: the other gets what it holds here."""
+
+    def forget(self, number: int, entry: Any) -> None:
+        """Forget the container of *entry* with *number*: it is not shared any more."""
+
+    def apply(self, number: int, entry: Any, items: list[Any]) -> bool:  # noqa: ARG002  one of the kinds needs them
+        """Return whether the container *number* is to hold *items* now; if not, they are kept for when it crosses."""
+        return True
+
+    def open(self, thing: Any) -> Any:
+        """Return *thing*, a container that crosses again, as the other side has it."""
+        return thing
+
+
+class HeldChanges(ShownChanges):
+    """Changes of the product that *values*, the codec of the tests' side, did not make in what the tests hold.
+
+    *fault* records why the test is no evidence.
+    """
+
+    def __init__(self, values: Any, fault: Callable[[str], None]) -> None:
+        self._values, self._fault = values, fault
+        self._held: dict[int, list[Any]] = {}
+        """Number of a container -> what it holds in the product's process."""
+        self._asked: set[int] = set()
+        """Numbers of containers that the tests handed to the call that runs."""
+        self._filled: dict[int, tuple[Any, list[Any]]] = {}
+        """Containers that are not shared now, but were when the product filled them, with what it left, by identity."""
+
+    def begin_test(self) -> None:
+        """Forget what only one test has seen."""
+        self._filled.clear()
+
+    def end_call(self) -> None:
+        """Note that the call has ended that containers were handed to."""
+        self._asked.clear()
+
+    def note_shared(self, entry: Any, held: list[Any]) -> None:
+        """Note that the container of *entry* is shared: the product may go on to fill what it has filled before."""
+        thing, filled = self._filled.pop(id(entry.thing), (None, []))
+        if thing is entry.thing and len(held) == len(filled) and all(map(operator.is_, held, filled)):
+            entry.is_open = True
+
+    def note_handed(self, number: int) -> None:
+        """Note that the tests hand over the container with *number*: the product may change it until the call ends."""
+        self._asked.add(number)
+        if self._held and number % 2 and self._differs(self._get_thing(number)):
+            self._fault("a container that the product changed since it gave it away is handed to it again")
+
+    def note_own(self, number: int) -> None:
+        """Note that the tests changed the container with *number*: the product gets what it holds here."""
+        if self._held.pop(number, None) is not None:
+            self._fault("the tests and the product both changed a container")
+
+    def forget(self, number: int, entry: Any) -> None:
+        """Forget the container of *entry* with *number*: it is not shared any more."""
+        self._held.pop(number, None)
+        if number % 2 == 0 and entry.is_open and entry.seen and entry.kind != FIELDS:
+            self._filled[id(entry.thing)] = entry.thing, entry.seen
+
+    def apply(self, number: int, entry: Any, items: list[Any]) -> bool:
+        """Return whether the container *number* is to hold *items* now; if not, they are kept for when it crosses.
+
+        Those that the product made have odd numbers.
+        """
+        if self._is_asked(entry.thing) if number % 2 else entry.may_fill(items):
+            self._held.pop(number, None)
+            return True
+        self._held[number] = items
+        return False
+
+    def open(self, thing: Any) -> Any:
+        """Return *thing*, which crosses again: a new copy of what the product has, where that differs."""
+        return self._copy(thing, {}) if self._held and self._differs(thing) else thing
+
+    def _get_thing(self, number: int) -> Any:
+        entry = self._values.shared.get(number)
+        return entry and entry.thing
+
+    def _is_asked(self, thing: Any) -> bool:
+        """Return whether *thing* was handed to the call that runs, or lies in what was."""
+        found: set[int] = set()
+        return any(part is thing for number in self._asked for part in self._walk(self._get_thing(number), found))
+
+    def _differs(self, thing: Any) -> bool:
+        """Return whether *thing*, or a container in it, is not what the product has."""
+        return any(self._values.numbers.get(id(part)) in self._held for part in self._walk(thing, set()))
+
+    def _walk(self, thing: Any, found: set[int]) -> Iterator[Any]:
+        """Yield *thing* and all containers in it that are shared, but for those that were *found* before."""
+        todo = [thing]
+        while todo:
+            at = todo.pop()
+            if id(at) in found:
+                continue
+            found.add(id(at))
+            kind: Any = next((kind for kind in PARTED if issubclass(type(at), kind)), None)
+            entry = self._find_entry(at)
+            if entry is not None:
+                yield at
+            todo += self._list_parts(entry) if entry is not None else kind.__iter__(at) if kind else ()
+
+    def _find_entry(self, thing: Any) -> Any:
+        number = self._values.numbers.get(id(thing))
+        return None if number is None else self._values.shared.get(number)
+
+    def _list_parts(self, entry: Any) -> list[Any]:
+        """Return what *entry* holds in the product's process."""
+        held = self._held.get(self._values.numbers[id(entry.thing)])
+        return entry.get_content() if held is None else held
+
+    def _copy(self, thing: Any, made: dict[int, tuple[Any, Any]]) -> Any:
+        """Return *thing* as the product has it; *made* has copies, by the identity of what each is of."""
+        if id(thing) in made:
+            return made[id(thing)][1]
+        if type(thing) in PARTED:
+            return type(thing)(self._copy(part, made) for part in thing)
+        entry = self._find_entry(thing)
+        number = self._values.numbers.get(id(thing), 0)
+        copied = entry.copy() if entry is not None and self._differs(thing) else None
+        if copied is None or (number % 2 == 0 and copied.thing is thing):  # of a class of the tests
+            return thing
+        made[id(thing)] = thing, copied.thing
+        parts = [self._copy(part, made) for part in self._list_parts(entry)]
+        if number % 2:
+            self._held.pop(number, None)
+            self._values.replace(number, entry, copied.thing, parts)
+        else:
+            copied.fill(parts)
+        return copied.thing

@@ -1,0 +1,112 @@
+"""Containers that change: each side keeps a copy, and every message carries the changes made to it."""
+
+from __future__ import annotations
+
+import collections
+import io
+import operator
+from typing import Any
+
+CHANGING: dict[type, str] = {
+    list: "list", dict: "dict", set: "set", bytearray: "bytearray", collections.deque: "deque",
+    collections.OrderedDict: "OrderedDict", collections.defaultdict: "defaultdict", collections.Counter: "Counter",
+    io.StringIO: "StringIO", io.BytesIO: "BytesIO",
+}  # fmt: skip
+"""Containers that can change, with the names of their kinds."""
+
+WALKED: dict[str, Any] = {"list": list, "set": set, "deque": collections.deque}
+
+FILES: dict[str, Any] = {"StringIO": io.StringIO, "BytesIO": io.BytesIO}
+
+FIELDS = "fields"
+"""Kind of the public data of an object of the tests (`object_data`)."""
+
+
+def _fill_file(thing: Any, text: Any, place: int) -> None:
+    if text is None:
+        thing.close()
+        return
+    thing.seek(0)
+    thing.truncate()
+    thing.write(text)
+    thing.seek(place)
+
+
+class SharedContainer:
+    """A container that both sides know, and its content when they last exchanged it."""
+
+    __slots__ = ("batch", "is_open", "kind", "seen", "thing")
+
+    def __init__(self, thing: Any, kind: str) -> None:
+        self.thing, self.kind = thing, kind
+        self.seen: list[Any] = []
+        self.batch: Any = None
+        self.is_open = kind == FIELDS
+        """True if the side that made it left it empty: the other one may fill it. Fields are opened one by one."""
+
+    def note_own(self, held: list[Any]) -> None:
+        """Note that *held* is what the side that made it put there; a place in a file that moved is no content."""
+        if self.kind == FIELDS or (self.kind in FILES and self.seen and held[0] == self.seen[0]):
+            return
+        parts = held[0] or () if self.kind in FILES or self.kind == "bytearray" else held
+        self.is_open = not (any(parts) if self.kind == "bytearray" else parts)
+
+    def may_fill(self, items: list[Any]) -> bool:
+        """Return whether the other side may let it hold *items*; a file that is read is at another place, or closed."""
+        return self.is_open or (self.kind in FILES and items[0] in (None, self.seen[0]))
+
+    def copy(self) -> SharedContainer:
+        """Return an empty one of its kind, or itself, if no other can be made."""
+        kind = type(self.thing)
+        if kind not in CHANGING:
+            return self
+        return SharedContainer(kind(self.thing.default_factory) if self.kind == "defaultdict" else kind(), self.kind)
+
+    def get_content(self) -> list[Any]:
+        """Return its current content, as C sees it: no method of a subclass is called."""
+        thing, kind = self.thing, self.kind
+        if kind in ("dict", "defaultdict", "Counter"):
+            return [part for pair in dict.items(thing) for part in pair]
+        if kind == "OrderedDict":
+            return [part for pair in collections.OrderedDict.items(thing) for part in pair]
+        if kind == "bytearray":
+            return [bytes(memoryview(thing))]
+        if kind in FILES:
+            return [None, 0] if thing.closed else [FILES[kind].getvalue(thing), FILES[kind].tell(thing)]
+        if kind == FIELDS:
+            return [part for pair in thing.read().items() for part in pair]
+        return list(WALKED[kind].__iter__(thing))
+
+    def find_change(self) -> list[Any] | None:
+        """Return its content if that has changed, else None."""
+        now = self.get_content()
+        same = len(now) == len(self.seen) and all(map(operator.is_, now, self.seen))
+        if same or ((self.kind == "bytearray" or self.kind in FILES) and now == self.seen):
+            return None
+        return now
+
+    def fill(self, items: list[Any]) -> list[Any]:
+        """Replace the content by *items*; return the content."""
+        thing, kind = self.thing, self.kind
+        if kind == "list":
+            list.__setitem__(thing, slice(None), items)
+        elif kind == "bytearray":
+            bytearray.__setitem__(thing, slice(None), items[0])
+        elif kind in FILES:
+            _fill_file(thing, *items)
+        elif kind == FIELDS:
+            thing.write(dict(zip(items[::2], items[1::2])))  # noqa: B905  as below
+        elif kind == "deque":
+            collections.deque.clear(thing)
+            collections.deque.extend(thing, items)
+        elif kind == "set":
+            new = set(items)
+            set.clear(thing)
+            set.update(thing, new)
+        else:
+            # Hashes may be asked of the other side: the thing itself is never seen half full.
+            store: Any = collections.OrderedDict if kind == "OrderedDict" else dict
+            pairs = store(zip(items[::2], items[1::2]))  # noqa: B905  Python 3.8 knows no strict one
+            store.clear(thing)
+            store.update(thing, pairs)
+        return self.get_content()
