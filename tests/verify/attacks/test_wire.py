@@ -99,10 +99,10 @@ class Wire:
         tables = object_tables.ObjectTables(values, self.side)
         self.peer = rpc.RpcPeer(frames.FrameConnection(asks, answers), values, tables, self.side)
         self.kept: list[Any] = [earlier, lent, Tool(), store(), step(), asyncio.Event().wait()]
-        self.side.capabilities.begin_test()
+        self.side.capabilities.begin_test(())
         self.earlier = values.encode(self.kept[0])[1]
         self.side.capabilities.end_test()
-        self.side.capabilities.begin_test()
+        self.side.capabilities.begin_test(())
         self.lent, self.tool, self.mock, self.step, self.sleep = (values.encode(thing)[1] for thing in self.kept[1:])
 
 

@@ -13,12 +13,13 @@ import os
 import sys
 import types
 import unittest
-from collections.abc import Callable, Iterator, MappingView
+from collections.abc import Callable, Iterable, Iterator, MappingView
 from typing import Any
 
 from jumar.child.two_process import proxies
 from jumar.child.two_process.object_data import PLAIN
 from jumar.child.two_process.wire import mocks
+from jumar.child.two_process.wire.operands import Assertions
 from jumar.child.two_process.wire.signatures import DATA
 
 PARTS = {"call": 3, "invoke": 4, "next": 1}
@@ -68,15 +69,15 @@ class Capabilities:
         """True while what is handed out outlives a test: files are loaded, or a fixture of several tests is set up."""
         self._waiting: dict[Any, Any] = {}
         """Coroutine of the tests that the product steps -> the future that it waits for."""
-        self.asserting: set[str] = set()
-        """Names of methods that assert, of classes of the tests: the product may have put something else there."""
+        self.assertions = Assertions()
         self.requests = 0
         """Number of requests that were performed."""
         self.performing = 0
         """Number of requests that are being performed, one within another."""
 
-    def begin_test(self) -> None:
-        """Lend what is handed out from here on to this test alone."""
+    def begin_test(self, codes: Iterable[types.CodeType]) -> None:
+        """Lend what is handed out from here on to the test alone that begins, whose functions have these *codes*."""
+        self.assertions.begin_test(codes)
         self._lent.clear()
         self.lasting = False
 
@@ -86,13 +87,11 @@ class Capabilities:
         self._waiting.clear()
         self.lasting = True
 
-    def hand_out(self, number: int | str) -> None:
-        """Let the product ask for *number*, or name a path."""
+    def hand_out(self, number: int | str, thing: Any = None) -> None:
+        """Let the product ask for *number*, of *thing*, or name a path."""
         (self._standing if self.lasting else self._lent).add(number)
-
-    def note_code(self, code: types.CodeType) -> None:
-        """Note *code*, which is run, of a file of the tests."""
-        self.asserting.update(mocks.list_asserting(code))
+        if not self.lasting:
+            self.assertions.note_handed(thing)
 
     def is_handed_out(self, number: int | str) -> bool:
         """Return whether *number*, or a path, was handed out, and not taken back."""
@@ -127,6 +126,7 @@ class Capabilities:
         if op != "next" and (type(values[-2]) is not tuple or type(values[-1]) is not dict):
             raise TypeError("arguments are a tuple and a dictionary")
         action = self._find(op, values)
+        self.assertions.note_run(values[0])
         self.requests += 1
         self.performing += 1
         try:

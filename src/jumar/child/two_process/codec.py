@@ -64,6 +64,8 @@ class Codec:
         self.numbers: dict[int, int] = {}
         """Identity of what is shared -> its number."""
         self._next = first
+        self._begun = False
+        """True while a message is being encoded."""
         self._new: list[int] = []
         self._told: list[tuple[int, Any, list[Any]]] = []
         self._batches = Batches()
@@ -118,7 +120,9 @@ class Codec:
 
     def list_changes(self) -> list[Any]:
         """Return the changes of all shared containers, as `[number, items]` each; `settle` or `undo` must follow."""
-        self.undo()  # what was begun, and asked something of the other side meanwhile, is begun anew
+        if self._begun:  # and asked something of the other side meanwhile: it is begun anew
+            self.undo()
+        self._new, self._told, self._begun = [], [], True
         found = []
         for number, entry, now in self._batches.find_changed():
             found.append([number, [self.encode(item, 1) for item in now]])
@@ -131,14 +135,14 @@ class Codec:
             entry.note_own(now)
             self._remember(number, entry, now)
             self.changes.note_own(number)
-        self._new, self._told = [], []
+        self._new, self._told, self._begun = [], [], False
 
     def undo(self) -> None:
         """Discard what was encoded since `list_changes`: it will not be sent."""
         for number in self._new:
             self.forget(number)
             self.tables.forget(number)
-        self._new, self._told = [], []
+        self._new, self._told, self._begun = [], [], False
 
     def apply(self, changes: list[Any]) -> None:
         """Apply the changes of the other side."""

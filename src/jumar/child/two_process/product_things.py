@@ -52,8 +52,8 @@ class ProductThings:
             self.tie("what the product awaits of the tests would not hear that it is cancelled")
         if self.running and not self.capabilities.performing and name in (proxies.get_fact(thing, TOLD) or ()):
             self.tie(f"a test reads {name}, a constant of its own class that the product knows, too")
-        if self.running and name in self.capabilities.asserting and owner is None and not self._is_of_program(thing):
-            self.tie(f"{name}, a method that asserts, is asked of a {type(thing).__name__} of the product")
+        if self.running and owner is None and self.capabilities.assertions.may_assert(name):
+            self._check_double(thing, name)
         marked = any(proxies.get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
         if (marked and name == "__wrapped__") or not proxies.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
@@ -70,12 +70,13 @@ class ProductThings:
         self.own_instances.note_method(found, name, thing, known=import_hook.is_known(thing))
         import_hook.note_name(found, name)
         if isinstance(found, proxies.Proxy) and contents.find_base(thing):
-            object.__setattr__(found, OWNER, thing)
+            object.__setattr__(found, OWNER, proxies.get_number(thing))
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
 
-    def _is_of_program(self, thing: Any) -> bool:
-        """Return whether a test knows *thing* as the product's: it cannot stand for what the test handed out."""
-        return import_hook.is_known(thing) or self.own_instances.may_contain(thing)
+    def _check_double(self, thing: Any, name: str) -> None:
+        """Give up a test that asks *thing* for *name*, which asserts: it may stand for what the test handed out."""
+        if not (import_hook.is_known(thing) or self.own_instances.may_contain(thing)):
+            self.tie(f"{name}, a method that asserts, is asked of a {type(thing).__name__} of the product")
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
         """Set the attribute *name* of a thing of the product."""
@@ -150,8 +151,7 @@ class ProductThings:
         due = contents.compute(thing, name, args) if early else contents.NOTHING
         if name == "__hash__" and due is not contents.NOTHING:
             return due
-        if (owner_of := proxies.get_fact(thing, OWNER)) is not None:
-            self.peer.values.changes.note_handed(proxies.get_number(owner_of))
+        self.peer.values.changes.note_method(proxies.get_fact(thing, OWNER))
         ask = self.peer.ask if name in ASKING else self._ask_aside
         answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
         if name in contents.OPERATORS:

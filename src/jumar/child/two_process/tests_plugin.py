@@ -168,7 +168,8 @@ class DoubtPlugin:
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
-        self._side.capabilities.begin_test()
+        functions = _unwrap_chain(getattr(item, "obj", None))
+        self._side.capabilities.begin_test(f.__code__ for f in functions if isinstance(f, types.FunctionType))
         paths = self._side.peer.values.paths
         paths.begin_test()
         self._side.peer.values.changes.begin_test()
@@ -202,6 +203,7 @@ class DoubtPlugin:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
         used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
         doubt = next((why for fixture, why in self._doubted_fixtures if fixture in used), "")
+        doubt = doubt or self._side.capabilities.assertions.find_idle()
         yield from self._watch_phase(doubt, last=True)
 
     def pytest_sessionfinish(self) -> Wrapper:

@@ -215,7 +215,7 @@ class TestsSide(ProductThings):
         """Let the product ask for the thing that *form* tells of."""
         if form[0] in ("o", "C") and not stand_ins.is_one(self.peer.tables.own.get(form[1])):
             thing = self.peer.tables.own.get(form[1])
-            self.capabilities.hand_out(form[1])
+            self.capabilities.hand_out(form[1], thing)
             if thing is not None and self.has_fields(thing):
                 self.operands.note_handed(thing)
 

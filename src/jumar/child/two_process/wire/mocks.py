@@ -5,10 +5,8 @@ To read a part runs the standard library's code and nothing else; a part that is
 
 from __future__ import annotations
 
-import dis
 import sys
 import types
-from collections.abc import Iterator
 from typing import Any
 
 WITHHELD = frozenset((
@@ -19,12 +17,6 @@ WITHHELD = frozenset((
 
 PREFIXES = ("_", "assert", "mock_")
 """The same: beginnings of their names."""
-
-FAILING = ("AssertionError", "fail", "raises")
-"""Names by which a function fails a test, beside those that begin with `assert`."""
-
-RAISING = {(dis.opmap.get("LOAD_ASSERTION_ERROR"), 0), (dis.opmap.get("LOAD_COMMON_CONSTANT"), 0)}
-"""Instructions of `assert` that is not rewritten."""
 
 
 def is_mock(kind: type) -> bool:
@@ -97,19 +89,3 @@ def _is_made(method: Any) -> bool:
 
 def _get(name: str) -> Any:
     return getattr(sys.modules.get("unittest.mock"), name, None)
-
-
-def list_asserting(code: types.CodeType) -> Iterator[str]:
-    """Yield the names of methods that assert, of the classes in *code* that hold no tests: doubles may have them."""
-    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    if "__qualname__" in code.co_names and not any(one.co_name.startswith("test") for one in inner):
-        yield from (one.co_name for one in inner if _asserts(one))
-    for one in inner:
-        yield from list_asserting(one)
-
-
-def _asserts(code: types.CodeType) -> bool:
-    """Return whether *code* raises an assertion, or calls what does so by its name."""
-    named = any(name.lower().startswith("assert") or name in FAILING for name in code.co_names)
-    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
-    return named or not RAISING.isdisjoint(zip(code.co_code[::2], code.co_code[1::2])) or any(map(_asserts, inner))  # noqa: B905  Python 3.8 has no `strict`

@@ -31,6 +31,9 @@ class ShownChanges:
     def note_handed(self, number: int) -> None:
         """Note that this side hands over the container with *number*."""
 
+    def note_method(self, number: int | None) -> None:
+        """Note that a method of the container with *number*, if it is of one, is called next."""
+
     def note_own(self, number: int) -> None:
         """Note that this side changed the container with *number*: the other gets what it holds here."""
 
@@ -80,6 +83,11 @@ class HeldChanges(ShownChanges):
         self._asked.add(number)
         if self._held and number % 2 and self._differs(self._get_thing(number)):
             self._fault("a container that the product changed since it gave it away is handed to it again")
+
+    def note_method(self, number: int | None) -> None:
+        """Note that a method of the container with *number*, if it is of one, is called next: it may change that."""
+        if number is not None:
+            self.note_handed(number)
 
     def note_own(self, number: int) -> None:
         """Note that the tests changed the container with *number*: the product gets what it holds here."""

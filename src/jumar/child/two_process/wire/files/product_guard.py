@@ -5,12 +5,12 @@ The product has no code in the tests' process, so nothing of it can remove the h
 
 from __future__ import annotations
 
-import dis
 import importlib
 import os
 import re
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import unquote
@@ -89,13 +89,13 @@ class ProductGuard:
             self._check_opened(os.fspath(arguments[0]), *arguments[1:])
         elif event in LOADING and self._paths.is_temporary(str(arguments[LOADING[event]])):
             self._side.tie("a test loads a library from its own folder")
-        elif event == "import" and self._side.running and self._paths.may_be_module(str(arguments[0])):
-            self._check_import(self._frame(1), str(arguments[0]))
 
     def _note_code(self, code: Any) -> None:
         """Note *code* that is run, if it is that of a file of the tests."""
         if isinstance(code, types.CodeType) and self._is_of_tests(code.co_filename):
-            self._side.capabilities.note_code(code)
+            self._side.capabilities.assertions.note_code(code)
+            if "__import__" in _list_names(code):
+                self._side.hide(code.co_filename, "a file of tests imports modules by names that the product may say")
             self._statements.note_code(code)
 
     def _check_code(self, frame: Any, event: str) -> None:
@@ -104,11 +104,6 @@ class ProductGuard:
                 self._side.give_up("a test has the text of an annotation run as code")
         elif self._runs_text(frame, event):
             self._side.tie("a test runs text as code")
-
-    def _check_import(self, frame: Any, name: str) -> None:
-        """Give a test up that imports the module *name* of the tests by a text, which may be the product's."""
-        if dis.opname[frame.f_code.co_code[frame.f_lasti]] != "IMPORT_NAME":
-            self._side.give_up(f"a test imports {name}, and the product may have named it")
 
     def check_statement(self, statement: Any) -> None:
         """Give a test up that runs SQL in its own process which is not its own: it may read what is expected."""
@@ -219,3 +214,11 @@ def open_compared_files() -> None:
 
 def _is_same(before: dict[str, Any], now: Any) -> bool:
     return before.keys() == now.keys() and all(now[name] is value for name, value in before.items())
+
+
+def _list_names(code: types.CodeType) -> Iterator[str]:
+    """Yield the names that *code* uses beside its own."""
+    yield from code.co_names
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _list_names(const)
