@@ -230,17 +230,6 @@ class Outbox:
     def __init__(self, log): self.log = log if log.lines else Sent()
     def wrap(self, log): self.log = Sent()
 
-KEPT = []
-def load():
-    KEPT.clear()
-    return KEPT
-def extend(items, one): items.append(one)
-def dump(items):
-    KEPT.extend(items)
-    return "dumped"
-def level(people):
-    for one in people: one.clear()
-    return people
 def mark(person): person["seen"] = True
 def swallow(done):
     try: done(-1)
@@ -293,10 +282,6 @@ CHANGED_BODIES: Bodies = {
     "Outbox(Log()).log.assert_lines('a')": "failed",
     "Outbox(Log('a')).log.assert_lines('a')": "passed",
     "assert Outbox(Log()).log.write('a') == 'a'": "passed",
-    "found = load()\n    assert dump([1]) == 'dumped'\n    assert found == [1]": "failed",
-    "found = load()\n    assert found == load()": "passed",
-    "found = load()\n    extend(found, 1)\n    assert found == [1]": "passed",
-    "ann, bob = {'n': 1}, {'n': 2}\n    assert level([ann, bob]) == [bob, ann]": "failed",
     "ann, bob = {}, {}\n    mark(ann)\n    mark(bob)\n    assert ann == {'seen': 1} and bob == {'seen': 1}": "passed",
     "log = Log()\n    log.due = ['a']\n    tell(log)\n    assert log.lines == log.due": "failed",
     "log = Log()\n    log.due = ['a']\n    tell(log)\n    assert log.lines == ['a']": "passed",

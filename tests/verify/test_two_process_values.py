@@ -1,11 +1,18 @@
-"""Two processes: values cross by copy, so that what the tests hold is not changed behind their back."""
+"""Two processes: values cross by copy, and who asserts, what is run and what comes as an answer is of the tests."""
 
 from __future__ import annotations
 
+import copy
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from jumar.child.two_process import codec
+from jumar.child.two_process.wire.containers.held_changes import HeldChanges
 from support.judging.two_process_verifier import outcomes, run_bodies
 
 PRODUCT = """
@@ -124,3 +131,167 @@ def test_values_cross_by_copy(tmp_path: Path) -> None:
     said = outcomes(run_bodies(tmp_path, PRODUCT, f"from product import *\n{HEAD}", BODIES))
 
     assert {body: said[f"test_{n}"] for n, body in enumerate(BODIES)} == BODIES
+
+
+FULL = st.recursive(
+    st.integers() | st.text(),
+    lambda inner: st.lists(inner, min_size=1) | st.dictionaries(st.text(), inner, min_size=1) | st.tuples(inner, inner),
+    max_leaves=10,
+)
+
+
+def list_containers(value: Any) -> list[Any]:
+    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [one for part in parts for one in list_containers(part)] + [value] * isinstance(value, (list, dict))
+
+
+def send(one: codec.Codec, other: codec.Codec, value: Any) -> Any:
+    """What arrives of *value* at *other*, after the changes of *one*."""
+    changes, form = one.list_changes(), one.encode(value)
+    one.settle()
+    other.apply(json.loads(json.dumps(changes)))
+    return other.decode(json.loads(json.dumps(form)))
+
+
+def change(container: Any, how: int, value: Any) -> None:
+    if how == 0:
+        container.clear()
+    elif isinstance(container, list):
+        container.insert(0, value)
+    else:
+        container["new"] = value
+
+
+@given(
+    FULL,
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 1), FULL), max_size=5),
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 1), FULL), max_size=5),
+)
+@settings(max_examples=200, deadline=None)
+def test_what_the_tests_filled_stays_and_what_comes_back_is_what_the_product_has(
+    value: Any, first: list[tuple[int, int, Any]], second: list[tuple[int, int, Any]]
+) -> None:
+    tests, product = codec.Codec(0), codec.Codec(1)
+    tests.tables = product.tables = Things()
+    faults: list[str] = []
+    tests.changes = HeldChanges(tests, faults.append)
+    before = copy.deepcopy(value)
+    there, kept = send(tests, product, value), []
+    for steps in (first, second):
+        for at, how, new in steps:
+            held = list_containers(there)
+            change(held[at % len(held)], how, new) if held else None
+        answer = send(product, tests, there)
+        kept.append((answer, copy.deepcopy(answer)))
+
+        assert answer == there
+    assert value == before
+    assert all(answer == then for answer, then in kept)
+    assert not faults
+
+
+class Things:
+    """Tables of a side that has no things: what holds a container is known to nobody."""
+
+    def holds(self, number: int) -> bool:
+        return bool(number) and False
+
+    def forget(self, number: int) -> None:
+        """Nothing is kept."""
+
+
+def test_a_message_that_is_begun_anew_explains_what_it_names() -> None:
+    side = codec.Codec(1)
+    side.tables = Things()
+    value = [1]
+    side.list_changes()
+    assert side.encode(value)[2:] == ["list", [1]]  # and something is asked of the other side now
+
+    side.list_changes()
+
+    assert side.encode(value)[2:] == ["list", [1]]
+
+
+DOUBLES = """
+import sys
+
+class Fine:
+    def verify(self, *due): pass
+    def check(self, *due): pass
+    def partition(self, text): return True
+    @classmethod
+    def startswith(cls, text): return True
+    def __call__(self, *args): pass
+
+class App:
+    def __init__(self, log=None): self.log, self.logs, self.kind = Fine(), [Fine()], Fine
+    def get_log(self): return Fine()
+
+class Shop:
+    def check(self, name): return name == "ok"
+
+def handler(kind): return Fine
+def wrap(check): return lambda: None
+def run(check): return lambda: check()
+def page(): return Fine
+def pages(): return Fine()
+def this(): return sys.modules[__name__]
+def find(text): return 0
+def query(): return "select 1 as one"
+def title(): return "a title"
+"""
+
+DOUBLES_HEAD = """
+import sqlite3
+import pytest
+import product
+
+class Base:
+    def verify(self, *due): assert self.lines == list(due)
+
+class Log(Base):
+    def __init__(self): self.lines = []
+    def check(self, *due):
+        if self.lines != list(due): pytest.fail("other lines")
+
+@handler
+class Held:
+    def verify(self): assert False
+
+BASE = sqlite3.connect(":memory:")
+COLUMN = "1"
+"""
+
+DOUBLE_BODIES: dict[str, str] = {
+    "App(Log()).log.verify('a')": "failed",
+    "App(Log()).log.check('a')": "failed",
+    "App(Log()).logs[0].verify('a')": "failed",
+    "App(Log()).get_log().verify('a')": "failed",
+    "App(Log).kind().verify('a')": "failed",
+    "App(Log).kind.verify(1, 'a')": "failed",
+    "Held().verify()": "failed",
+    "log = Log(); log.lines.append('a'); log.verify('a')": "passed",
+    "assert Shop().check('ok')": "passed",
+    "def check(): assert title() == 'b'\n    wrap(check)()": "failed",
+    "def check(): assert title() == 'a title'\n    run(check)()": "passed",
+    "def boom(): pytest.fail('never')\n    wrap(boom)()": "passed",
+    "assert page().startswith('a')": "failed",
+    "assert pages().partition('a')": "failed",
+    "assert title().partition(' ')[0] == 'a'": "passed",
+    "assert this().find('a') == 0": "failed",
+    "assert product.find('a') == 0": "passed",
+    "assert BASE.execute(query()).fetchall() == [(1,)]": "failed",
+    "assert BASE.cursor().execute('/**/ ' + query()).fetchall() == [(1,)]": "failed",
+    "BASE.executescript(query())": "failed",
+    "assert BASE.execute('select 1').execute(query()).fetchall() == [(1,)]": "failed",
+    "assert sqlite3.Connection(':memory:').execute(query()).fetchall() == [(1,)]": "failed",
+    "assert BASE.execute('select ?', [title()]).fetchall() == [('a title',)]": "passed",
+    "assert BASE.execute(f'select {COLUMN}').fetchall() == [(1,)]": "failed",
+}
+
+
+@pytest.mark.slow
+def test_who_asserts_and_what_runs_is_of_the_tests(tmp_path: Path) -> None:
+    said = outcomes(run_bodies(tmp_path, DOUBLES, f"from product import *\n{DOUBLES_HEAD}", DOUBLE_BODIES))
+
+    assert {body: said[f"test_{n}"] for n, body in enumerate(DOUBLE_BODIES)} == DOUBLE_BODIES
