@@ -259,7 +259,7 @@ class Held:
     def verify(self): assert False
 
 BASE = sqlite3.connect(":memory:")
-COLUMN = "1"
+COLUMN = "2"
 """
 
 DOUBLE_BODIES: dict[str, str] = {
@@ -272,7 +272,7 @@ DOUBLE_BODIES: dict[str, str] = {
     "Held().verify()": "failed",
     "log = Log(); log.lines.append('a'); log.verify('a')": "passed",
     "assert Shop().check('ok')": "passed",
-    "def check(): assert title() == 'b'\n    wrap(check)()": "failed",
+    "def check(): assert title() == 'b'\n    wrap(check)()": "error",
     "def check(): assert title() == 'a title'\n    run(check)()": "passed",
     "def boom(): pytest.fail('never')\n    wrap(boom)()": "passed",
     "assert page().startswith('a')": "failed",
@@ -286,7 +286,7 @@ DOUBLE_BODIES: dict[str, str] = {
     "assert BASE.execute('select 1').execute(query()).fetchall() == [(1,)]": "failed",
     "assert sqlite3.Connection(':memory:').execute(query()).fetchall() == [(1,)]": "failed",
     "assert BASE.execute('select ?', [title()]).fetchall() == [('a title',)]": "passed",
-    "assert BASE.execute(f'select {COLUMN}').fetchall() == [(1,)]": "failed",
+    "assert BASE.execute(f'select {COLUMN}').fetchall() == [(2,)]": "failed",
 }
 
 
