@@ -13,9 +13,7 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
-import datetime as dt
 import pathlib
 import re
 import types
@@ -32,21 +30,6 @@ DEPTH = 60
 
 WORD = 1 << 63
 
-LASTING: tuple[type, ...] = (bool, int, str, float, complex, bytes, tuple, frozenset)
-"""Types whose instances, those of subclasses too, are all that they will ever be when they are made."""
-
-NAMED: dict[str, type] = {
-    **{t.__name__: t for t in (*LASTING, object, range, slice, type(None), dt.tzinfo)},
-    **{n: t for n, t in vars(builtins).items() if isinstance(t, type) and issubclass(t, BaseException)},
-}
-
-UNPICKLED = {("copyreg", "_reconstructor"), ("_codecs", "encode")} | {
-    (kind.__module__, kind.__qualname__)
-    for kind in (*NAMED.values(), *CHANGING, *library_values.MADE_NAMES)
-    if not issubclass(kind, pathlib.PurePath)
-}
-"""Names of a pickle beside classes of the task: types whose instances cross as values."""
-
 
 class Codec:
     """Values that one side sent and received. The tests' side numbers objects from 0, the product's from 1."""
@@ -58,12 +41,14 @@ class Codec:
         """Checks texts, in the tests' process alone (`room_paths.RoomPaths`)."""
         self.changes = ShownChanges()
         self.shared: dict[int, Any] = {}
-        self.named = {**NAMED, **{name: kind for kind, name in CHANGING.items()}}
+        self.named = {**library_values.NAMED, **{name: kind for kind, name in CHANGING.items()}}
         """Types and exceptions that both sides know by name."""
         self.names = {kind: name for name, kind in self.named.items()}
         self.numbers: dict[int, int] = {}
         """Identity of what is shared -> its number."""
         self._next = first
+        self._inside = False
+        """True while the content of a container is decoded."""
         self._begun = False
         """True while a message is being encoded."""
         self._new: list[int] = []
@@ -90,8 +75,7 @@ class Codec:
         self.numbers[id(thing)] = number
         self.shared[number] = entry = SharedContainer(thing, kind)
         self._batches.add(number, entry)
-        items = None if forms is None else [self.decode(form, depth + 1) for form in forms]
-        held = entry.get_content() if items is None else entry.fill(items)
+        held = entry.get_content() if forms is None else entry.fill(self._decode_parts(forms, depth))
         entry.note_own(held)
         self.changes.note_shared(entry, held)
         self._remember(number, entry, held)
@@ -149,9 +133,17 @@ class Codec:
         for number, items in changes:
             entry = self.shared[number]
             with self._keep_decoded():
-                parts = [self.decode(item, 1) for item in items]
-            if self.changes.apply(number, entry, parts):
+                parts = self.changes.apply(number, entry, self._decode_parts(items, 0))
+            if parts is not None:
                 self._remember(number, entry, entry.fill(parts))
+
+    def _decode_parts(self, forms: list[Any], depth: int) -> list[Any]:
+        """Return what is in a container: the very things that both sides know, whatever the tests see of them."""
+        before, self._inside = self._inside, True
+        try:
+            return [self.decode(form, depth + 1) for form in forms]
+        finally:
+            self._inside = before
 
     def _remember(self, number: int, entry: SharedContainer, held: list[Any]) -> None:
         """Note that both sides know what *entry* holds."""
@@ -243,7 +235,8 @@ class Codec:
             items = (self.decode(item, depth + 1) for item in form[1])
             return tuple(items) if tag == "t" else frozenset(items)
         if tag == "m":
-            return self.find_container(form[1]) if len(form) == 2 else self._new_container(form, depth)  # noqa: PLR2004  a known one
+            thing = self.shared[form[1]].thing if len(form) == 2 else self._new_container(form, depth)  # noqa: PLR2004  a known one
+            return self.show(thing)
         if tag == "v":
             return self._make(form[1], [self.decode(a, depth + 1) for a in form[2]])
         if tag == "n":
@@ -265,9 +258,9 @@ class Codec:
         with self._keep_decoded():
             return self.tables.decode(form, depth)
 
-    def find_container(self, number: Any) -> Any:
-        """Return the container with *number*, as the other side has it now."""
-        return self.changes.open(self.shared[number].thing)
+    def show(self, thing: Any) -> Any:
+        """Return *thing*, which crosses again, as the tests see it from now on; within a container it is as known."""
+        return thing if self._inside else self.changes.open(thing)
 
     def decode_class(self, form: list[Any], depth: int) -> Any:
         """Return the class that *form* stands for, where it is no value: of a thing, or one that another extends."""

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
-from jumar.child.two_process import codec, proxies
+from jumar.child.two_process import proxies
 from jumar.child.two_process.wire import endings, library_values, own_instances, signatures
 from jumar.child.two_process.wire.containers.shared_container import CHANGING
 
@@ -87,7 +87,7 @@ FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 HOLDING = (tuple, list, set, frozenset, dict)
 """Types of what is looked into for things that have heard a value of the tests."""
 
-VALUES = (BaseException, *codec.LASTING, *CHANGING)
+VALUES = (BaseException, *library_values.LASTING, *CHANGING)
 """Types whose instances are true or false by their content."""
 
 NOTHING = object()

@@ -47,8 +47,7 @@ class ObjectTables:
 
     def _introduce(self, thing: Any) -> int:
         """Return a new number for *thing*, which the message that is being written tells of."""
-        number = self._values.introduce(thing)
-        self.own[number] = thing
+        self.own[number := self._values.introduce(thing)] = thing
         return number
 
     def holds(self, number: int) -> bool:
@@ -155,7 +154,7 @@ class ObjectTables:
             held = vars(value) if self._side.tells_errors(type(value)) else {}
             known = None if type(value) in self._values.names else held
             return exceptions.describe_error(value, known, lambda part: encode(part, depth + 1), depth)
-        for base in codec.LASTING:
+        for base in library_values.LASTING:
             if issubclass(type(value), base):
                 return encode(library_values.get_bare_value(value, base), depth + 1)
         for base, name in reversed(list(CHANGING.items())):
@@ -182,7 +181,7 @@ class ObjectTables:
         tag, number = form[0], form[1]
         if tag == "y" or (tag == "o" and len(form) == 2):  # noqa: PLR2004  a known one
             thing = stand_ins.unwrap((self.own if tag == "y" else self._known)[number])
-            self._values.changes.open(thing)
+            self._values.show(thing)
             self._side.heard_ends.note(type(thing))
             self._side.note_known(thing)
             return thing
@@ -264,7 +263,7 @@ class ObjectTables:
             return self._new_error(kind, number, state, depth)
         if type(kind) is not proxies.ProxyClass:
             return self._known.setdefault(number, library_values.get_member(kind, self._values.decode(state)))
-        if issubclass(base, codec.LASTING):
+        if issubclass(base, library_values.LASTING):
             thing = base.__new__(kind, self._values.decode(state, depth + 1))
         else:
             maker: Any = base if base in CHANGING else object
@@ -275,6 +274,7 @@ class ObjectTables:
             if len(state) > 1:
                 base.__init__(thing, self._values.decode(state[1], depth + 1))
             self._values.share(thing, CHANGING[base], number, state[0], depth)
+            self._values.show(thing)
         if state is not None and base is object:
             signatures.apply(thing, state, self._values.decode)
         if fields is not None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from jumar.child.two_process import codec, contents, import_hook, proxies
+from jumar.child.two_process import contents, import_hook, proxies
 from jumar.child.two_process.capabilities import Capabilities, keep_tie
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
 from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
@@ -142,7 +142,9 @@ class ProductThings:
         if contents.is_computed(thing, name, args):
             self._matched |= self.own_instances.is_compared((thing, thing))
             return contents.operate(thing, name, args, self.give_up)
-        base: Any = next((base for base in codec.LASTING if isinstance(thing, base) and hasattr(base, name)), None)
+        base: Any = next(
+            (base for base in library_values.LASTING if isinstance(thing, base) and hasattr(base, name)), None
+        )
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             if base:
                 return getattr(base, name)(thing, *args, **keywords)

@@ -13,7 +13,7 @@ import unittest
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from jumar.child.two_process import codec, import_hook, object_data, proxies
+from jumar.child.two_process import import_hook, object_data, proxies
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.product_things import ProductThings
@@ -172,7 +172,7 @@ class TestsSide(ProductThings):
     def can_unpickle(self, module: str, name: str) -> bool:
         """Return whether a pickle that a test loads may name that: a type of values, or what is the product's."""
         if type(sys.modules.get(module)) is not import_hook.ModuleFacade:
-            return (module, name) in codec.UNPICKLED
+            return (module, name) in library_values.UNPICKLED
         found = None if "." in name else getattr(sys.modules[module], name, None)
         return type(found) is proxies.ProxyClass or isinstance(found, proxies.Proxy) or name == import_hook.UNPICKLER
 

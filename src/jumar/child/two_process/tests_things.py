@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from jumar.child.two_process import codec, proxies
+from jumar.child.two_process import proxies
+from jumar.child.two_process.wire import library_values
 from jumar.child.two_process.wire.containers.shared_container import CHANGING
 
 
@@ -74,7 +75,7 @@ class TestsThings:
 
     def describe(self, thing: Any) -> str:
         """Return a text for *thing*: of its content where it has one; Python's own would name the test."""
-        for base in (BaseException, *codec.LASTING, *CHANGING):
+        for base in (BaseException, *library_values.LASTING, *CHANGING):
             if isinstance(thing, base):
                 own: Any = base
                 return str(own.__repr__(thing))

@@ -5,6 +5,7 @@ Modules of those that few programs have are imported where one crosses.
 
 from __future__ import annotations
 
+import builtins
 import datetime as dt
 import decimal
 import enum
@@ -19,6 +20,8 @@ import uuid
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
+
+from jumar.child.two_process.wire.containers.shared_container import CHANGING
 
 MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
     "date": (dt.date, lambda v: (v.year, v.month, v.day)),
@@ -36,6 +39,21 @@ MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
 """Types of the standard library whose values are made from plain arguments."""
 
 MADE_NAMES = {t: n for n, (t, _) in MADE.items()}
+
+LASTING: tuple[type, ...] = (bool, int, str, float, complex, bytes, tuple, frozenset)
+"""Types whose instances, those of subclasses too, are all that they will ever be when they are made."""
+
+NAMED: dict[str, type] = {
+    **{t.__name__: t for t in (*LASTING, object, range, slice, type(None), dt.tzinfo)},
+    **{n: t for n, t in vars(builtins).items() if isinstance(t, type) and issubclass(t, BaseException)},
+}
+
+UNPICKLED = {("copyreg", "_reconstructor"), ("_codecs", "encode")} | {
+    (kind.__module__, kind.__qualname__)
+    for kind in (*NAMED.values(), *CHANGING, *MADE_NAMES)
+    if not issubclass(kind, pathlib.PurePath)
+}
+"""Names of a pickle beside classes of the task: types whose instances cross as values."""
 
 MODULES = {
     **dict.fromkeys(("IPv4Address", "IPv4Interface", "IPv4Network", "IPv6Address", "IPv6Interface", "IPv6Network"),

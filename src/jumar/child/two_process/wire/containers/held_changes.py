@@ -40,9 +40,9 @@ class ShownChanges:
     def forget(self, number: int, entry: Any) -> None:
         """Forget the container of *entry* with *number*: it is not shared any more."""
 
-    def apply(self, number: int, entry: Any, items: list[Any]) -> bool:  # noqa: ARG002  one of the kinds needs them
-        """Return whether the container *number* is to hold *items* now; if not, they are kept for when it crosses."""
-        return True
+    def apply(self, number: int, entry: Any, items: list[Any]) -> list[Any] | None:  # noqa: ARG002  one of the kinds needs them
+        """Return what the container *number* is to hold now of *items*; None: they are kept for when it crosses."""
+        return items
 
     def open(self, thing: Any) -> Any:
         """Return *thing*, a container that crosses again, as the other side has it."""
@@ -59,6 +59,8 @@ class HeldChanges(ShownChanges):
         self._values, self._fault = values, fault
         self._held: dict[int, list[Any]] = {}
         """Number of a container -> what it holds in the product's process."""
+        self._within: dict[int, list[Any]] = {}
+        """The same of those that the tests see like that, but for copies of containers in them."""
         self._asked: set[int] = set()
         """Numbers of containers that the tests handed to the call that runs."""
         self._filled: dict[int, tuple[Any, list[Any]]] = {}
@@ -91,25 +93,27 @@ class HeldChanges(ShownChanges):
 
     def note_own(self, number: int) -> None:
         """Note that the tests changed the container with *number*: the product gets what it holds here."""
+        self._within.pop(number, None)
         if self._held.pop(number, None) is not None:
             self._fault("the tests and the product both changed a container")
 
     def forget(self, number: int, entry: Any) -> None:
         """Forget the container of *entry* with *number*: it is not shared any more."""
         self._held.pop(number, None)
+        self._within.pop(number, None)
         if number % 2 == 0 and entry.is_open and entry.seen and entry.kind != FIELDS:
             self._filled[id(entry.thing)] = entry.thing, entry.seen
 
-    def apply(self, number: int, entry: Any, items: list[Any]) -> bool:
-        """Return whether the container *number* is to hold *items* now; if not, they are kept for when it crosses.
+    def apply(self, number: int, entry: Any, items: list[Any]) -> list[Any] | None:
+        """Return what the container *number* is to hold now of *items*; None: they are kept for when it crosses.
 
         Those that the product made have odd numbers.
         """
-        if self._is_asked(entry.thing) if number % 2 else entry.may_fill(items):
-            self._held.pop(number, None)
-            return True
-        self._held[number] = items
-        return False
+        if not (self._is_asked(entry.thing) if number % 2 else entry.may_fill(items)):
+            self._held[number] = items
+            return None
+        self._held.pop(number, None)
+        return self._show(number, items, {})
 
     def open(self, thing: Any) -> Any:
         """Return *thing*, which crosses again: a new copy of what the product has, where that differs."""
@@ -148,7 +152,8 @@ class HeldChanges(ShownChanges):
 
     def _list_parts(self, entry: Any) -> list[Any]:
         """Return what *entry* holds in the product's process."""
-        held = self._held.get(self._values.numbers[id(entry.thing)])
+        number = self._values.numbers[id(entry.thing)]
+        held = self._held.get(number, self._within.get(number))
         return entry.get_content() if held is None else held
 
     def _copy(self, thing: Any, made: dict[int, tuple[Any, Any]]) -> Any:
@@ -163,10 +168,19 @@ class HeldChanges(ShownChanges):
         if copied is None or (number % 2 == 0 and copied.thing is thing):  # of a class of the tests
             return thing
         made[id(thing)] = thing, copied.thing
-        parts = [self._copy(part, made) for part in self._list_parts(entry)]
+        parts = self._list_parts(entry)
         if number % 2:
             self._held.pop(number, None)
-            self._values.replace(number, entry, copied.thing, parts)
+            self._values.replace(number, entry, copied.thing, self._show(number, parts, made))
         else:
-            copied.fill(parts)
+            copied.fill([self._copy(part, made) for part in parts])
         return copied.thing
+
+    def _show(self, number: int, items: list[Any], made: dict[int, tuple[Any, Any]]) -> list[Any]:
+        """Return *items*, of the container *number*, as the tests see them; what is in it stays known."""
+        shown = [self._copy(item, made) for item in items] if self._held else items
+        if all(map(operator.is_, shown, items)):
+            self._within.pop(number, None)
+        else:
+            self._within[number] = items
+        return shown
