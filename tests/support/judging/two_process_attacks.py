@@ -2359,6 +2359,18 @@ import sys
 from pathlib import Path
 import product
 DATA = Path(__file__).parent / "data.txt"
+def test_emptied(tmp_path):
+    (tmp_path / "in").write_text("some text")
+    product.put(str(tmp_path / "in"), "")
+    product.put(str(tmp_path / "out"), "")
+    assert (tmp_path / "out").read_text() == (tmp_path / "in").read_text()
+
+def test_rewritten(tmp_path):
+    product.put(str(tmp_path / "in"), "1")
+    (tmp_path / "in").write_text("some text")
+    product.put(str(tmp_path / "in"), "")
+    assert (tmp_path / "in").read_text() == ""
+
 def test_link(tmp_path):
     product.link(tmp_path / "out")
     assert (tmp_path / "out").is_symlink()

@@ -232,7 +232,7 @@ def test_files_of_the_tests_are_changed_in_no_other_way_than_by_their_path(tmp_p
     report = reported(tmp_path, {"product.py": source, "test_product.py": tests, "data.txt": "4"}, sandbox=s3())
 
     assert "passed" not in outcomes(report).values()
-    assert len(report.results) == 11
+    assert len(report.results) == 13
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ class SharedFiles:
         """Paths that are handed out -> folder in which the product may make more: the path or the nearest around it."""
         self._known: dict[str, Stamp] = {}
         self._made: dict[str, Stamp] = {}
-        """Paths that the other side has made, or was given by themselves and changed; how it left them."""
+        """Paths that the other side has made, or was given by themselves, empty, and filled; how it left them."""
         self._removed: set[str] = set()
         """Paths of the tests' own that the other side has removed in this test: what it makes there is no news."""
         self._next: tuple[dict[str, str], dict[str, Stamp]] = ({}, {})
@@ -89,7 +89,7 @@ class SharedFiles:
         return [path for path in map(os.path.normpath, named) if path.startswith(f"{self.top}/")]
 
     def is_of_product(self, path: str) -> bool:
-        """Return whether the file *path* is as the product left it, which made it or was given it by itself.
+        """Return whether the file *path* is as the product left it, which made it or was given it empty, by itself.
 
         Another one is of the tests, and may be what they expect, even if its folder was given away.
         """
@@ -136,8 +136,10 @@ class SharedFiles:
                 os.makedirs(base if base not in self._bases else os.path.dirname(base), exist_ok=True)
         for path, *described in changes:
             if self._may_change(path, *described[:1]):
-                known = path in self._made or path in self._lasting | self._lent
-                new = not (os.path.lexists(path) or path in self._removed)
+                given = path in self._lasting | self._lent and not _is_filled(path)
+                gone = not os.path.lexists(path)
+                known = given or (path in self._made and (gone or self.is_of_product(path)))
+                new = gone and path not in self._removed
                 self._change(path, described)
                 if described and (known or new):
                     self._made[path] = self._known[path]
@@ -252,6 +254,11 @@ class SharedFiles:
                 file.write(data)
         os.chmod(path, stat.S_IMODE(mode) & 0o777 | (0o700 if stat.S_ISDIR(mode) else 0o400))  # it is looked at again
         os.utime(path, ns=(changed, changed))
+
+
+def _is_filled(path: str) -> bool:
+    """Return whether there is something in the file *path*: as a list with items, it is not there to be filled."""
+    return os.path.isfile(path) and os.path.getsize(path) > 0
 
 
 def _is_below(path: str, roots: Any) -> bool:
