@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from jumar.child.two_process import codec
 from jumar.child.two_process.wire.containers.held_changes import HeldChanges
-from support.judging.two_process_verifier import outcomes, run_bodies
+from support.judging.two_process_verifier import confirmed, outcomes, run_bodies
 
 PRODUCT = """
 import io
@@ -46,6 +46,13 @@ def table():
 def add(items, one):
     items.append(one)
     return items
+def stash(items):
+    items.append(KEPT)
+    KEPT.append(1)
+def stash_table(items):
+    items.append(TABLE)
+    TABLE["heard"] = 1
+def cheapen(thing): thing.rate = 1
 def add_inner(items): items[0].append(3)
 def empty(value):
     for part in list(value.values()) if isinstance(value, dict) else []: part.clear()
@@ -77,6 +84,13 @@ class Thing:
     def __init__(self, name=None, *lines): self.name, self.lines = name, list(lines)
 
 class Lines(list): pass
+
+class Priced: rate = 20
+
+class Same:
+    def __init__(self, *both): self.both = both
+    @property
+    def holds(self): return self.both[0] == self.both[1]
 """
 
 BODIES = {
@@ -122,6 +136,12 @@ BODIES = {
     "found = give(); hear([1]); add(found, 1); assert found": "failed",
     "found = give(); hear([1]); found.append(2); add(found, 1); assert found": "failed",
     "found = table(); found.note('a'); found['b'] = 2; assert found == {'a': 1, 'b': 2}": "passed",
+    "found = give(); xs = [2]; stash(xs); assert found == [[]] and xs == [2]": "passed",
+    "found = give(); xs = []; stash(xs); assert found == [[]] and xs == [[[], 1]]": "passed",
+    "found = table(); xs = []; stash_table(xs); assert found == {} and xs == [{'heard': 1}]": "passed",
+    "found = give(); due = [1]; add(found, due); assert found == [[]]": "passed",
+    "found = give(); due = [1]; add(found, due); assert found == [[], due]": "failed",
+    "thing = Priced(); cheapen(thing); rate = thing.rate; assert rate == 20": "passed",
     "seen = []; twice(seen.append); assert seen == [[], [1]]": "passed",
 }
 
@@ -131,6 +151,41 @@ def test_values_cross_by_copy(tmp_path: Path) -> None:
     said = outcomes(run_bodies(tmp_path, PRODUCT, f"from product import *\n{HEAD}", BODIES))
 
     assert {body: said[f"test_{n}"] for n, body in enumerate(BODIES)} == BODIES
+
+
+LITERAL_BODIES: dict[str, str] = {
+    # What is compared with a literal is as the product left it.
+    "xs = [1]; add(xs, 2); assert xs == [1, 2]": "passed",
+    "xs = [1]; add(xs, 2); assert len(xs) == 2 and xs[-1] == 2 and 2 in xs": "passed",
+    "xs = [1]; add(xs, 2); assert [1, 2] == xs; assert xs": "passed",
+    "xs = [1]; due = [1, 2]; add(xs, 2); assert xs == due": "failed",
+    "xs = [1]; add(xs, 2); found = len(xs); assert found == 2": "failed",
+    "xs = {'a': [1]}; empty(xs); assert xs == {}; assert not xs": "passed",
+    "xs = {'a': [1]}; empty(xs); ys = {}; assert xs == ys": "failed",
+    "xs = [[1]]; add_inner(xs); assert xs == [[1, 3]]; assert xs[0] == [1, 3]": "passed",
+    "found = give(); hear(1); assert found == [[1], 1]": "passed",
+    "found = give(); due = [[1], 1]; hear(1); assert found == due": "failed",
+    "thing = Thing('a'); rename(thing, 'b'); assert thing.name == 'b'": "passed",
+    "thing = Thing('a'); due = 'b'; rename(thing, 'b'); assert thing.name == due": "failed",
+    "thing = Thing('a'); rename(thing, 'b'); rename(thing, 'c'); assert thing.name == 'c' != 'b'": "passed",
+    "xs = [1]; add(xs, 2); same = Same(xs, [1, 2]); assert same.holds == True": "failed",
+    "xs = [1]; add(xs, 2)\n    with pytest.raises(IndexError): assert xs[5] == 1\n    assert xs == get()": "failed",
+    "xs = [1]; add(xs, 2); unittest.TestCase().assertEqual(xs, [1, 2])": "passed",
+    "xs = [1]; ys = [1, 2]; add(xs, 2); unittest.TestCase().assertEqual(xs, ys)": "failed",
+    "xs = [1]; add(xs, 2); assert xs == [1, 2]; add(xs, 3); assert xs == [1, 2, 3] and get() is get()": "failed",
+    "xs = [1]; add(xs, 2); assert xs == [1, 2]; add(xs, 3); assert xs == [1, 2, 3]": "passed",
+}
+
+
+@pytest.mark.slow
+def test_what_is_compared_with_a_literal_is_as_the_product_left_it(tmp_path: Path) -> None:
+    """As in a confirmation, where what is compared is seen."""
+    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(LITERAL_BODIES))
+    head = f"from product import *\nimport pytest\nimport unittest\n{HEAD}"
+
+    said = confirmed(tmp_path, {"product.py": PRODUCT, "test_product.py": f"{head}\n\n{tests}"})
+
+    assert {body: said[f"test_{n}"] for n, body in enumerate(LITERAL_BODIES)} == LITERAL_BODIES
 
 
 FULL = st.recursive(
@@ -236,13 +291,29 @@ def run(check): return lambda: check()
 def page(): return Fine
 def pages(): return Fine()
 def this(): return sys.modules[__name__]
+def modules(): return [sys.modules[__name__]]
 def find(text): return 0
+class Words(list):
+    def difference(self, other):
+        self[:] = other
+        return []
+def words(): return Words(["a"])
+class Vector:
+    def __sub__(self, other): return Vector()
+    def __mul__(self, other): return Vector()
+def vector(): return Vector()
+def norm(vector): return 0
+mailer = None
+def swap():
+    global mailer
+    mailer = Fine()
 def query(): return "select 1 as one"
 def title(): return "a title"
 """
 
 DOUBLES_HEAD = """
 import sqlite3
+import unittest
 import pytest
 import product
 
@@ -280,6 +351,14 @@ DOUBLE_BODIES: dict[str, str] = {
     "assert title().partition(' ')[0] == 'a'": "passed",
     "assert this().find('a') == 0": "failed",
     "assert product.find('a') == 0": "passed",
+    "assert modules()[0].find('a') == 0": "failed",
+    "unittest.TestCase().assertSetEqual(words(), {'b'})": "failed",
+    "assert norm(vector() - (1, 2)) < 1": "failed",
+    "assert norm(vector() * 2) < 1": "passed",
+    "product.mailer = Log()\n    product.swap()\n    product.mailer.partition('a')": "failed",
+    "product.mailer = log = Log()\n    assert product.mailer is log": "passed",
+    "assert App(Log()).log.partition('a')": "failed",
+    "app = App(); app.log.check('a')": "passed",
     "assert BASE.execute(query()).fetchall() == [(1,)]": "failed",
     "assert BASE.cursor().execute('/**/ ' + query()).fetchall() == [(1,)]": "failed",
     "BASE.executescript(query())": "failed",

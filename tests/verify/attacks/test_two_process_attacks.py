@@ -15,7 +15,7 @@ import pytest
 
 from jumar.child.two_process import codec, object_tables, tests_side
 from jumar.child.two_process.environment.changes import ProductEnvironment
-from jumar.child.two_process.wire import frames, rpc
+from jumar.child.two_process.wire import exceptions, frames, rpc
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
 from support.judging.two_process_attacks import BREAKING, CHANGES_A_TEST_FILE, FILES_REFUSED, LASTING, REFUSED, SQUARE
@@ -124,11 +124,11 @@ def deep(levels: int) -> list[Any]:
 @pytest.mark.parametrize("name", LIES)
 def test_a_product_that_does_not_keep_to_the_rules_is_not_asked_again(name: str) -> None:
     with product(LIES[name]) as (peer, side):
-        with pytest.raises((tests_side.CannotRunApart, frames.ConnectionLost)):
+        with pytest.raises((exceptions.CannotRunApart, frames.ConnectionLost)):
             peer.ask("call")
 
         assert side.faults
-        with pytest.raises(tests_side.ProductLost):
+        with pytest.raises(exceptions.ProductLost):
             peer.ask("call")
 
 
@@ -166,7 +166,7 @@ def test_a_product_that_asks_on_and_on_after_a_time_limit_is_given_up() -> None:
             peer.ask("call", ring)
 
         assert side.faults
-        with pytest.raises(tests_side.ProductLost):
+        with pytest.raises(exceptions.ProductLost):
             peer.ask("call")
         assert called == [1]
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from jumar.child.two_process import codec, object_tables, product_main, tests_side
 from jumar.child.two_process.environment.changes import ProductEnvironment
-from jumar.child.two_process.wire import frames, rpc
+from jumar.child.two_process.wire import exceptions, frames, rpc
 
 CALLED: list[str] = []
 """Calls that were performed at the product's request."""
@@ -99,10 +99,10 @@ class Wire:
         tables = object_tables.ObjectTables(values, self.side)
         self.peer = rpc.RpcPeer(frames.FrameConnection(asks, answers), values, tables, self.side)
         self.kept: list[Any] = [earlier, lent, Tool(), store(), step(), asyncio.Event().wait()]
-        self.side.capabilities.begin_test(())
+        self.side.capabilities.begin_test()
         self.earlier = values.encode(self.kept[0])[1]
         self.side.capabilities.end_test()
-        self.side.capabilities.begin_test(())
+        self.side.capabilities.begin_test()
         self.lent, self.tool, self.mock, self.step, self.sleep = (values.encode(thing)[1] for thing in self.kept[1:])
 
 
@@ -283,7 +283,7 @@ def test_a_coroutine_of_the_tests_or_of_a_mock_is_stepped(make: Any) -> None:
 def test_a_request_names_a_number_or_nothing(form: Any) -> None:
     CALLED.clear()
     with wire([asked("call", form, *NONE)]) as (tests, written):
-        with pytest.raises((frames.ConnectionLost, tests_side.CannotRunApart)):
+        with pytest.raises((frames.ConnectionLost, exceptions.CannotRunApart)):
             tests.peer.ask("call")
         assert all(said[0] == "error" for said in replies(written)[1:])
     assert CALLED == []
@@ -329,7 +329,7 @@ def drive(messages: list[Any]) -> None:
     """Send *messages*, and look at what was performed and what came back."""
     CALLED.clear()
     with wire(messages) as (tests, written):
-        with pytest.raises((frames.ConnectionLost, tests_side.CannotRunApart)):
+        with pytest.raises((frames.ConnectionLost, exceptions.CannotRunApart)):
             tests.peer.ask("call")
         capabilities = tests.side.capabilities
         said = replies(written)[1:]

@@ -5,6 +5,7 @@ It passes if something wrong was affirmed: a literal that was changed in the fil
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -29,11 +30,17 @@ class Listener:
     def see(self, value: Any) -> None:
         """Hear that *value* is compared."""
 
-    def settle(self) -> None:
-        """Hear that an assertion has come of what was compared."""
+    def settle(self, held: Any) -> None:
+        """Hear that an assertion has come of what was compared, which is true if *held* is."""
 
     def call(self, name: str, function: Any) -> None:
         """Hear that *function* asserts, which the tests call by *name*."""
+
+    def show(self) -> None:
+        """Hear that a statement begins that compares one thing with a literal."""
+
+    def hide(self) -> None:
+        """Hear that it is over."""
 
 
 class Questions:
@@ -56,9 +63,27 @@ class Questions:
         self._random, self._is_product, self._decides, self._is_own = random, is_product, decides, is_own
         self.test: CurrentTest | None = None
         self.listener = Listener()
+        self._window: Any = None
+        """The frame of a statement that compares one thing with a literal, while it runs."""
+
+    def show(self) -> None:
+        """Note that such a statement begins."""
+        self._window = sys._getframe(1)  # noqa: SLF001  there is no other way to see who compares
+        self.listener.show()
+
+    def hide(self) -> None:
+        """Note that it is over, or that something else is compared while it runs."""
+        if self._window is not None:
+            self._window = None
+            self.listener.hide()
 
     def see(self, operator: str, value: Any, /) -> Any:
         """Note what is compared, by which *operator*: who decides that himself leaves the test unproved."""
+        if self._window is not None and sys._getframe(1) is not self._window:  # noqa: SLF001  as above
+            self.hide()
+        return self._see(operator, value)
+
+    def _see(self, operator: str, value: Any) -> Any:
         if self.test is None:
             return value
         self.listener.see(value)
@@ -90,7 +115,7 @@ class Questions:
         if self.test is None:
             return bool(held)
         self.test.came, self.test.doubtful = True, False
-        self.listener.settle()
+        self.listener.settle(held)
         if self.test.falsified:
             return True
         truth = bool(held)  # asked once, as it is written
@@ -130,7 +155,7 @@ class Questions:
         if name not in HARMLESS:
             calls = [(tuple(c.args), dict(c.kwargs)) for c in getattr(receiver, "call_args_list", None) or ()]
             for value in (*asserted.args, *asserted.keywords.values(), *calls):
-                self.see(COMPARING.get(name, "=="), value)
+                self._see(COMPARING.get(name, "=="), value)
         if not hasattr(receiver, "assertEqual") and id(type(receiver)) not in PLAIN and self._is_product(receiver):
             test.partial = True  # it stands in the place of a mock
         self.listener.call(name, asserted.func)

@@ -13,13 +13,14 @@ import os
 import sys
 import types
 import unittest
-from collections.abc import Callable, Iterable, Iterator, MappingView
+from collections.abc import Callable, Iterator, MappingView
 from typing import Any
 
+from jumar.child.challenge.asserting_functions import HandedFunctions
+from jumar.child.challenge.doubles import Doubles
 from jumar.child.two_process import proxies
 from jumar.child.two_process.object_data import PLAIN
-from jumar.child.two_process.wire import mocks
-from jumar.child.two_process.wire.operands import Assertions
+from jumar.child.two_process.wire import library_values, mocks
 from jumar.child.two_process.wire.signatures import DATA
 
 PARTS = {"call": 3, "invoke": 4, "next": 1}
@@ -34,14 +35,8 @@ SPECIAL = proxies.METHODS - PRIVATE
 MOCKED = SPECIAL - proxies.COMPARING - {"__get__", "__hash__"} | {"__contains__", "__class__"}
 """The same of mocks, and their class. Two of them are the same if they are one object."""
 
-CODES: dict[type, str] = {types.GeneratorType: "gi_code", types.CoroutineType: "cr_code"}
-"""Types that the product may step -> attribute for their code."""
-
 CALLED = (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial)
 """Types of what the product may call, and do nothing else with."""
-
-COROUTINE = {"send": "next", "throw": "throw", "close": "close"}
-"""Methods by which a task runs a coroutine: what is thrown into one of the tests it does not hear of."""
 
 
 @contextlib.contextmanager
@@ -69,15 +64,16 @@ class Capabilities:
         """True while what is handed out outlives a test: files are loaded, or a fixture of several tests is set up."""
         self._waiting: dict[Any, Any] = {}
         """Coroutine of the tests that the product steps -> the future that it waits for."""
-        self.assertions = Assertions()
+        self.handed, self.doubles = HandedFunctions(), Doubles()
         self.requests = 0
         """Number of requests that were performed."""
         self.performing = 0
         """Number of requests that are being performed, one within another."""
 
-    def begin_test(self, codes: Iterable[types.CodeType]) -> None:
-        """Lend what is handed out from here on to the test alone that begins, whose functions have these *codes*."""
-        self.assertions.begin_test(codes)
+    def begin_test(self) -> None:
+        """Lend what is handed out from here on to this test alone."""
+        self.handed.begin_test()
+        self.doubles.begin_test()
         self._lent.clear()
         self.lasting = False
 
@@ -90,8 +86,19 @@ class Capabilities:
     def hand_out(self, number: int | str, thing: Any = None) -> None:
         """Let the product ask for *number*, of *thing*, or name a path."""
         (self._standing if self.lasting else self._lent).add(number)
+        kind = thing if isinstance(thing, type) else type(thing)
+        if self.is_own_class(kind) and not self.runs_tests(kind):
+            self.doubles.note_bodies(kind, map(vars, filter(self.is_own_class, kind.__mro__)), lasting=self.lasting)
         if not self.lasting:
-            self.assertions.note_handed(thing)
+            self.handed.note_handed(thing)
+
+    def note_body(self, body: Any) -> None:
+        """Note the *body* of a class of the tests that extends one of the product."""
+        self.doubles.note_bodies(None, [body], lasting=self.lasting)
+
+    def note_put(self, thing: Any, name: str, value: Any) -> None:
+        """Note that the tests set *name* of *thing*, of the product, to *value*, or deleted it."""
+        self.doubles.note_put(thing, name, value, own=self.knows(value))
 
     def is_handed_out(self, number: int | str) -> bool:
         """Return whether *number*, or a path, was handed out, and not taken back."""
@@ -126,13 +133,17 @@ class Capabilities:
         if op != "next" and (type(values[-2]) is not tuple or type(values[-1]) is not dict):
             raise TypeError("arguments are a tuple and a dictionary")
         action = self._find(op, values)
-        self.assertions.note_run(values[0])
         self.requests += 1
         self.performing += 1
         try:
-            return action()
+            answer = action()
+        except StopIteration:
+            self.handed.note_stepped(values[0])
+            raise
         finally:
             self.performing -= 1
+        self.handed.note_run(values[0])
+        return answer
 
     def _find(self, op: str, values: list[Any]) -> Callable[[], Any]:
         thing = values[0]
@@ -159,9 +170,11 @@ class Capabilities:
         return bool(self._waiting)
 
     def _find_step(self, thing: Any) -> Callable[[], Any]:
-        code = getattr(thing, CODES[type(thing)]) if type(thing) in CODES else None
-        own = code and (self.is_file(code.co_filename) or mocks.is_code(code) or _is_of_asyncio(thing, code))
-        if not (own or is_plain_iterator(type(thing))):
+        code = getattr(thing, library_values.CODES[type(thing)]) if type(thing) in library_values.CODES else None
+        own = code and (
+            self.is_file(code.co_filename) or mocks.is_code(code) or library_values.is_of_asyncio(thing, code)
+        )
+        if not (own or library_values.is_plain_iterator(type(thing))):
             raise TypeError("that is no iterator of the tests")
         return (lambda: next(thing)) if type(thing) is not types.CoroutineType else lambda: self._step(thing)
 
@@ -225,10 +238,10 @@ class Capabilities:
         """Return the public attributes of *kind* that cross: each with how it is asked for, or with what it is."""
         if self.is_own_class(kind) and issubclass(kind, unittest.TestCase):
             raise ValueError(f"the class of tests {kind.__name__}")
-        if is_plain_iterator(kind):
+        if library_values.is_plain_iterator(kind):
             return {"__next__": "next", "__iter__": "self"}
         if kind is types.CoroutineType:
-            return {"__await__": "self", "__iter__": "self", "__next__": "next", **COROUTINE}
+            return {"__await__": "self", "__iter__": "self", "__next__": "next", **library_values.COROUTINE}
         members: dict[str, Any] = {**mocks.list_members(kind)}
         tests = self.runs_tests(kind)
         for name, value in vars(kind).items() if self.is_own_class(kind) else ():
@@ -252,7 +265,7 @@ class Capabilities:
     def knows(self, thing: Any) -> bool:
         """Return whether the product can do something with *thing*, which is no value: call, step or raise it."""
         kind = type(thing)
-        known = self.is_own_class(kind) or self._may_call(thing) or is_plain_iterator(kind)
+        known = self.is_own_class(kind) or self._may_call(thing) or library_values.is_plain_iterator(kind)
         return known or isinstance(thing, (types.GeneratorType, types.CoroutineType, BaseException, MappingView))
 
     def is_own(self, function: Any) -> bool:
@@ -279,18 +292,6 @@ class Capabilities:
         if name not in self._files:
             self._files[name] = os.path.isabs(name) and os.path.realpath(name).startswith(self._room)  # noqa: PTH117  compared as text
         return self._files[name]
-
-
-def _is_of_asyncio(thing: Any, code: types.CodeType) -> bool:
-    """Return whether *thing* is a coroutine of asyncio's, such as a `sleep` that a test hands out, by its *code*."""
-    asyncio = sys.modules.get("asyncio")
-    place = str(getattr(asyncio, "__file__", None)).rpartition("/")[0]
-    return type(thing) is types.CoroutineType and bool(place) and code.co_filename.startswith(f"{place}/")
-
-
-def is_plain_iterator(kind: type) -> bool:
-    """Return whether *kind* is an iterator of Python itself: to step it is all that can be done with it."""
-    return kind.__module__ in ("builtins", "itertools") and "__next__" in vars(kind) and type(kind) is type
 
 
 def _find_in_classes(kind: type, name: str) -> Any:

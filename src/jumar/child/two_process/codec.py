@@ -78,14 +78,14 @@ class Codec:
         held = entry.get_content() if forms is None else entry.fill(self._decode_parts(forms, depth))
         entry.note_own(held)
         self.changes.note_shared(entry, held)
-        self._remember(number, entry, held)
+        self.note_content(number, entry, held)
         return entry
 
     def replace(self, number: int, entry: SharedContainer, thing: Any, items: list[Any]) -> None:
         """Let *thing*, filled with *items*, be what *entry* shares under *number* from now on."""
         self.numbers.pop(id(entry.thing), None)
         self.numbers[id(thing)], entry.thing = number, thing
-        self._remember(number, entry, entry.fill(items))
+        self.note_content(number, entry, entry.fill(items))
 
     def introduce(self, thing: Any) -> int:
         """Return a new number for *thing*, which the message that is being written explains."""
@@ -117,7 +117,7 @@ class Codec:
         """Mark what was encoded since `list_changes` as sent."""
         for number, entry, now in self._told:
             entry.note_own(now)
-            self._remember(number, entry, now)
+            self.note_content(number, entry, now)
             self.changes.note_own(number)
         self._new, self._told, self._begun = [], [], False
 
@@ -135,7 +135,7 @@ class Codec:
             with self._keep_decoded():
                 parts = self.changes.apply(number, entry, self._decode_parts(items, 0))
             if parts is not None:
-                self._remember(number, entry, entry.fill(parts))
+                self.note_content(number, entry, entry.fill(parts))
 
     def _decode_parts(self, forms: list[Any], depth: int) -> list[Any]:
         """Return what is in a container: the very things that both sides know, whatever the tests see of them."""
@@ -145,7 +145,7 @@ class Codec:
         finally:
             self._inside = before
 
-    def _remember(self, number: int, entry: SharedContainer, held: list[Any]) -> None:
+    def note_content(self, number: int, entry: SharedContainer, held: list[Any]) -> None:
         """Note that both sides know what *entry* holds."""
         self._batches.remove(number, entry)
         entry.seen = held
@@ -210,16 +210,17 @@ class Codec:
         return self.tables.encode(value, depth)
 
     def _encode_container(self, value: Any, kind: str, depth: int) -> Any:
-        number = self.numbers.get(id(value))
-        if number is not None:
-            self.changes.note_handed(number)
-            return ["m", number]
-        number = self.introduce(value)
-        return ["m", number, kind, *self.describe(value, kind, number, depth)]
+        number, told = self.numbers.get(id(value)), []
+        if number is None:
+            number = self.introduce(value)
+            told = [kind, *self.describe(value, kind, number, depth)]
+        self.changes.note_handed(number)
+        return ["m", number, *told]
 
     def describe(self, thing: Any, kind: str, number: int, depth: int) -> list[Any]:
         """Share *thing* under *number*; return the forms of its content, and of the other arguments that make it."""
         extra = [self.encode(thing.default_factory, depth + 1)] if kind == "defaultdict" else []
+        extra += [thing.maxlen] if kind == "deque" else []
         return [[self.encode(item, depth + 1) for item in self.share(thing, kind, number).seen], *extra]
 
     def decode(self, form: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911, PLR0912  # one line per form
@@ -283,7 +284,8 @@ class Codec:
             raise ValueError("a container that cannot be")
         make: Any = self.named[kind]
         with self._keep_decoded():
-            thing = make(self.decode(form[4], depth + 1)) if kind == "defaultdict" else make()
+            given = [self.decode(each, depth + 1) for each in form[4:5]]
+            thing = make((), *given) if kind == "deque" else make(*given)
             self.share(thing, kind, number, form[3], depth)
         return thing
 

@@ -109,6 +109,12 @@ HEARD = "_jumar_heard"
 """Mark of an object that an operator made of the product's thing and a value of the tests: it may know how far the one
 is from the other."""
 
+OWNER = "_jumar_owner"
+"""Mark of what a container gave as an attribute: its number, and whether its built-in type has such a method."""
+
+DIFFERENCES = frozenset(f"__{how}{name}__" for name in ("sub", "xor", "mod", "truediv") for how in ("", "r", "i"))
+"""Operators whose result is small, or one, where the operands are the same."""
+
 LAST_DIGIT = 1e-12
 """Relative difference of what arithmetic of libraries comes to."""
 
@@ -212,12 +218,19 @@ def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due:
     return isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
 
 
-def pass_on(given: Any, answer: Any) -> None:
-    """Mark all things in *answer*, which the product made of what it was *given*, if one of that has heard a value."""
-    if any(proxies.get_fact(part, HEARD) for part in _list_parts(given)):
-        for part in _list_parts(answer):
-            if isinstance(part, proxies.Proxy):
-                object.__setattr__(part, HEARD, True)
+def pass_on(given: Any, answer: Any) -> str:
+    """Mark all things in *answer*, which the product made of what it was *given*, if one of that has heard a value.
+
+    Return what is wrong with an answer that is no such thing: of a difference it says how far a value is from another.
+    """
+    heard = [heard for heard in (proxies.get_fact(part, HEARD) for part in _list_parts(given)) if heard]
+    if not heard:
+        return ""
+    things = [part for part in _list_parts(answer) if isinstance(part, proxies.Proxy)]
+    for part in things:
+        object.__setattr__(part, HEARD, next(filter(DIFFERENCES.__contains__, heard), heard[0]))
+    far = not things and not DIFFERENCES.isdisjoint(heard)
+    return "a difference from a value of the tests is handed back, and what it comes to may know that" if far else ""
 
 
 def _list_parts(value: Any, depth: int = 3) -> Iterator[Any]:
@@ -254,6 +267,8 @@ def check_method(thing: Any, name: str, found: Any, give_up: Callable[[str], NoR
     that says another thing says no more of the content. A field of a named tuple may have such a name, too.
     """
     base = find_base(thing)
+    if base is not None and isinstance(found, proxies.Proxy):
+        object.__setattr__(found, OWNER, (proxies.get_number(thing), hasattr(base, name)))
     if base is None or name[:2] == "__" or not (callable(getattr(base, name, None)) and callable(found)):
         return found
 

@@ -52,13 +52,13 @@ class ModuleFacade(types.ModuleType):
         if name[:2] == "__" or below:
             types.ModuleType.__setattr__(self, name, value)
         else:
-            get_module_dict(self)["_jumar_peer"].ask("set", self, name, value)
+            get_module_dict(self)["_jumar_peer"].side.assign(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         if name in get_module_dict(self):
             types.ModuleType.__delattr__(self, name)
         else:
-            get_module_dict(self)["_jumar_peer"].ask("delete", self, name)
+            get_module_dict(self)["_jumar_peer"].side.remove(self, name)
 
     def __dir__(self) -> Any:
         if sys._getframe(1).f_globals.get("__name__") == "freezegun.api":  # noqa: SLF001  nothing else tells who asks

@@ -14,8 +14,8 @@ from jumar.child.two_process.wire import stand_ins
 from jumar.child.two_process.wire.containers.shared_container import CHANGING
 from jumar.child.two_process.wire.signatures import DATA
 
-EMPTIABLE = (bool, int, float, complex, str, bytes, tuple, frozenset, list, dict, set)
-"""Types of values of which an empty one is there to be replaced."""
+EMPTIABLE = (tuple, frozenset, list, dict, set)
+"""Types of values of which an empty one is there to be replaced. A zero or an empty text may be what is expected."""
 
 
 class CopiedFields(dict):  # type: ignore[type-arg]  # no generic class before 3.9
@@ -38,6 +38,10 @@ class OwnFields:
         self._thing, self._admits = thing, admits
         self._given: dict[str, Any] = {}
         """Values that the product set, by name."""
+        self._withheld: dict[str, Any] = {}
+        """The same of those that it set where the tests have others."""
+        self._shown: dict[str, Any] = {}
+        """Values of the tests that those are shown in the place of now."""
 
     def read(self) -> dict[str, Any]:
         """Return the data by name: of the instance, of slots, of a named tuple, of a member of an enumeration."""
@@ -57,14 +61,37 @@ class OwnFields:
         for name in self._list_given() - told.keys():
             if _may_set(self._thing, name, None):
                 held.pop(name, None)
+        self._withheld = {}
         for name, value in told.items():
-            if now.get(name, self) is value or not (self._is_open(name) and _may_set(self._thing, name, value)):
+            if now.get(name, self) is value or not _may_set(self._thing, name, value):
                 continue
-            self._given[name] = value
-            if name in held or isinstance(find_in_class(self._thing, name), proxies.Proxy):
-                held[name] = value  # no descriptor of the product is asked here
+            if self._is_open(name):
+                self._given[name] = value
+                self._set(name, value)
             else:
-                object.__setattr__(self._thing, name, value)
+                self._withheld[name] = value
+
+    def show(self) -> bool:
+        """Show what was withheld, until `hide`; return whether there is something."""
+        now = OwnFields.read(self)
+        self._shown = {name: now[name] for name in self._withheld if name in now}
+        for name in self._shown:
+            self._set(name, self._withheld[name])
+        return bool(self._shown)
+
+    def hide(self) -> bool:
+        """Show what the tests have; return whether something else was shown."""
+        shown, self._shown = self._shown, {}
+        for name, value in shown.items():
+            self._set(name, value)
+        return bool(shown)
+
+    def _set(self, name: str, value: Any) -> None:
+        held = getattr(self._thing, "__dict__", {})
+        if name in held or isinstance(find_in_class(self._thing, name), proxies.Proxy):
+            held[name] = value  # no descriptor of the product is asked here
+        else:
+            object.__setattr__(self._thing, name, value)
 
     def _list_given(self) -> set[str]:
         """Return the names that the product has set, and the tests not since."""
@@ -73,8 +100,8 @@ class OwnFields:
 
     def _is_open(self, name: str) -> bool:
         """Return whether the product may set *name*: the tests left it out or empty, or it is the product's."""
-        value = OwnFields.read(self).get(name)
-        blank = value is None or (type(value) in EMPTIABLE and not value)
+        value = OwnFields.read(self).get(name, find_in_class(self._thing, name))
+        blank = value is None or (type(value) in EMPTIABLE and not value) or type(value) is types.MemberDescriptorType
         return blank or isinstance(value, proxies.Proxy) or name in self._list_given()
 
 
@@ -197,3 +224,21 @@ def rebuild(made: Any, args: tuple[Any, ...], state: Any, items: tuple[Any, ...]
     for key, value in pairs:
         thing[key] = value
     return thing
+
+
+def split_body(body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what of the *body* of a class stays here, and what the other side makes its own class from."""
+    ours: dict[str, Any] = {}
+    theirs: dict[str, Any] = {}
+    for key, value in body.items():
+        if isinstance(value, (staticmethod, classmethod)):
+            ours[key], theirs[key] = value, (type(value).__name__, value.__func__)
+        elif isinstance(value, property):
+            ours[key], theirs[key] = value, ("property", value.fget, value.fset, value.fdel)
+        elif type(value).__name__ == "function":
+            ours[key], theirs[key] = value, ("function", value)
+        elif key not in ("__classcell__", "__module__", "__slots__"):
+            theirs[key] = ("value", value)
+    kept = ("__classcell__", "__module__", "__qualname__", "__doc__")
+    ours.update({key: body[key] for key in kept if key in body})
+    return ours, theirs

@@ -11,7 +11,7 @@ import types
 from typing import Any
 
 from jumar.child.two_process import codec, proxies
-from jumar.child.two_process.object_data import CopiedFields, open_fields
+from jumar.child.two_process.object_data import CopiedFields, open_fields, split_body
 from jumar.child.two_process.wire import exceptions, library_values, signatures, stand_ins
 from jumar.child.two_process.wire.containers.shared_container import CHANGING, FIELDS
 from jumar.child.two_process.wire.own_instances import TOLD, list_told
@@ -180,8 +180,10 @@ class ObjectTables:
         """Return the thing that *form* stands for. Any exception of its own means that it stands for none."""
         tag, number = form[0], form[1]
         if tag == "y" or (tag == "o" and len(form) == 2):  # noqa: PLR2004  a known one
-            thing = stand_ins.unwrap((self.own if tag == "y" else self._known)[number])
-            self._values.show(thing)
+            table = self.own if tag == "y" else self._known
+            thing = self._values.show(stand_ins.unwrap(table[number]))
+            if tag == "o":
+                table[number] = thing
             self._side.heard_ends.note(type(thing))
             self._side.note_known(thing)
             return thing
@@ -228,19 +230,8 @@ class ObjectTables:
 
     def extend_class(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
         """Return a class of this side that extends proxy classes; the other side makes one that calls its methods."""
-        ours: dict[str, Any] = {}
-        theirs: dict[str, Any] = {}
-        for key, value in body.items():
-            if isinstance(value, (staticmethod, classmethod)):
-                ours[key], theirs[key] = value, (type(value).__name__, value.__func__)
-            elif isinstance(value, property):
-                ours[key], theirs[key] = value, ("property", value.fget, value.fset, value.fdel)
-            elif type(value).__name__ == "function":
-                ours[key], theirs[key] = value, ("function", value)
-            elif key not in ("__classcell__", "__module__", "__slots__"):
-                theirs[key] = ("value", value)
-        kept = ("__classcell__", "__module__", "__qualname__", "__doc__")
-        ours.update({key: body[key] for key in kept if key in body})
+        ours, theirs = split_body(body)
+        self._side.note_body(ours)
         number = self._values.check_theirs(self.peer.ask("reserve"))
         facts = {**self.build_facts(number, extends=True), TOLD: list_told(body, ours, bases)}
         kind = proxies.build_proxy_class(name, bases, ours, facts)
@@ -274,7 +265,7 @@ class ObjectTables:
             if len(state) > 1:
                 base.__init__(thing, self._values.decode(state[1], depth + 1))
             self._values.share(thing, CHANGING[base], number, state[0], depth)
-            self._values.show(thing)
+            self._known[number] = thing = self._values.show(thing)
         if state is not None and base is object:
             signatures.apply(thing, state, self._values.decode)
         if fields is not None:

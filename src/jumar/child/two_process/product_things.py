@@ -16,9 +16,6 @@ from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances
 
 THINGS = (proxies.Proxy, proxies.ProxyClass)
 
-OWNER = "_jumar_owner"
-"""Mark of what a container of the product gave as an attribute: a method of it, which may change it."""
-
 
 class ProductThings:
     """Operations of the tests on things of the product."""
@@ -34,7 +31,7 @@ class ProductThings:
     def __init__(self) -> None:
         self._queries = operands.Queries()
         self.find_unasked, self.hand_back = self._queries.find_unasked, self._queries.hand_back
-        self._matched = False
+        self._matched = self.of_module = False
         self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances(proxies.get_fact)
         self.note_known = self.own_instances.note_returned
         self.operands = operands.Operands(self.fault, proxies.get_fact)
@@ -52,8 +49,6 @@ class ProductThings:
             self.tie("what the product awaits of the tests would not hear that it is cancelled")
         if self.running and not self.capabilities.performing and name in (proxies.get_fact(thing, TOLD) or ()):
             self.tie(f"a test reads {name}, a constant of its own class that the product knows, too")
-        if self.running and owner is None and self.capabilities.assertions.may_assert(name):
-            self._check_double(thing, name)
         marked = any(proxies.get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
         if (marked and name == "__wrapped__") or not proxies.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
@@ -65,26 +60,32 @@ class ProductThings:
         if owner is not None:  # of a class of the tests that extends one of the product
             found = self.peer.ask("member", thing, owner, name)
         else:
+            self.of_module = type(thing) is import_hook.ModuleFacade
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
+            self.of_module = False
         endings.mark_step(found, name, thing, proxies.Proxy)
         self.own_instances.note_method(found, name, thing, known=import_hook.is_known(thing))
         import_hook.note_name(found, name)
-        if isinstance(found, proxies.Proxy) and contents.find_base(thing):
-            object.__setattr__(found, OWNER, proxies.get_number(thing))
+        if self.running and owner is None:
+            self._check_double(thing, name, found)
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
 
-    def _check_double(self, thing: Any, name: str) -> None:
-        """Give up a test that asks *thing* for *name*, which asserts: it may stand for what the test handed out."""
-        if not (import_hook.is_known(thing) or self.own_instances.may_contain(thing)):
-            self.tie(f"{name}, a method that asserts, is asked of a {type(thing).__name__} of the product")
+    def _check_double(self, thing: Any, name: str, found: Any) -> None:
+        """Give the test up if *found*, which it read of *thing*, or that, may stand for a double that it handed out."""
+        known = import_hook.is_known(thing) or self.own_instances.may_contain(thing)
+        part = self.own_instances.note_part(found, thing)
+        if why := self.capabilities.doubles.find_fault(thing, name, found, known=known, part=part):
+            self.tie(why)
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
         """Set the attribute *name* of a thing of the product."""
+        self.capabilities.note_put(thing, name, value)
         self.peer.ask("set", thing, name, value)
 
-    def remove(self, thing: Any, name: str) -> None:
-        """Delete the attribute *name* of a thing of the product."""
-        self.peer.ask("delete", thing, name)
+    def remove(self, thing: Any, name: str, op: str = "delete") -> None:
+        """Delete the attribute *name* of a thing of the product, or `restore` what was found in a class."""
+        self.capabilities.note_put(thing, name, None)
+        self.peer.ask(op, thing, name)
 
     def list_fields(self, thing: Any) -> Any:
         """Return what a thing of the product holds."""
@@ -142,9 +143,7 @@ class ProductThings:
         if contents.is_computed(thing, name, args):
             self._matched |= self.own_instances.is_compared((thing, thing))
             return contents.operate(thing, name, args, self.give_up)
-        base: Any = next(
-            (base for base in library_values.LASTING if isinstance(thing, base) and hasattr(base, name)), None
-        )
+        base: Any = library_values.find_lasting(thing, name)
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             if base:
                 return getattr(base, name)(thing, *args, **keywords)
@@ -153,7 +152,8 @@ class ProductThings:
         due = contents.compute(thing, name, args) if early else contents.NOTHING
         if name == "__hash__" and due is not contents.NOTHING:
             return due
-        self.peer.values.changes.note_method(proxies.get_fact(thing, OWNER))
+        owned = proxies.get_fact(thing, contents.OWNER) or (proxies.get_number(thing), name != "__call__")
+        self.peer.values.changes.note_method(*owned)
         ask = self.peer.ask if name in ASKING else self._ask_aside
         answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
         if name in contents.OPERATORS:
@@ -161,8 +161,8 @@ class ProductThings:
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
             return self._check_reading(answer, name, thing, args)
         self._check_end(answer, name, thing, args)
-        if name == "__call__":
-            contents.pass_on((args, keywords), answer)
+        if name == "__call__" and (why := contents.pass_on((args, keywords), answer)):
+            self.tie(why)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.give_up(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
@@ -181,6 +181,8 @@ class ProductThings:
         contents.pass_on((args, keywords), made)
         if type(made) is kind and proxies.is_named(kind):
             self.own_instances.note_made(made)
+        if proxies.get_fact(kind, "_jumar_extends") and not isinstance(made, kind):
+            self.tie(f"{kind.__name__}, a class of the tests, makes something else")
         return made
 
     def _check_operator(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...], due: Any) -> None:
@@ -188,7 +190,7 @@ class ProductThings:
         if not contents.may_answer(answer, name, thing, args, due):
             self.give_up(f"{name} of a {type(thing).__name__} comes to a value that its content does not come to")
         if isinstance(answer, proxies.Proxy) and contents.is_heard(thing, args):
-            object.__setattr__(answer, contents.HEARD, True)
+            object.__setattr__(answer, contents.HEARD, name)
 
     def _check_reading(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> Any:
         """Return what the special method *name* of a thing tells; refuse it if the content of that tells another."""
@@ -206,8 +208,6 @@ class ProductThings:
 
     def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
         """Check what a method of *thing* gave that may end a context or a loop of the tests, or affirm a text."""
-        if type(answer) is import_hook.ModuleFacade and self.running:
-            self.fault(f"{name} comes to a module, which may answer anything in the place of data")
         frame = sys._getframe(3)  # noqa: SLF001  there is no other way to see who asks
         if name == "__call__" and endings.is_leaving(frame):
             self.check_exit(answer, sys.exc_info())

@@ -84,7 +84,7 @@ class ProxyClass(type):
         if name in ("__abstractmethods__", "__parameters__"):
             return
         if type(value) is ProxyMember or getattr(value, "_jumar_special", False) is True:
-            find_peer(cls).ask("restore", cls, name)  # what was found in the class is put back
+            find_peer(cls).side.remove(cls, name, "restore")  # what was found in the class is put back
         else:
             find_peer(cls).side.assign(cls, name, value)
 

@@ -17,7 +17,7 @@ from jumar.child.two_process import codec, import_hook, object_tables, patches, 
 from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.environment.clocks import refuse_clocks
 from jumar.child.two_process.environment.levels import watch_levels
-from jumar.child.two_process.environment.seeds import watch_seeds
+from jumar.child.two_process.environment.seeds import end_early, watch_seeds
 from jumar.child.two_process.wire import frames, library_values, rpc
 from jumar.child.two_process.wire.containers.held_changes import HeldChanges
 from jumar.child.two_process.wire.files import room_paths
@@ -46,7 +46,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side, config["shared"])
-    known.changes = HeldChanges(known, side.fault)
+    known.changes = side.operands.changes = HeldChanges(known, side.fault)
     tables = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, tables, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
@@ -113,6 +113,7 @@ class DoubtPlugin:
         watch_seeds(self._side.environment.seeds)
         self._side.environment.begin()
         open_compared_files()
+        end_early()
         self._guard.armed = True
         yield
 
@@ -157,10 +158,11 @@ class DoubtPlugin:
         capabilities = self._side.capabilities
         before, capabilities.lasting = capabilities.lasting, capabilities.lasting or fixturedef.scope != "function"
         faults = self._side.faults
+        prepares, capabilities.handed.preparing = capabilities.handed.preparing, True
         try:
             yield
         finally:
-            capabilities.lasting = before
+            capabilities.lasting, capabilities.handed.preparing = before, prepares
             if fixturedef.scope != "function" and self._side.take_tied():
                 self._lasting_tie = True
             if self._side.faults > faults and fixturedef.scope != "function":
@@ -168,8 +170,7 @@ class DoubtPlugin:
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
-        functions = _unwrap_chain(getattr(item, "obj", None))
-        self._side.capabilities.begin_test(f.__code__ for f in functions if isinstance(f, types.FunctionType))
+        self._side.capabilities.begin_test()
         paths = self._side.peer.values.paths
         paths.begin_test()
         self._side.peer.values.changes.begin_test()
@@ -203,11 +204,12 @@ class DoubtPlugin:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
         used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
         doubt = next((why for fixture, why in self._doubted_fixtures if fixture in used), "")
-        doubt = doubt or self._side.capabilities.assertions.find_idle()
+        doubt = doubt or self._side.capabilities.handed.find_idle()
         yield from self._watch_phase(doubt, last=True)
 
     def pytest_sessionfinish(self) -> Wrapper:
         """Ignore a plug-in that fails to write a report into the room: every test was reported by now."""
+        self._guard.armed = False  # plug-ins open files for their reports
         outcome = yield
         if outcome.excinfo and isinstance(outcome.excinfo[1], PermissionError):
             outcome.force_result([])

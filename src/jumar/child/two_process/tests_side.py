@@ -18,21 +18,12 @@ from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.product_things import ProductThings
 from jumar.child.two_process.wire import endings, frames, library_values, notices, stand_ins
+from jumar.child.two_process.wire.exceptions import CannotRunApart, ProductLost
 from jumar.child.two_process.wire.files import shared_files
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
 """From these the product could reach the tests themselves."""
-
-
-class CannotRunApart(BaseException):
-    """The tests cannot be run this way. No `Exception`, so that tests do not catch it as one."""
-
-    __test__ = False
-
-
-class ProductLost(CannotRunApart):
-    """The product's process is gone, or does not keep to the protocol."""
 
 
 class TestsSide(ProductThings):
@@ -63,6 +54,7 @@ class TestsSide(ProductThings):
         self.capabilities = Capabilities(environment.room)
         able = self.capabilities
         self.take_back, self.list_members, self.offers = able.take_back, able.list_members, able.offers
+        self.note_body = able.note_body
         self.running = False  # True if the files of the tests are loaded
         self.note_text: Callable[[str], object] = str  # is told what the product prints
         self.find_changed_class: Callable[[], str] = str
@@ -218,6 +210,7 @@ class TestsSide(ProductThings):
             self.capabilities.hand_out(form[1], thing)
             if thing is not None and self.has_fields(thing):
                 self.operands.note_handed(thing)
+                self.peer.values.changes.note_handed(form[1])
 
     def list_choices(self, kind: Any) -> list[Any] | None:
         """Return the members of an enumeration of the tests; None: *kind* is none."""
@@ -259,6 +252,8 @@ class TestsSide(ProductThings):
         if form[0] != "M":
             raise ValueError("no such form")
         number, name = form[1], str(form[2])
+        if self.running and not (self.of_module or proxies.is_library(name)):
+            self.fault(f"the module {name} comes as a value, and may answer anything in the place of data")
         if type(there := sys.modules.get(name)) is import_hook.ModuleFacade:
             return there
         if number not in self.facades:

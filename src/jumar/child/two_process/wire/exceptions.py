@@ -45,3 +45,13 @@ def describe_error(
     causes = (error.__cause__, error.__context__)
     chain = [encode(other) if other is not None and depth < CHAIN else None for other in causes]
     return [arguments, kept, *chain, error.__suppress_context__]
+
+
+class CannotRunApart(BaseException):
+    """The tests cannot be run this way. No `Exception`, so that tests do not catch it as one."""
+
+    __test__ = False
+
+
+class ProductLost(CannotRunApart):
+    """The product's process is gone, or does not keep to the protocol."""

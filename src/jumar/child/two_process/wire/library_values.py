@@ -73,6 +73,12 @@ VIEWS: dict[type, str] = {
 }
 """Views of a dict, which is shared: a view shows what is in it now."""
 
+CODES: dict[type, str] = {types.GeneratorType: "gi_code", types.CoroutineType: "cr_code"}
+"""Types that the product may step -> attribute for their code."""
+
+COROUTINE = {"send": "next", "throw": "throw", "close": "close"}
+"""Methods by which a task runs a coroutine: what is thrown into one of the tests it does not hear of."""
+
 NAMESPACES = ("argparse", "types")
 """Modules of plain objects, whose data is all that they are."""
 
@@ -173,3 +179,20 @@ def get_bare_value(value: Any, base: Any) -> Any:
     if base is complex:
         return complex.__pos__(value)
     return frozenset(frozenset.__iter__(value)) if base is frozenset else base.__getnewargs__(value)[0]
+
+
+def find_lasting(thing: Any, name: str) -> Any:
+    """Return the first type of what lasts that *thing* is of and that has *name*, or None."""
+    return next((base for base in LASTING if isinstance(thing, base) and hasattr(base, name)), None)
+
+
+def is_of_asyncio(thing: Any, code: types.CodeType) -> bool:
+    """Return whether *thing* is a coroutine of asyncio's, such as a `sleep` that a test hands out, by its *code*."""
+    asyncio = sys.modules.get("asyncio")
+    place = str(getattr(asyncio, "__file__", None)).rpartition("/")[0]
+    return type(thing) is types.CoroutineType and bool(place) and code.co_filename.startswith(f"{place}/")
+
+
+def is_plain_iterator(kind: type) -> bool:
+    """Return whether *kind* is an iterator of Python itself: to step it is all that can be done with it."""
+    return kind.__module__ in ("builtins", "itertools") and "__next__" in vars(kind) and type(kind) is type

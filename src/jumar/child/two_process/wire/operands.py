@@ -4,95 +4,19 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import dis
 import gc
-import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from jumar.child.challenge.questions import Listener
+from jumar.child.two_process.wire import mocks
 
 RECENT = 32
 """Operands before an assertion that are remembered: a test may compare without end and assert nothing."""
 
-CONTAINERS = (dict, list, set, collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter)
+CONTAINERS = (dict, list, set, tuple, frozenset, collections.deque, collections.OrderedDict, collections.defaultdict,
+              collections.Counter)  # fmt: skip
 """Types of what the product could fill with what it hears."""
-
-
-FAILING = ("AssertionError", "fail", "raises")
-"""Names by which a function fails a test, beside those that begin with `assert`."""
-
-RAISING = {(dis.opmap.get("LOAD_ASSERTION_ERROR"), 0), (dis.opmap.get("LOAD_COMMON_CONSTANT"), 0)}
-"""Instructions of `assert` that is not rewritten."""
-
-
-class Assertions:
-    """Functions of the tests that assert: methods of doubles, and what a test hands out to be run."""
-
-    def __init__(self) -> None:
-        self._methods: set[str] = set()
-        self._local: set[str] = set()
-        """Of classes in the function of the test that runs."""
-        self._idle: dict[types.CodeType, str] = {}
-        """Functions with a comparison in them that this test handed out, and that did not run."""
-
-    def note_code(self, code: types.CodeType) -> None:
-        """Note *code*, which is run, of a file of the tests."""
-        self._methods.update(_list_asserting(code))
-
-    def begin_test(self, codes: Iterable[types.CodeType]) -> None:
-        """Forget what only one test has; *codes* are those of the one that begins."""
-        self._idle.clear()
-        self._local = {name for code in codes for name in _list_asserting(code)}
-
-    def may_assert(self, name: str) -> bool:
-        """Return whether a double of the tests has a method *name* that asserts."""
-        return name in self._methods or name in self._local
-
-    def note_handed(self, function: Any) -> None:
-        """Note that this test hands out *function*."""
-        if type(function) is types.FunctionType and _asserts(function.__code__) and _compares(function.__code__):
-            self._idle[function.__code__] = function.__name__
-
-    def note_run(self, function: Any) -> None:
-        """Note that the product had *function* run."""
-        if type(function) is types.FunctionType:
-            self._idle.pop(function.__code__, None)
-
-    def find_idle(self) -> str:
-        """Return what is wrong if a function that asserts never ran, or ""."""
-        idle = next(iter(self._idle.values()), "")
-        return f"{idle}, which asserts, was handed to the product, which did not run it" if idle else ""
-
-
-def _list_inner(code: types.CodeType) -> list[types.CodeType]:
-    return [const for const in code.co_consts if isinstance(const, types.CodeType)]
-
-
-def _list_asserting(code: types.CodeType) -> Iterator[str]:
-    """Yield the names of methods that assert, of the classes in *code* that hold no tests: doubles may have them.
-
-    What is in functions of tests is theirs.
-    """
-    inner = _list_inner(code)
-    if "__qualname__" in code.co_names and not any(one.co_name.startswith("test") for one in inner):
-        yield from (one.co_name for one in inner if _asserts(one))
-    for one in inner:
-        if not one.co_name.startswith("test"):
-            yield from _list_asserting(one)
-
-
-def _asserts(code: types.CodeType) -> bool:
-    """Return whether *code* raises an assertion, or calls what does so by its name."""
-    named = any(name.lower().startswith("assert") or name in FAILING for name in code.co_names)
-    steps = zip(code.co_code[::2], code.co_code[1::2])  # noqa: B905  Python 3.8 has no `strict`
-    return named or not RAISING.isdisjoint(steps) or any(map(_asserts, _list_inner(code)))
-
-
-def _compares(code: types.CodeType) -> bool:
-    """Return whether *code* compares, or calls an assertion of `unittest`."""
-    compared = any(dis.opname[step] == "COMPARE_OP" for step in code.co_code[::2])
-    return compared or any(name.startswith("assert") for name in code.co_names)
 
 
 class Operands(Listener):
@@ -103,6 +27,8 @@ class Operands(Listener):
 
     def __init__(self, fault: Callable[[str], None], get_fact: Callable[[Any, str], Any]) -> None:
         self._fault, self._get_fact = fault, get_fact
+        self.changes: Any = None
+        """Shows and hides what the product changed (`held_changes.HeldChanges`)."""
         self._handed: dict[int, Any] = {}
         """Objects of the tests that the product has, with their data."""
         self._seen: collections.deque[Any] = collections.deque(maxlen=RECENT)
@@ -123,10 +49,20 @@ class Operands(Listener):
 
     def see(self, value: Any) -> None:
         """Note that *value* is compared, if it could matter: what is kept here lives longer than the tests know."""
-        self._seen.append(value if type(value) in CONTAINERS else None)
+        self._seen.append(value if type(value) in CONTAINERS and value != () else None)
 
-    def settle(self) -> None:
-        """Look at what was compared, now that an assertion has come of it."""
+    def show(self) -> None:
+        """Show things as the product left them, while one is compared with a literal."""
+        self.changes.show()
+
+    def hide(self) -> None:
+        """Show them as the tests have them."""
+        self.changes.hide()
+
+    def settle(self, held: Any) -> None:
+        """Look at what was compared, now that an assertion has come of it, with *held*."""
+        if mocks.is_mock(type(held)):
+            self._fault("a mock is asserted, and every mock is true")
         seen = list(self._seen)
         self._seen.clear()
         if self._handed and any(map(self._is_of_one_object, seen, seen[1:])):

@@ -186,6 +186,7 @@ class RpcPeer:
             updates += [files] if (files := self.side.files.list_changes()) else []
             if written == self._written:
                 return updates, forms
+            self.values.undo()
         raise ValueError("what asks for something whenever it is handed over")
 
     @contextlib.contextmanager

@@ -31,8 +31,8 @@ class ShownChanges:
     def note_handed(self, number: int) -> None:
         """Note that this side hands over the container with *number*."""
 
-    def note_method(self, number: int | None) -> None:
-        """Note that a method of the container with *number*, if it is of one, is called next."""
+    def note_method(self, number: int, known: bool) -> None:  # noqa: FBT001  a fact
+        """Note that a method of the container with *number*, if it is of one, is called next; or a *known* one."""
 
     def note_own(self, number: int) -> None:
         """Note that this side changed the container with *number*: the other gets what it holds here."""
@@ -61,18 +61,30 @@ class HeldChanges(ShownChanges):
         """Number of a container -> what it holds in the product's process."""
         self._within: dict[int, list[Any]] = {}
         """The same of those that the tests see like that, but for copies of containers in them."""
+        self._fields: dict[int, Any] = {}
+        """Data of objects that the product changed, by number."""
+        self._shown: list[tuple[int, Any, list[Any]]] = []
+        """Containers that are as the product left them now, with what the tests have in them."""
         self._asked: set[int] = set()
-        """Numbers of containers that the tests handed to the call that runs."""
+        """Numbers of containers that the tests handed to the call that runs, and that lay in those then."""
+        self._handed: list[int] = []
+        """Numbers that are not among them yet."""
+        self._beside = False
+        """True if that call was handed something with data of the tests as well: it may fill the one with the other."""
+        self._called = 0
+        """Number of the container that it is a method of: what it does with that is what it is for."""
         self._filled: dict[int, tuple[Any, list[Any]]] = {}
         """Containers that are not shared now, but were when the product filled them, with what it left, by identity."""
 
     def begin_test(self) -> None:
         """Forget what only one test has seen."""
+        self.hide()
         self._filled.clear()
 
     def end_call(self) -> None:
         """Note that the call has ended that containers were handed to."""
         self._asked.clear()
+        self._handed, self._beside, self._called = [], False, 0
 
     def note_shared(self, entry: Any, held: list[Any]) -> None:
         """Note that the container of *entry* is shared: the product may go on to fill what it has filled before."""
@@ -82,14 +94,19 @@ class HeldChanges(ShownChanges):
 
     def note_handed(self, number: int) -> None:
         """Note that the tests hand over the container with *number*: the product may change it until the call ends."""
-        self._asked.add(number)
+        self._handed.append(number)
+        entry = self._values.shared.get(number)
+        self._beside |= number % 2 == 0 and not (entry is not None and entry.kind != FIELDS and entry.is_open)
         if self._held and number % 2 and self._differs(self._get_thing(number)):
             self._fault("a container that the product changed since it gave it away is handed to it again")
 
-    def note_method(self, number: int | None) -> None:
-        """Note that a method of the container with *number*, if it is of one, is called next: it may change that."""
-        if number is not None:
-            self.note_handed(number)
+    def note_method(self, number: int, known: bool) -> None:  # noqa: FBT001  a fact
+        """Note that a method of the container with *number*, if it is of one, is called next: it may change that.
+
+        A *known* one, which built-in types have, may do so with whatever it is handed: it has to do what theirs do.
+        """
+        self.note_handed(number)
+        self._called = number if known else 0
 
     def note_own(self, number: int) -> None:
         """Note that the tests changed the container with *number*: the product gets what it holds here."""
@@ -99,6 +116,7 @@ class HeldChanges(ShownChanges):
 
     def forget(self, number: int, entry: Any) -> None:
         """Forget the container of *entry* with *number*: it is not shared any more."""
+        self._fields.pop(number, None)
         self._held.pop(number, None)
         self._within.pop(number, None)
         if number % 2 == 0 and entry.is_open and entry.seen and entry.kind != FIELDS:
@@ -109,7 +127,12 @@ class HeldChanges(ShownChanges):
 
         Those that the product made have odd numbers.
         """
-        if not (self._is_asked(entry.thing) if number % 2 else entry.may_fill(items)):
+        self.hide()
+        if entry.kind == FIELDS:
+            self._fields[number] = entry
+        self._ask()
+        asked = number in self._asked and (number == self._called or not self._beside)
+        if not (asked if number % 2 else entry.may_fill(items)):
             self._held[number] = items
             return None
         self._held.pop(number, None)
@@ -119,14 +142,41 @@ class HeldChanges(ShownChanges):
         """Return *thing*, which crosses again: a new copy of what the product has, where that differs."""
         return self._copy(thing, {}) if self._held and self._differs(thing) else thing
 
+    def show(self) -> None:
+        """Let containers and objects be as the product left them, until `hide`; what the tests changed since stays."""
+        self.hide()
+        for number, items in list(self._held.items()):
+            entry = self._values.shared[number]
+            if entry.find_change() is None:
+                self._shown.append((number, entry, entry.get_content()))
+                self._values.note_content(number, entry, entry.fill(items))
+        for number, entry in self._fields.items():
+            if entry.find_change() is None and entry.thing.show():
+                self._values.note_content(number, entry, entry.get_content())
+
+    def hide(self) -> None:
+        """Let them be as the tests have them again."""
+        shown, self._shown = self._shown, []
+        for number, entry, content in shown:
+            if self._values.shared.get(number) is entry:
+                self._values.note_content(number, entry, entry.fill(content))
+        for number, entry in self._fields.items():
+            if entry.thing.hide():
+                self._values.note_content(number, entry, entry.get_content())
+
     def _get_thing(self, number: int) -> Any:
         entry = self._values.shared.get(number)
         return entry and entry.thing
 
-    def _is_asked(self, thing: Any) -> bool:
-        """Return whether *thing* was handed to the call that runs, or lies in what was."""
-        found: set[int] = set()
-        return any(part is thing for number in self._asked for part in self._walk(self._get_thing(number), found))
+    def _ask(self) -> None:
+        """Note what lies in what was handed to the call, as the tests have it: it runs, and has changed nothing yet."""
+        todo, self._handed = self._handed, []
+        while todo:
+            number = todo.pop()
+            entry = self._values.shared.get(number)
+            if entry is not None and number not in self._asked:
+                todo += filter(None, (self._values.numbers.get(id(part)) for part in entry.get_content()))
+            self._asked.add(number)
 
     def _differs(self, thing: Any) -> bool:
         """Return whether *thing*, or a container in it, is not what the product has."""
@@ -165,7 +215,9 @@ class HeldChanges(ShownChanges):
         entry = self._find_entry(thing)
         number = self._values.numbers.get(id(thing), 0)
         copied = entry.copy() if entry is not None and self._differs(thing) else None
-        if copied is None or (number % 2 == 0 and copied.thing is thing):  # of a class of the tests
+        if copied is None or copied.thing is thing:
+            if copied is not None and number % 2:
+                self._fault(f"a {type(thing).__name__} crosses again, and the product changed it meanwhile")
             return thing
         made[id(thing)] = thing, copied.thing
         parts = self._list_parts(entry)

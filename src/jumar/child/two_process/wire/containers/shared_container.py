@@ -18,8 +18,20 @@ WALKED: dict[str, Any] = {"list": list, "set": set, "deque": collections.deque}
 
 FILES: dict[str, Any] = {"StringIO": io.StringIO, "BytesIO": io.BytesIO}
 
+THING = "_jumar_thing"
+"""Attribute of what stands for a thing of the other side: its number."""
+
 FIELDS = "fields"
 """Kind of the public data of an object of the tests (`object_data`)."""
+
+
+def _find_number(thing: Any) -> int | None:
+    """Return the number of *thing*, if it stands for one of the other side."""
+    try:
+        number: int = object.__getattribute__(thing, THING)
+    except AttributeError:
+        return None
+    return number
 
 
 def _fill_file(thing: Any, text: Any, place: int) -> None:
@@ -56,11 +68,20 @@ class SharedContainer:
         return self.is_open or (self.kind in FILES and items[0] in (None, self.seen[0]))
 
     def copy(self) -> SharedContainer:
-        """Return an empty one of its kind, or itself, if no other can be made."""
-        kind = type(self.thing)
-        if kind not in CHANGING:
+        """Return an empty one of its kind, or itself, if no other can be made: of a class of the tests."""
+        kind: Any = type(self.thing)
+        base: Any = next(base for base, name in CHANGING.items() if name == self.kind)
+        number = None if kind is base else _find_number(self.thing)
+        if kind is not base and number is None:
             return self
-        return SharedContainer(kind(self.thing.default_factory) if self.kind == "defaultdict" else kind(), self.kind)
+        made = base.__new__(kind)
+        if self.kind == "deque":
+            base.__init__(made, (), self.thing.maxlen)
+        else:
+            base.__init__(made, *([self.thing.default_factory] if self.kind == "defaultdict" else []))
+        if number is not None:
+            object.__setattr__(made, THING, number)
+        return SharedContainer(made, self.kind)
 
     def get_content(self) -> list[Any]:
         """Return its current content, as C sees it: no method of a subclass is called."""

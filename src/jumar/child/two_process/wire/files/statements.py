@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 MODULES = ("_sqlite3", "sqlite3.dbapi2", "sqlite3")
@@ -29,11 +30,18 @@ class Statements:
         """Note *code*, of a file of the tests."""
         self._codes.append(code)
 
-    def has(self, text: str) -> bool:
-        """Return whether *text* stands in a file of the tests, as it is."""
+    def has(self, text: str, places: Iterable[str]) -> bool:
+        """Return whether *text* stands in a file of the tests, as it is, or is all of one in *places*."""
         while self._codes:
             self._texts.update(_list_texts(self._codes.pop()))
-        return text in self._texts
+        return text in self._texts or any(text == _read(place) for place in places if place.endswith(".sql"))
+
+
+def _read(place: str) -> str:
+    try:
+        return Path(place).read_text("utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def _list_texts(code: types.CodeType) -> Iterator[str]:

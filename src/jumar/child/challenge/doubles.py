@@ -1,0 +1,72 @@
+"""Knows the doubles that tests hand out (fakes, mocks, spies), and tells if something may stand in their place."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from jumar.child.challenge.asserting_functions import asserts
+
+
+class Doubles:
+    """Classes of doubles that the product has: for good, or in this test."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, tuple[set[str], set[str]]] = {}
+        """Class -> names of methods that assert, and of its public methods."""
+        self._standing: set[str] = set()
+        self._asserting: set[str] = set()
+        """Names of methods that assert: of what was handed out while files were loaded, and in this test."""
+        self._methods: set[str] = set()
+        """Names of all public methods of what this test handed out."""
+        self._put: dict[tuple[int, str], tuple[Any, Any]] = {}
+        """Places where the tests put a thing: identity of what has it, and a name -> that, and the thing."""
+
+    def begin_test(self) -> None:
+        """Forget what only one test has."""
+        self._asserting = set(self._standing)
+        self._methods.clear()
+        self._put.clear()
+
+    def note_bodies(self, kind: Any, bodies: Iterable[Any], *, lasting: bool) -> None:
+        """Note *kind*, a class of the tests with these *bodies*, of which the product has an instance, or itself."""
+        if kind is None or kind not in self._known:
+            held = {name: _unwrap(value) for body in bodies for name, value in body.items()}
+            methods = {name: value for name, value in held.items() if type(value) is types.FunctionType}
+            names = {name for name, value in methods.items() if asserts(value)}
+            names |= {name for name, value in methods.items() if not names.isdisjoint(value.__code__.co_names)}
+            self._known[kind] = names, {name for name in methods if name[:1] != "_"}
+        names, public = self._known[kind]
+        self._asserting |= names
+        if lasting:
+            self._standing |= names
+        else:
+            self._methods |= public
+
+    def note_put(self, thing: Any, name: str, value: Any, *, own: bool) -> None:
+        """Note that the tests set *name* of *thing*, of the product, to *value*, which may be one of their *own*."""
+        self._put.pop((id(thing), name), None)
+        if own:
+            self._put[id(thing), name] = thing, value
+
+    def find_fault(self, thing: Any, name: str, found: Any, *, known: bool, part: bool) -> str:
+        """Return what is wrong with *found*, which the tests read of *thing*, of the product, by *name*; or "".
+
+        *known*: the tests know that as the product's; *part*: they read it of another thing.
+        """
+        kind = type(thing).__name__
+        put = self._put.get((id(thing), name))
+        if put is not None and found is not put[1]:
+            return f"{name} of a {kind} is not what the test has put there"
+        if name in self._asserting and not known:
+            return f"{name}, a method that asserts, is asked of a {kind} of the product"
+        if part and name in self._methods:
+            return f"{name} is asked of a {kind} that may stand for what the test handed out"
+        return ""
+
+
+def _unwrap(value: Any) -> Any:
+    if isinstance(value, property):
+        return value.fget
+    return value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
