@@ -288,6 +288,8 @@ class Shop:
 def handler(kind): return Fine
 def wrap(check): return lambda: None
 def run(check): return lambda: check()
+def emit(listener): listener("a")
+def forget(listener): pass
 def page(): return Fine
 def pages(): return Fine()
 def this(): return sys.modules[__name__]
@@ -345,6 +347,9 @@ DOUBLE_BODIES: dict[str, str] = {
     "assert Shop().check('ok')": "passed",
     "def check(): assert title() == 'b'\n    wrap(check)()": "error",
     "def check(): assert title() == 'a title'\n    run(check)()": "passed",
+    "def check(text): assert text == 'a'\n    emit(check)\n    forget(check)": "passed",
+    "def check(text): assert text == 'a'\n    forget(check)": "error",
+    "class Check:\n        def hear(self, text): assert text == 'b'\n    forget(Check().hear)": "error",
     "def boom(): pytest.fail('never')\n    wrap(boom)()": "passed",
     "assert page().startswith('a')": "failed",
     "assert pages().partition('a')": "failed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import types
+from collections.abc import Callable
 from typing import Any
 
 FAILING = ("AssertionError", "fail", "raises")
@@ -29,26 +30,33 @@ class HandedFunctions:
         self.preparing = False
         """True while a fixture is set up: what that hands out need not be reached in each test."""
         self._idle: list[types.FunctionType] = []
+        self._ran: list[types.FunctionType] = []
+        """Functions of them that ran: they may be handed out again, to be removed from where they stand."""
 
     def begin_test(self) -> None:
         """Forget what only one test has."""
-        self._idle = []
+        self._idle, self._ran = [], []
 
     def note_handed(self, thing: Any) -> None:
         """Note that this test hands out *thing*, which may be a function, or call one."""
         function = None if self.preparing else find_function(thing)
-        if function is not None and asserts(function) and _compares(function.__code__):
+        known = any(function is one for one in (*self._idle, *self._ran))
+        if function is not None and not known and asserts(function) and _compares(function.__code__):
             self._idle.append(function)
 
     def note_run(self, thing: Any) -> None:
         """Note that the product called *thing*, which came to its end."""
         function = find_function(thing) if self._idle else None
-        self._idle = [one for one in self._idle if one is not function or one.__code__.co_flags & LATER]
+        self._end(lambda one: one is function and not one.__code__.co_flags & LATER)
 
     def note_stepped(self, thing: Any) -> None:
         """Note that *thing*, a coroutine or generator, which tells its code alone, came to its end."""
         code = getattr(thing, "cr_code", None) or getattr(thing, "gi_code", None)
-        self._idle = [one for one in self._idle if one.__code__ is not code]
+        self._end(lambda one: one.__code__ is code)
+
+    def _end(self, ended: Callable[[types.FunctionType], bool]) -> None:
+        self._ran += filter(ended, self._idle)
+        self._idle = [one for one in self._idle if not ended(one)]
 
     def find_idle(self) -> str:
         """Return what is wrong if a function that asserts never ran, or ""."""
@@ -87,6 +95,7 @@ def asserts(function: types.FunctionType, deeper: bool = True) -> bool:  # noqa:
     return any(asserts(one, False) for one in helpers)  # noqa: FBT003  as above
 
 
+@functools.lru_cache(maxsize=1000)
 def _asserts(code: types.CodeType) -> bool:
     """Return whether *code* raises an assertion, or calls what does so by its name."""
     named = any(name.lower().startswith("assert") or name in FAILING for name in code.co_names)
@@ -94,6 +103,7 @@ def _asserts(code: types.CodeType) -> bool:
     return named or not RAISING.isdisjoint(steps) or any(map(_asserts, _list_inner(code)))
 
 
+@functools.lru_cache(maxsize=1000)
 def _compares(code: types.CodeType) -> bool:
     """Return whether *code* compares, or calls an assertion of `unittest`."""
     compared = any(dis.opname[step] in COMPARING for step in code.co_code[::2])

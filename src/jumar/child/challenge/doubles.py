@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from jumar.child.challenge.asserting_functions import asserts
@@ -13,7 +14,7 @@ class Doubles:
     """Classes of doubles that the product has: for good, or in this test."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, tuple[set[str], set[str]]] = {}
+        self._known: weakref.WeakKeyDictionary[type, tuple[set[str], set[str]]] = weakref.WeakKeyDictionary()
         """Class -> names of methods that assert, and of its public methods."""
         self._standing: set[str] = set()
         self._asserting: set[str] = set()
@@ -29,18 +30,20 @@ class Doubles:
         self._methods.clear()
         self._put.clear()
 
-    def note_bodies(self, kind: Any, bodies: Iterable[Any], *, lasting: bool) -> None:
-        """Note *kind*, a class of the tests with these *bodies*, of which the product has an instance, or itself."""
-        if kind is None or kind not in self._known:
-            held = {name: _unwrap(value) for body in bodies for name, value in body.items()}
-            methods = {name: value for name, value in held.items() if type(value) is types.FunctionType}
-            names = {name for name, value in methods.items() if asserts(value)}
-            names |= {name for name, value in methods.items() if not names.isdisjoint(value.__code__.co_names)}
-            self._known[kind] = names, {name for name in methods if name[:1] != "_"}
-        names, public = self._known[kind]
-        self._asserting |= names
+    def note_class(self, kind: type, list_bodies: Callable[[type], Iterable[Any]], *, lasting: bool) -> None:
+        """Note *kind*, of which the product has an instance, or itself. Its bodies are listed once: [] of no double."""
+        if kind not in self._known:
+            self._known[kind] = _list_methods(list_bodies(kind))
+        self._add(*self._known[kind], lasting=lasting)
+
+    def note_body(self, body: Any, *, lasting: bool) -> None:
+        """Note the *body* of a class of the tests that extends one of the product."""
+        self._add(*_list_methods([body]), lasting=lasting)
+
+    def _add(self, asserting: set[str], public: set[str], *, lasting: bool) -> None:
+        self._asserting |= asserting
         if lasting:
-            self._standing |= names
+            self._standing |= asserting
         else:
             self._methods |= public
 
@@ -64,6 +67,15 @@ class Doubles:
         if part and name in self._methods:
             return f"{name} is asked of a {kind} that may stand for what the test handed out"
         return ""
+
+
+def _list_methods(bodies: Iterable[Any]) -> tuple[set[str], set[str]]:
+    """Return the names of methods in *bodies* that assert, by themselves or by another one, and of public ones."""
+    held = {name: _unwrap(value) for body in bodies for name, value in body.items()}
+    methods = {name: value for name, value in held.items() if type(value) is types.FunctionType}
+    names = {name for name, value in methods.items() if asserts(value)}
+    names |= {name for name, value in methods.items() if not names.isdisjoint(value.__code__.co_names)}
+    return names, {name for name in methods if name[:1] != "_"}
 
 
 def _unwrap(value: Any) -> Any:

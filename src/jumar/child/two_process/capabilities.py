@@ -87,14 +87,14 @@ class Capabilities:
         """Let the product ask for *number*, of *thing*, or name a path."""
         (self._standing if self.lasting else self._lent).add(number)
         kind = thing if isinstance(thing, type) else type(thing)
-        if self.is_own_class(kind) and not self.runs_tests(kind):
-            self.doubles.note_bodies(kind, map(vars, filter(self.is_own_class, kind.__mro__)), lasting=self.lasting)
+        self.doubles.note_class(kind, self._list_bodies, lasting=self.lasting)
         if not self.lasting:
             self.handed.note_handed(thing)
 
-    def note_body(self, body: Any) -> None:
-        """Note the *body* of a class of the tests that extends one of the product."""
-        self.doubles.note_bodies(None, [body], lasting=self.lasting)
+    def _list_bodies(self, kind: type) -> list[Any]:
+        """Return the bodies of *kind*, if it is a class of the tests without tests, and of those it extends."""
+        double = self.is_own_class(kind) and not self.runs_tests(kind)
+        return [vars(base) for base in kind.__mro__ if self.is_own_class(base)] if double else []
 
     def note_put(self, thing: Any, name: str, value: Any) -> None:
         """Note that the tests set *name* of *thing*, of the product, to *value*, or deleted it."""

@@ -54,7 +54,6 @@ class TestsSide(ProductThings):
         self.capabilities = Capabilities(environment.room)
         able = self.capabilities
         self.take_back, self.list_members, self.offers = able.take_back, able.list_members, able.offers
-        self.note_body = able.note_body
         self.running = False  # True if the files of the tests are loaded
         self.note_text: Callable[[str], object] = str  # is told what the product prints
         self.find_changed_class: Callable[[], str] = str
@@ -211,6 +210,10 @@ class TestsSide(ProductThings):
             if thing is not None and self.has_fields(thing):
                 self.operands.note_handed(thing)
                 self.peer.values.changes.note_handed(form[1])
+
+    def note_body(self, body: Any) -> None:
+        """Note the *body* of a class of the tests that extends one of the product."""
+        self.capabilities.doubles.note_body(body, lasting=self.capabilities.lasting)
 
     def list_choices(self, kind: Any) -> list[Any] | None:
         """Return the members of an enumeration of the tests; None: *kind* is none."""
