@@ -290,6 +290,7 @@ def wrap(check): return lambda: None
 def run(check): return lambda: check()
 def emit(listener): listener("a")
 def forget(listener): pass
+def same(thing): return thing
 def page(): return Fine
 def pages(): return Fine()
 def this(): return sys.modules[__name__]
@@ -372,6 +373,27 @@ DOUBLE_BODIES: dict[str, str] = {
     "assert BASE.execute('select ?', [title()]).fetchall() == [('a title',)]": "passed",
     "assert BASE.execute(f'select {COLUMN}').fetchall() == [(2,)]": "failed",
 }
+
+
+HANDED_BODIES: dict[str, str] = {
+    "def never(): assert False, title()\n    wrap(never)()": "passed",
+    "def check(): assert title() in ['b']\n    wrap(check)()": "error",
+    "def check(): assert title() is None\n    wrap(check)()": "passed",
+    "def check(): unittest.TestCase().assertEqual(title(), 'b')\n    wrap(check)()": "error",
+    "page = same(mock.Mock())\n    assert page.body.startswith('a')": "failed",
+    "page = same(mock.Mock(size=3))\n    assert page.size == 3": "passed",
+}
+
+
+@pytest.mark.slow
+def test_what_is_handed_out_and_asserts_has_to_run_and_no_mock_is_asserted(tmp_path: Path) -> None:
+    """As in a confirmation, where what is compared is seen."""
+    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(HANDED_BODIES))
+    head = f"from product import *\nfrom unittest import mock\n{DOUBLES_HEAD}"
+
+    said = confirmed(tmp_path, {"product.py": DOUBLES, "test_product.py": f"{head}\n\n{tests}"})
+
+    assert {body: said[f"test_{n}"] for n, body in enumerate(HANDED_BODIES)} == HANDED_BODIES
 
 
 @pytest.mark.slow

@@ -8,6 +8,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from jumar.child.challenge.syntax import NAME
+
 FAILING = ("AssertionError", "fail", "raises")
 """Names by which a function fails a test, beside those that begin with `assert`."""
 
@@ -15,6 +17,10 @@ RAISING = {(dis.opmap.get("LOAD_ASSERTION_ERROR"), 0), (dis.opmap.get("LOAD_COMM
 """Instructions of `assert` that is not rewritten."""
 
 COMPARING = ("COMPARE_OP", "CONTAINS_OP", "IS_OP")
+"""Instructions that compare."""
+
+COMPARED = frozenset(("see", "call", "call_false", "look", "see_kind"))
+"""Methods of `Questions` that a file which is rewritten calls where it compares."""
 
 LATER = 0x20 | 0x80 | 0x200
 """Flags of the code of generators and coroutines: to call such a function runs nothing of it."""
@@ -105,6 +111,9 @@ def _asserts(code: types.CodeType) -> bool:
 
 @functools.lru_cache(maxsize=1000)
 def _compares(code: types.CodeType) -> bool:
-    """Return whether *code* compares, or calls an assertion of `unittest`."""
-    compared = any(dis.opname[step] in COMPARING for step in code.co_code[::2])
+    """Return whether *code* compares, or calls an assertion of `unittest`. Where pytest rewrote it, `in` is its own."""
+    if NAME in code.co_names:
+        return not COMPARED.isdisjoint(code.co_names)
+    known = COMPARING[:1] if "@pytest_ar" in code.co_names else COMPARING
+    compared = any(dis.opname[step] in known for step in code.co_code[::2])
     return compared or any(name.startswith("assert") for name in code.co_names)
