@@ -311,6 +311,7 @@ def swap():
     global mailer
     mailer = Fine()
 def query(): return "select 1 as one"
+def own_query(): return "select 5"
 def title(): return "a title"
 """
 
@@ -368,6 +369,7 @@ DOUBLE_BODIES: dict[str, str] = {
     "assert BASE.execute(query()).fetchall() == [(1,)]": "failed",
     "assert BASE.cursor().execute('/**/ ' + query()).fetchall() == [(1,)]": "failed",
     "BASE.executescript(query())": "failed",
+    "assert BASE.execute(own_query()).fetchall() == [(5,)]; assert 'select 5'": "failed",
     "assert BASE.execute('select 1').execute(query()).fetchall() == [(1,)]": "failed",
     "assert sqlite3.Connection(':memory:').execute(query()).fetchall() == [(1,)]": "failed",
     "assert BASE.execute('select ?', [title()]).fetchall() == [('a title',)]": "passed",

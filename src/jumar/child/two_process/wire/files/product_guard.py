@@ -107,8 +107,10 @@ class ProductGuard:
     def check_statement(self, statement: Any) -> None:
         """Give a test up that runs SQL in its own process which is not its own: it may read what is expected."""
         dumped = self._frame(2).f_globals.get("__name__") == "sqlite3.dump"
-        if self._side.running and not (dumped or self._statements.has(str(statement), self._paths.places)):
-            self._side.note_tie("a test runs SQL that stands in none of its files")
+        text = str(statement)
+        own = self._statements.has(text, self._paths.places) and not self._paths.may_say(text)
+        if self._side.running and not (dumped or own):
+            self._side.note_tie("a test runs SQL that stands in none of its files, or that the product said")
 
     def _check_unpickled(self, module: str, name: str) -> None:
         if not self._side.can_unpickle(module, name) and ("." in name or not self._is_class_of_tests(module, name)):

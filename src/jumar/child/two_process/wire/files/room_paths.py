@@ -120,16 +120,14 @@ class RoomPaths:
         Its path stood in a text of the product in this test, its name in a short one, or one said its stem and no more.
         """
         name = path.rpartition("/")[2]
-        return (
-            self._may_say(path, name, name.partition(".")[0]) and os.path.lexists(path) and not self.files.knows(path)
-        )
+        return self.may_say(path, name, name.partition(".")[0]) and os.path.lexists(path) and not self.files.knows(path)
 
     def may_be_module(self, name: str) -> bool:
         """Return whether *name* is that of a module of the tests, and the product has said a part of it."""
         parts = name.split(".")
-        return f"{parts[-1]}.py" in self._names and self._may_say(name, *parts)
+        return f"{parts[-1]}.py" in self._names and self.may_say(name, *parts)
 
-    def _may_say(self, *words: str) -> bool:
+    def may_say(self, *words: str) -> bool:
         """Return whether the product has said one of *words* in this test, or more than is remembered."""
         return len(self._texts) >= MOST_WORDS or not self._texts.isdisjoint(words)
 
