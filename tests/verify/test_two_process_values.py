@@ -91,6 +91,9 @@ class Same:
     def __init__(self, *both): self.both = both
     @property
     def holds(self): return self.both[0] == self.both[1]
+    @property
+    def sorted(self): return set(self.both[0]).issuperset(self.both[1])
+    def __len__(self): return 1 + len(set(self.both[0]).symmetric_difference(self.both[1]))
 """
 
 BODIES = {
@@ -169,9 +172,15 @@ LITERAL_BODIES: dict[str, str] = {
     "thing = Thing('a'); due = 'b'; rename(thing, 'b'); assert thing.name == due": "failed",
     "thing = Thing('a'); rename(thing, 'b'); rename(thing, 'c'); assert thing.name == 'c' != 'b'": "passed",
     "xs = [1]; add(xs, 2); same = Same(xs, [1, 2]); assert same.holds == True": "failed",
+    "xs = [1]; add(xs, 2); same = Same(xs, [1, 2]); assert same.sorted": "failed",
+    "xs = [1]; add(xs, 2); same = Same(xs, [1, 2]); assert len(same) == 1": "failed",
+    "xs = [1]; due = [1, 2]; add(xs, 2); assert (xs == due) is True": "failed",
+    "self = unittest.TestCase(); xs = [1]; due = [1, 2]; add(xs, 2); self.assertTrue(xs == due)": "failed",
+    "send = mock.Mock(); xs = [1]; send([1, 2]); add(xs, 2); send.assert_called_once_with(xs)": "failed",
+    "thing = Thing('a'); note(thing); thing.name = 'b'; rename(thing, 'a'); assert thing.name == 'a'": "failed",
     "xs = [1]; add(xs, 2)\n    with pytest.raises(IndexError): assert xs[5] == 1\n    assert xs == get()": "failed",
-    "xs = [1]; add(xs, 2); unittest.TestCase().assertEqual(xs, [1, 2])": "passed",
-    "xs = [1]; ys = [1, 2]; add(xs, 2); unittest.TestCase().assertEqual(xs, ys)": "failed",
+    "self = unittest.TestCase(); xs = [1]; add(xs, 2); self.assertEqual(xs, [1, 2])": "passed",
+    "self = unittest.TestCase(); xs = [1]; ys = [1, 2]; add(xs, 2); self.assertEqual(xs, ys)": "failed",
     "xs = [1]; add(xs, 2); assert xs == [1, 2]; add(xs, 3); assert xs == [1, 2, 3] and get() is get()": "failed",
     "xs = [1]; add(xs, 2); assert xs == [1, 2]; add(xs, 3); assert xs == [1, 2, 3]": "passed",
 }
@@ -181,7 +190,7 @@ LITERAL_BODIES: dict[str, str] = {
 def test_what_is_compared_with_a_literal_is_as_the_product_left_it(tmp_path: Path) -> None:
     """As in a confirmation, where what is compared is seen."""
     tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(LITERAL_BODIES))
-    head = f"from product import *\nimport pytest\nimport unittest\n{HEAD}"
+    head = f"from product import *\nimport pytest\nimport unittest\nfrom unittest import mock\n{HEAD}"
 
     said = confirmed(tmp_path, {"product.py": PRODUCT, "test_product.py": f"{head}\n\n{tests}"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from jumar.child.challenge.syntax import NAME
@@ -47,7 +47,7 @@ class HandedFunctions:
         """Note that this test hands out *thing*, which may be a function, or call one."""
         function = None if self.preparing else find_function(thing)
         known = any(function is one for one in (*self._idle, *self._ran))
-        if function is not None and not known and asserts(function) and _compares(function.__code__):
+        if function is not None and not known and asserts(function) and any(map(_compares, _list_codes(function))):
             self._idle.append(function)
 
     def note_run(self, thing: Any) -> None:
@@ -91,14 +91,19 @@ def _list_inner(code: types.CodeType) -> list[types.CodeType]:
     return [const for const in code.co_consts if isinstance(const, types.CodeType)]
 
 
-def asserts(function: types.FunctionType, deeper: bool = True) -> bool:  # noqa: FBT001, FBT002  it calls itself
-    """Return whether *function* raises an assertion, or a function of its file does that it names."""
-    code = function.__code__
-    if _asserts(code):
-        return True
-    named = (function.__globals__.get(name) for name in code.co_names) if deeper else ()
-    helpers = (one for one in named if type(one) is types.FunctionType and one.__globals__ is function.__globals__)
-    return any(asserts(one, False) for one in helpers)  # noqa: FBT003  as above
+def asserts(function: types.FunctionType) -> bool:
+    """Return whether *function* raises an assertion, or a function of the tests does that it names."""
+    return any(map(_asserts, _list_codes(function)))
+
+
+def _list_codes(function: types.FunctionType) -> Iterator[types.CodeType]:
+    """Yield the code of *function*, and of the functions of files of tests that it names."""
+    yield function.__code__
+    for name in function.__code__.co_names:
+        helper: Any = function.__globals__.get(name)
+        held = helper.__globals__ if type(helper) is types.FunctionType else {}
+        if NAME in held or held is function.__globals__:
+            yield helper.__code__
 
 
 @functools.lru_cache(maxsize=1000)

@@ -53,31 +53,27 @@ class Opener(ast.NodeTransformer):
 def _is_window(node: Any) -> bool:
     if isinstance(node, ast.Assert):
         parts = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
-        return all(map(_is_certain, parts)) and len(set(map(_find_root, parts))) == 1
+        return len({_find_subject(part) or id(part) for part in parts}) == 1 and bool(_find_subject(parts[0]))
     call = node.value
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and not call.keywords):
         return False
     things = [given for given in call.args if not is_literal(given)]
-    return call.func.attr.startswith("assert") and len(things) == 1 and _is_path(things[0])
+    asserts = call.func.attr.startswith("assert") and getattr(call.func.value, "id", "") == "self"
+    return asserts and len(things) == 1 and bool(_find_root(things[0]))
 
 
-def _is_certain(test: ast.expr) -> bool:
-    """Return whether *test* says something of one thing: that it is true or false, or how it is to a literal."""
+def _find_subject(test: ast.expr) -> str:
+    """Return the name of the one thing of which *test* says that it is true, false, or how it is to literals; or ""."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _is_certain(test.operand)
-    if not isinstance(test, ast.Compare):
-        return _is_path(test)
-    things = [side for side in (test.left, *test.comparators) if not is_literal(side)]
-    return len(things) == 1 and _is_path(things[0])
-
-
-def _is_path(node: ast.expr) -> bool:
-    """Return whether *node* is a name, or what is read from one: an attribute, an item, a size."""
-    return bool(_find_root(node))
+        return _find_subject(test.operand)
+    things = [test]
+    if isinstance(test, ast.Compare):
+        things = [side for side in (test.left, *test.comparators) if not is_literal(side)]
+    return _find_root(things[0]) if len(things) == 1 else ""
 
 
 def _find_root(node: Any) -> str:
-    """Return the name that a path begins with, or ""; of a test, that of its thing."""
+    """Return the name that a path of attributes, items and sizes begins with, or ""."""
     while node is not None and not isinstance(node, ast.Name):
         node = _find_source(node)
     return node.id if node is not None else ""
@@ -87,10 +83,6 @@ def _find_source(node: Any) -> Any:
     """Return what *node* is read from, or None."""
     if isinstance(node, ast.Attribute):
         return node.value
-    if isinstance(node, ast.UnaryOp):
-        return node.operand
-    if isinstance(node, ast.Compare):
-        return next((side for side in (node.left, *node.comparators) if not is_literal(side)), None)
     if isinstance(node, ast.Subscript):
         return node.value if is_literal(node.slice) else None
     given = node.args if isinstance(node, ast.Call) and not node.keywords else ()

@@ -178,6 +178,8 @@ class Codec:
         if depth > DEPTH:
             raise ValueError("a value that is nested too deeply")
         if kind is tuple or kind is frozenset:
+            if depth and value:  # at the top are arguments
+                self.changes.note_beside()
             return ["t" if kind is tuple else "z", [self.encode(item, depth + 1) for item in value]]
         if kind in CHANGING:
             return self._encode_container(value, CHANGING[kind], depth)

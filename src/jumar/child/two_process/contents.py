@@ -112,8 +112,14 @@ is from the other."""
 OWNER = "_jumar_owner"
 """Mark of what a container gave as an attribute: its number, and whether its built-in type has such a method."""
 
-DIFFERENCES = frozenset(f"__{how}{name}__" for name in ("sub", "xor", "mod", "truediv") for how in ("", "r", "i"))
-"""Operators whose result is small, or one, where the operands are the same."""
+MUTATING = frozenset(f"__{name}__" for name in ("setitem", "delitem", "missing", *(f"i{one}" for one in ARITHMETIC)))
+"""Special methods that change a container by custom."""
+
+TELLING = (READ.keys() | SHOWN.keys()) - MUTATING
+"""Special methods that change nothing."""
+
+DIFFERENCES = OPERATORS.keys() - {f"__{how}{one}__" for one in ("add", "mul", "or", "pow") for how in ("", "r", "i")}
+"""Operators whose result may be small, or one, where the operands are the same."""
 
 LAST_DIGIT = 1e-12
 """Relative difference of what arithmetic of libraries comes to."""
@@ -226,7 +232,7 @@ def pass_on(given: Any, answer: Any) -> str:
     heard = [heard for heard in (proxies.get_fact(part, HEARD) for part in _list_parts(given)) if heard]
     if not heard:
         return ""
-    things = [part for part in _list_parts(answer) if isinstance(part, proxies.Proxy)]
+    things = [part for part in _list_parts(answer) if isinstance(part, proxies.Proxy) and find_base(part) is None]
     for part in things:
         object.__setattr__(part, HEARD, next(filter(DIFFERENCES.__contains__, heard), heard[0]))
     far = not things and not DIFFERENCES.isdisjoint(heard)

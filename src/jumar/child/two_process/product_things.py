@@ -152,8 +152,8 @@ class ProductThings:
         due = contents.compute(thing, name, args) if early else contents.NOTHING
         if name == "__hash__" and due is not contents.NOTHING:
             return due
-        owned = proxies.get_fact(thing, contents.OWNER) or (proxies.get_number(thing), name != "__call__")
-        self.peer.values.changes.note_method(*owned)
+        owned = proxies.get_fact(thing, contents.OWNER) or (proxies.get_number(thing), name in contents.MUTATING)
+        self.peer.values.changes.note_method(*owned, reads=name in contents.TELLING)
         ask = self.peer.ask if name in ASKING else self._ask_aside
         answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
         if name in contents.OPERATORS:

@@ -14,6 +14,9 @@ from jumar.child.two_process.wire import mocks
 RECENT = 32
 """Operands before an assertion that are remembered: a test may compare without end and assert nothing."""
 
+LEVELS, MOST = 2, 1000
+"""Levels of containers in an object that are looked at, and parts of each."""
+
 CONTAINERS = (dict, list, set, tuple, frozenset, collections.deque, collections.OrderedDict, collections.defaultdict,
               collections.Counter)  # fmt: skip
 """Types of what the product could fill with what it hears."""
@@ -59,6 +62,10 @@ class Operands(Listener):
         """Show them as the tests have them."""
         self.changes.hide()
 
+    def doubt(self) -> None:
+        """Doubt the test: while one thing is compared with a literal, something else is."""
+        self._fault("while one thing is compared with a literal, something else of the tests is compared")
+
     def settle(self, held: Any) -> None:
         """Look at what was compared, now that an assertion has come of it, with *held*."""
         if mocks.is_mock(type(held)):
@@ -79,8 +86,11 @@ class Operands(Listener):
 
 
 def _list_held(thing: Any) -> list[Any]:
-    """Return what *thing*, an object of the tests, holds: in slots, too."""
-    return gc.get_referents(thing, getattr(thing, "__dict__", None))
+    """Return what *thing*, an object of the tests, holds: in slots, too, and in containers that it holds."""
+    held = gc.get_referents(thing, getattr(thing, "__dict__", None))
+    for _ in range(LEVELS):
+        held += gc.get_referents(*(part for part in held if type(part) in CONTAINERS))[:MOST]
+    return held
 
 
 class Queries:

@@ -31,8 +31,11 @@ class ShownChanges:
     def note_handed(self, number: int) -> None:
         """Note that this side hands over the container with *number*."""
 
-    def note_method(self, number: int, known: bool) -> None:  # noqa: FBT001  a fact
-        """Note that a method of the container with *number*, if it is of one, is called next; or a *known* one."""
+    def note_method(self, number: int, known: bool, *, reads: bool) -> None:  # noqa: FBT001  facts
+        """Note that a method of the container with *number*, if it is of one, is called next; or one that *reads*."""
+
+    def note_beside(self) -> None:
+        """Note that this side hands over data that is not shared."""
 
     def note_own(self, number: int) -> None:
         """Note that this side changed the container with *number*: the other gets what it holds here."""
@@ -65,14 +68,16 @@ class HeldChanges(ShownChanges):
         """Data of objects that the product changed, by number."""
         self._shown: list[tuple[int, Any, list[Any]]] = []
         """Containers that are as the product left them now, with what the tests have in them."""
+        self._touched: set[int] = set()
+        """Numbers of what the tests changed since they handed it out: the product may not take that back."""
         self._asked: set[int] = set()
         """Numbers of containers that the tests handed to the call that runs, and that lay in those then."""
         self._handed: list[int] = []
         """Numbers that are not among them yet."""
         self._beside = False
         """True if that call was handed something with data of the tests as well: it may fill the one with the other."""
-        self._called = 0
-        """Number of the container that it is a method of: what it does with that is what it is for."""
+        self._called = self._barred = 0
+        """Number of the container that it is a method of: what it does with that is what it is for, or nothing."""
         self._filled: dict[int, tuple[Any, list[Any]]] = {}
         """Containers that are not shared now, but were when the product filled them, with what it left, by identity."""
 
@@ -84,7 +89,7 @@ class HeldChanges(ShownChanges):
     def end_call(self) -> None:
         """Note that the call has ended that containers were handed to."""
         self._asked.clear()
-        self._handed, self._beside, self._called = [], False, 0
+        self._handed, self._beside, self._called, self._barred = [], False, 0, 0
 
     def note_shared(self, entry: Any, held: list[Any]) -> None:
         """Note that the container of *entry* is shared: the product may go on to fill what it has filled before."""
@@ -100,23 +105,30 @@ class HeldChanges(ShownChanges):
         if self._held and number % 2 and self._differs(self._get_thing(number)):
             self._fault("a container that the product changed since it gave it away is handed to it again")
 
-    def note_method(self, number: int, known: bool) -> None:  # noqa: FBT001  a fact
+    def note_method(self, number: int, known: bool, *, reads: bool) -> None:  # noqa: FBT001  facts
         """Note that a method of the container with *number*, if it is of one, is called next: it may change that.
 
         A *known* one, which built-in types have, may do so with whatever it is handed: it has to do what theirs do.
+        One that *reads* changes nothing.
         """
         self.note_handed(number)
-        self._called = number if known else 0
+        self._called, self._barred = number if known else 0, number if reads else 0
+
+    def note_beside(self) -> None:
+        """Note that the tests hand over a tuple with something in it."""
+        self._beside = True
 
     def note_own(self, number: int) -> None:
         """Note that the tests changed the container with *number*: the product gets what it holds here."""
         self._within.pop(number, None)
+        self._touched.add(number)
         if self._held.pop(number, None) is not None:
             self._fault("the tests and the product both changed a container")
 
     def forget(self, number: int, entry: Any) -> None:
         """Forget the container of *entry* with *number*: it is not shared any more."""
         self._fields.pop(number, None)
+        self._touched.discard(number)
         self._held.pop(number, None)
         self._within.pop(number, None)
         if number % 2 == 0 and entry.is_open and entry.seen and entry.kind != FIELDS:
@@ -132,6 +144,8 @@ class HeldChanges(ShownChanges):
             self._fields[number] = entry
         self._ask()
         asked = number in self._asked and (number == self._called or not self._beside)
+        if number == self._barred:  # it may be put into another order, as caches are when they are read
+            asked = sorted(map(id, items)) == sorted(map(id, entry.get_content()))
         if not (asked if number % 2 else entry.may_fill(items)):
             self._held[number] = items
             return None
@@ -147,11 +161,11 @@ class HeldChanges(ShownChanges):
         self.hide()
         for number, items in list(self._held.items()):
             entry = self._values.shared[number]
-            if entry.find_change() is None:
+            if number not in self._touched and entry.find_change() is None:
                 self._shown.append((number, entry, entry.get_content()))
                 self._values.note_content(number, entry, entry.fill(items))
         for number, entry in self._fields.items():
-            if entry.find_change() is None and entry.thing.show():
+            if number not in self._touched and entry.find_change() is None and entry.thing.show():
                 self._values.note_content(number, entry, entry.get_content())
 
     def hide(self) -> None:
