@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
 from jumar.child.two_process import proxies
-from jumar.child.two_process.wire import endings, library_values, own_instances, signatures
+from jumar.child.two_process.wire import endings, library_values
 from jumar.child.two_process.wire.containers.shared_container import CHANGING
 
 ARITHMETIC: dict[str, Any] = {
@@ -77,8 +77,9 @@ SEQUENCES = (list, tuple, collections.deque, bytearray)
 UNORDERED = (set, frozenset, dict)
 """Types among them that may be iterated in any order."""
 
-CHANGES = frozenset(("add", "clear", "discard", "pop", "remove", "update", "difference_update", "intersection_update",
-                     "symmetric_difference_update"))  # fmt: skip
+CHANGES = {
+    name for name in vars(set) if name in ("add", "clear", "discard", "pop", "remove") or name.endswith("update")
+}
 """Methods of sets that change them."""
 
 FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -106,8 +107,7 @@ COMPARED = "_jumar_compared"
 """Mark of an object that a comparison of the product came to: a query, as in `where("size") == 3`."""
 
 HEARD = "_jumar_heard"
-"""Mark of an object that an operator made of the product's thing and a value of the tests: it may know how far the one
-is from the other."""
+"""Mark of an object that an operator made of a thing and a value of the tests: the name of the operator."""
 
 OWNER = "_jumar_owner"
 """Mark of what a container gave as an attribute: its number, and whether its built-in type has such a method."""
@@ -123,20 +123,6 @@ DIFFERENCES = OPERATORS.keys() - {f"__{how}{one}__" for one in ("add", "mul", "o
 
 LAST_DIGIT = 1e-12
 """Relative difference of what arithmetic of libraries comes to."""
-
-
-def get_flags(thing: Any) -> Any:
-    """Return the value of *thing* that crossed with it, if it is a combination of flags; else None."""
-    if isinstance(thing, int) and any((k.__module__, k.__name__) == ("enum", "IntFlag") for k in type(thing).__mro__):
-        return library_values.get_bare_value(thing, int)
-    return proxies.get_fact(thing, signatures.FLAGS) if isinstance(thing, proxies.Proxy) else None
-
-
-def hold_flags(thing: Any, needle: Any) -> bool | None:
-    """Return whether flags have those of *needle*, a constant of their class; None: they are none, or it is none."""
-    constant = type(thing) is type(needle) and proxies.get_fact(needle, own_instances.CONSTANT) is True
-    flags = get_flags(thing) if constant else None
-    return None if flags is None else flags | get_flags(needle) == flags
 
 
 def find_base(thing: Any) -> Any:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from jumar.child.two_process import contents, import_hook, proxies
+from jumar.child.two_process import contents, import_hook, object_data, proxies
 from jumar.child.two_process.capabilities import Capabilities, keep_tie
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
 from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
@@ -238,7 +238,7 @@ class ProductThings:
             return name == "__eq__"
         if name in ("__eq__", "__ne__") and (data := library_values.read_namespaces(thing, others, self.list_fields)):
             return (data[0] == data[1]) is (name == "__eq__")
-        if name == "__contains__" and (held := contents.hold_flags(thing, others[0])) is not None:
+        if name == "__contains__" and (held := object_data.hold_flags(thing, others[0])) is not None:
             return held
         if name == "__contains__" and not isinstance(thing, type) and self.own_instances.may_contain(thing):
             ask = functools.partial(self.peer.ask, "method", thing, owner, name)

@@ -80,11 +80,18 @@ class HeldChanges(ShownChanges):
         """Number of the container that it is a method of: what it does with that is what it is for, or nothing."""
         self._filled: dict[int, tuple[Any, list[Any]]] = {}
         """Containers that are not shared now, but were when the product filled them, with what it left, by identity."""
+        self._came: dict[int, Any] = {}
+        """Containers of the product that are not shared now: the tests did not leave those empty."""
+        self.changed: dict[int, Any] = {}
+        """Containers that the product changed after the tests had them, as those see, by identity."""
+        self.given: dict[int, Any] = {}
+        """Containers of the tests with something in them that the product was handed."""
 
     def begin_test(self) -> None:
         """Forget what only one test has seen."""
         self.hide()
-        self._filled.clear()
+        for held in (self._filled, self._came, self.changed, self.given):
+            held.clear()
 
     def end_call(self) -> None:
         """Note that the call has ended that containers were handed to."""
@@ -96,12 +103,16 @@ class HeldChanges(ShownChanges):
         thing, filled = self._filled.pop(id(entry.thing), (None, []))
         if thing is entry.thing and len(held) == len(filled) and all(map(operator.is_, held, filled)):
             entry.is_open = True
+        entry.is_open &= id(entry.thing) not in self._came
 
     def note_handed(self, number: int) -> None:
         """Note that the tests hand over the container with *number*: the product may change it until the call ends."""
         self._handed.append(number)
         entry = self._values.shared.get(number)
-        self._beside |= number % 2 == 0 and not (entry is not None and entry.kind != FIELDS and entry.is_open)
+        if number % 2 == 0 and not (entry is not None and entry.kind != FIELDS and entry.is_open):
+            self._beside = True
+            if entry is not None:
+                self.given[id(entry.thing)] = entry.thing
         if self._held and number % 2 and self._differs(self._get_thing(number)):
             self._fault("a container that the product changed since it gave it away is handed to it again")
 
@@ -131,7 +142,9 @@ class HeldChanges(ShownChanges):
         self._touched.discard(number)
         self._held.pop(number, None)
         self._within.pop(number, None)
-        if number % 2 == 0 and entry.is_open and entry.seen and entry.kind != FIELDS:
+        if number % 2:
+            self._came[id(entry.thing)] = entry.thing
+        elif entry.is_open and entry.seen and entry.kind != FIELDS:
             self._filled[id(entry.thing)] = entry.thing, entry.seen
 
     def apply(self, number: int, entry: Any, items: list[Any]) -> list[Any] | None:
@@ -150,6 +163,8 @@ class HeldChanges(ShownChanges):
             self._held[number] = items
             return None
         self._held.pop(number, None)
+        if entry.kind != FIELDS:
+            self.changed[id(entry.thing)] = entry.thing
         return self._show(number, items, {})
 
     def open(self, thing: Any) -> Any:
