@@ -53,10 +53,10 @@ class Doubles:
         if own:
             self._put[id(thing), name] = thing, value
 
-    def find_fault(self, thing: Any, name: str, found: Any, *, known: bool, part: bool) -> str:
+    def find_fault(self, thing: Any, name: str, found: Any, *, known: bool) -> str:
         """Return what is wrong with *found*, which the tests read of *thing*, of the product, by *name*; or "".
 
-        *known*: the tests know that as the product's; *part*: they read it of another thing.
+        *known*: the tests know that as the product's, by a name of theirs, or as they made it.
         """
         kind = type(thing).__name__
         put = self._put.get((id(thing), name))
@@ -64,7 +64,7 @@ class Doubles:
             return f"{name} of a {kind} is not what the test has put there"
         if name in self._asserting and not known:
             return f"{name}, a method that asserts, is asked of a {kind} of the product"
-        if part and name in self._methods:
+        if name in self._methods and not known:
             return f"{name} is asked of a {kind} that may stand for what the test handed out"
         return ""
 

@@ -73,8 +73,7 @@ class ProductThings:
     def _check_double(self, thing: Any, name: str, found: Any) -> None:
         """Give the test up if *found*, which it read of *thing*, or that, may stand for a double that it handed out."""
         known = import_hook.is_known(thing) or self.own_instances.may_contain(thing)
-        part = self.own_instances.note_part(found, thing)
-        if why := self.capabilities.doubles.find_fault(thing, name, found, known=known, part=part):
+        if why := self.capabilities.doubles.find_fault(thing, name, found, known=known):
             self.tie(why)
 
     def assign(self, thing: Any, name: str, value: Any) -> None:

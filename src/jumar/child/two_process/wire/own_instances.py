@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import string
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 from jumar.child.two_process.wire.endings import is_unused
@@ -42,9 +41,6 @@ COMBINING = frozenset(("__or__", "__and__", "__xor__", "__invert__"))
 
 CONTENTS = (str, bytes, set, frozenset, list, tuple)
 """Types with such methods: what those of an object of one come to, its content says."""
-
-PART = "_jumar_part"
-"""Fact of a thing that a test read as an attribute of another one."""
 
 TOLD = "_jumar_told"
 """Fact of a class of the tests that extends one of the product: names of its constants, which the product has."""
@@ -104,12 +100,6 @@ class OwnInstances:
         elif name in DECIDING and not (known or _has(thing, name)):
             own = self._get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
             object.__setattr__(found, DECIDES, "" if own else f"{type(thing).__name__}.{name}")
-
-    def note_part(self, found: Any, thing: Any) -> bool:
-        """Note that the test read *found* of *thing*; return whether it read that of another thing."""
-        if self._get_fact(found, "_jumar_thing") is not None and not isinstance(thing, ModuleType):
-            object.__setattr__(found, PART, True)
-        return bool(self._get_fact(thing, PART))
 
     def note_made(self, thing: Any) -> None:
         """Note that the test made *thing* itself, unless it has come before."""
