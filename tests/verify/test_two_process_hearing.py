@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.judging.two_process_verifier import confirmed, outcomes, reported, run_bodies
+from support.judging.two_process_verifier import confirm_bodies, outcomes, reported, run_bodies
 
 Bodies = Mapping[str, str]
 """Body of a test -> its outcome in two processes."""
@@ -296,16 +296,7 @@ CHANGED_BODIES: Bodies = {
 @pytest.mark.slow
 def test_what_the_product_puts_in_the_place_of_things_of_the_tests_is_no_evidence(tmp_path: Path) -> None:
     """As in a confirmation, where what is compared is seen; warnings are errors there."""
-    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(CHANGED_BODIES))
-    files = {
-        "product.py": CHANGED,
-        "test_product.py": f"from product import *\n{CHANGED_HEAD}\n\n{tests}",
-        "pytest.ini": "[pytest]\nfilterwarnings = error\n",
-    }
-
-    said = confirmed(tmp_path, files)
-
-    assert {body: said[f"test_{n}"] for n, body in enumerate(CHANGED_BODIES)} == CHANGED_BODIES
+    assert confirm_bodies(tmp_path, CHANGED, CHANGED_HEAD, CHANGED_BODIES) == CHANGED_BODIES
 
 
 FAILING = {

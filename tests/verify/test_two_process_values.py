@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumar.child.two_process import codec
-from jumar.child.two_process.wire.containers.held_changes import HeldChanges
-from support.judging.two_process_verifier import confirmed, outcomes, run_bodies
+from jumar.child.two_process.wire.containers.held_changes import KEPT, HeldChanges
+from support.judging.two_process_verifier import confirm_bodies, outcomes, run_bodies
 
 PRODUCT = """
 import io
@@ -189,12 +189,9 @@ LITERAL_BODIES: dict[str, str] = {
 @pytest.mark.slow
 def test_what_is_compared_with_a_literal_is_as_the_product_left_it(tmp_path: Path) -> None:
     """As in a confirmation, where what is compared is seen."""
-    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(LITERAL_BODIES))
-    head = f"from product import *\nimport pytest\nimport unittest\nfrom unittest import mock\n{HEAD}"
+    head = f"import pytest\nimport unittest\nfrom unittest import mock\n{HEAD}"
 
-    said = confirmed(tmp_path, {"product.py": PRODUCT, "test_product.py": f"{head}\n\n{tests}"})
-
-    assert {body: said[f"test_{n}"] for n, body in enumerate(LITERAL_BODIES)} == LITERAL_BODIES
+    assert confirm_bodies(tmp_path, PRODUCT, head, LITERAL_BODIES) == LITERAL_BODIES
 
 
 FULL = st.recursive(
@@ -210,7 +207,7 @@ def list_containers(value: Any) -> list[Any]:
 
 
 def send(one: codec.Codec, other: codec.Codec, value: Any) -> Any:
-    """What arrives of *value* at *other*, after the changes of *one*."""
+    """Send *value* from *one* to *other*, after the changes of *one*; return what arrives."""
     changes, form = one.list_changes(), one.encode(value)
     one.settle()
     other.apply(json.loads(json.dumps(changes)))
@@ -262,6 +259,28 @@ class Things:
 
     def forget(self, number: int) -> None:
         """Nothing is kept."""
+
+    @staticmethod
+    def complain(why: str) -> None:
+        raise AssertionError(why)
+
+
+def test_what_a_test_hands_out_without_end_is_not_kept_without_end() -> None:
+    """Each is dropped by the product, which has no further use for it."""
+    tests, product = codec.Codec(0), codec.Codec(1)
+    tests.tables = product.tables = Things()
+    tests.changes = changes = HeldChanges(tests, Things.complain)
+    values = [[n] for n in range(KEPT + 10)]
+    for value in values:
+        send(tests, product, value)
+        number = tests.numbers[id(value)]
+        changes.note_dropped(number)
+        tests.forget(number)
+
+    known = [value for value in values if changes.was_given(value)]
+
+    assert known == values[-KEPT:]
+    assert not any(map(changes.was_changed, values))
 
 
 def test_a_message_that_is_begun_anew_explains_what_it_names() -> None:
@@ -399,12 +418,9 @@ HANDED_BODIES: dict[str, str] = {
 @pytest.mark.slow
 def test_what_is_handed_out_and_asserts_has_to_run_and_no_mock_is_asserted(tmp_path: Path) -> None:
     """As in a confirmation, where what is compared is seen."""
-    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(HANDED_BODIES))
-    head = f"from product import *\nfrom unittest import mock\n{DOUBLES_HEAD}"
+    head = f"from unittest import mock\n{DOUBLES_HEAD}"
 
-    said = confirmed(tmp_path, {"product.py": DOUBLES, "test_product.py": f"{head}\n\n{tests}"})
-
-    assert {body: said[f"test_{n}"] for n, body in enumerate(HANDED_BODIES)} == HANDED_BODIES
+    assert confirm_bodies(tmp_path, DOUBLES, head, HANDED_BODIES) == HANDED_BODIES
 
 
 @pytest.mark.slow

@@ -70,6 +70,14 @@ def confirmed(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
     return outcomes(report)
 
 
+def confirm_bodies(folder: Path, product: str, head: str, bodies: Iterable[str]) -> dict[str, str]:
+    """Body -> outcome, of tests with these *bodies*, *head* above them, in a round of a confirmation."""
+    tests = "".join(f"def test_{n}():\n    {body}\n" for n, body in enumerate(bodies))
+    files = {"product.py": product, "test_product.py": f"from product import *\n{head}\n\n{tests}"}
+    said = confirmed(folder, {**files, "pytest.ini": "[pytest]\nfilterwarnings = error\n"})
+    return {body: said[f"test_{n}"] for n, body in enumerate(bodies)}
+
+
 def outcomes(report: Report) -> dict[str, str]:
     """Test name -> outcome."""
     return {r.id.rpartition("::")[2]: str(r.outcome) for r in report.results}

@@ -22,8 +22,8 @@ from typing import Any
 
 from jumar.child.two_process.wire import library_values
 from jumar.child.two_process.wire.containers.batches import Batches
-from jumar.child.two_process.wire.containers.held_changes import ShownChanges
 from jumar.child.two_process.wire.containers.shared_container import CHANGING, SharedContainer
+from jumar.child.two_process.wire.containers.shown_changes import ShownChanges
 
 DEPTH = 60
 """Deepest nesting of a value that can be sent."""
@@ -77,7 +77,7 @@ class Codec:
         self._batches.add(number, entry)
         held = entry.get_content() if forms is None else entry.fill(self._decode_parts(forms, depth))
         entry.note_own(held)
-        self.changes.note_shared(entry, held)
+        self.changes.note_shared(number, entry, held)
         self.note_content(number, entry, held)
         return entry
 
@@ -98,7 +98,7 @@ class Codec:
         """Drop the object with *number*, which the other process no longer refers to."""
         entry = self.shared.pop(number, None)
         if entry is not None:
-            self.changes.forget(number, entry)
+            self.changes.forget(number)
             self._batches.remove(number, entry)
             self.numbers.pop(id(entry.thing), None)
 

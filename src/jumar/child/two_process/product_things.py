@@ -177,7 +177,8 @@ class ProductThings:
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:
         """Make an instance of *kind*, a class of the product."""
         made = self.peer.ask("call", kind, args, keywords or None)
-        contents.pass_on((args, keywords), made)
+        if why := contents.pass_on((args, keywords), made):
+            self.tie(why)
         if type(made) is kind and proxies.is_named(kind):
             self.own_instances.note_made(made)
         if proxies.get_fact(kind, "_jumar_extends") and not isinstance(made, kind):

@@ -49,7 +49,7 @@ class TestsSide(ProductThings):
         self.faults, self.why = 0, ""  # the last one
         self.facades: dict[int, Any] = {}
         self.hidden: dict[str, str] = {}
-        """Files of the tests in which a name of the product hides another one, each with what is hidden."""
+        """Files of the tests that are no evidence as they are written, each with why: a name is hidden there, say."""
         self.environment = environment
         self.capabilities = Capabilities(environment.room)
         able = self.capabilities

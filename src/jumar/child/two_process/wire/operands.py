@@ -52,7 +52,7 @@ class Operands(Listener):
 
     def see(self, value: Any) -> None:
         """Note that *value* is compared, if it could matter: what is kept here lives longer than the tests know."""
-        known = (type(value) in CONTAINERS and value != ()) or id(value) in self.changes.changed
+        known = (type(value) in CONTAINERS and value != ()) or self.changes.was_changed(value)
         self._seen.append(value if known else None)
 
     def show(self) -> None:
@@ -73,7 +73,7 @@ class Operands(Listener):
             self._fault("a mock is asserted, and every mock is true")
         seen = list(self._seen)
         self._seen.clear()
-        if self.changes.changed and any(map(self._is_told, seen, seen[1:])):
+        if any(map(self._is_told, seen, seen[1:])):
             self._fault("what the product changed after the test had it is compared with what the product was handed")
         if self._handed and any(map(self._is_of_one_object, seen, seen[1:])):
             self._fault(
@@ -82,8 +82,8 @@ class Operands(Listener):
 
     def _is_told(self, left: Any, right: Any) -> bool:
         """Return whether one of two operands was changed by the product, and the other one handed to it."""
-        changed, given = self.changes.changed, self.changes.given
-        return (id(left) in changed and id(right) in given) or (id(right) in changed and id(left) in given)
+        changed, given = self.changes.was_changed, self.changes.was_given
+        return bool((changed(left) and given(right)) or (changed(right) and given(left)))
 
     def _is_of_one_object(self, left: Any, right: Any) -> bool:
         """Return whether *left* and *right* are containers that one object holds which the product has."""

@@ -256,6 +256,7 @@ class RpcPeer:
                 self.side.files.apply(told)
             self.values.apply(changes)
             for number in drops:
+                self.values.changes.note_dropped(number)
                 self.tables.forget(number)
                 self.values.forget(number)
             self.side.follow(state)

@@ -8,48 +8,27 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from jumar.child.two_process.wire.containers.shared_container import FIELDS
+from jumar.child.two_process.wire.containers.shown_changes import ShownChanges
+
+KEPT = 1000
+"""Containers that are remembered in a test after the product dropped them: a test may hand out new ones without end."""
 
 PARTED = (tuple, frozenset)
 """Values that may hold containers, and are not shared themselves."""
 
 
-class ShownChanges:
-    """Shows each change of the other side at once, as the product's process does."""
+class Dropped(NamedTuple):
+    """A container of which the product dropped its copy; the tests may have theirs still, and hand it out again."""
 
-    def begin_test(self) -> None:
-        """Forget what only one test has seen."""
-
-    def end_call(self) -> None:
-        """Note that a call of the other side has ended, which was not within another one."""
-
-    def note_shared(self, entry: Any, held: list[Any]) -> None:
-        """Note that the container of *entry*, with what it *held*, is shared from now on."""
-
-    def note_handed(self, number: int) -> None:
-        """Note that this side hands over the container with *number*."""
-
-    def note_method(self, number: int, known: bool, *, reads: bool) -> None:  # noqa: FBT001  facts
-        """Note that a method of the container with *number*, if it is of one, is called next; or one that *reads*."""
-
-    def note_beside(self) -> None:
-        """Note that this side hands over data that is not shared."""
-
-    def note_own(self, number: int) -> None:
-        """Note that this side changed the container with *number*: the other gets what it holds here."""
-
-    def forget(self, number: int, entry: Any) -> None:
-        """Forget the container of *entry* with *number*: it is not shared any more."""
-
-    def apply(self, number: int, entry: Any, items: list[Any]) -> list[Any] | None:  # noqa: ARG002  one of the kinds needs them
-        """Return what the container *number* is to hold now of *items*; None: they are kept for when it crosses."""
-        return items
-
-    def open(self, thing: Any) -> Any:
-        """Return *thing*, a container that crosses again, as the other side has it."""
-        return thing
+    thing: Any
+    came: bool
+    """True if the product made it."""
+    changed: bool
+    left: list[Any] | None
+    """Parts that the product put into it, where the tests had left it empty."""
 
 
 class HeldChanges(ShownChanges):
@@ -78,32 +57,58 @@ class HeldChanges(ShownChanges):
         """True if that call was handed something with data of the tests as well: it may fill the one with the other."""
         self._called = self._barred = 0
         """Number of the container that it is a method of: what it does with that is what it is for, or nothing."""
-        self._filled: dict[int, tuple[Any, list[Any]]] = {}
-        """Containers that are not shared now, but were when the product filled them, with what it left, by identity."""
-        self._came: dict[int, Any] = {}
-        """Containers of the product that are not shared now: the tests did not leave those empty."""
-        self.changed: dict[int, Any] = {}
-        """Containers that the product changed after the tests had them, as those see, by identity."""
-        self.given: dict[int, Any] = {}
-        """Containers of the tests with something in them that the product was handed."""
+        self._dropped: dict[int, Dropped] = {}
+        """The last of those that are not shared any more, by identity."""
+        self._changed: set[int] = set()
+        """Numbers of containers that the product changed after the tests had them, as those see."""
 
     def begin_test(self) -> None:
         """Forget what only one test has seen."""
         self.hide()
-        for held in (self._filled, self._came, self.changed, self.given):
-            held.clear()
+        self._dropped.clear()
+        self._changed.clear()
 
     def end_call(self) -> None:
         """Note that the call has ended that containers were handed to."""
         self._asked.clear()
         self._handed, self._beside, self._called, self._barred = [], False, 0, 0
 
-    def note_shared(self, entry: Any, held: list[Any]) -> None:
-        """Note that the container of *entry* is shared: the product may go on to fill what it has filled before."""
-        thing, filled = self._filled.pop(id(entry.thing), (None, []))
-        if thing is entry.thing and len(held) == len(filled) and all(map(operator.is_, held, filled)):
-            entry.is_open = True
-        entry.is_open &= id(entry.thing) not in self._came
+    def note_shared(self, number: int, entry: Any, held: list[Any]) -> None:
+        """Note that the container of *entry* is shared, perhaps anew: it is what it was.
+
+        The product may go on to fill what it has filled before, and what it made was not left empty by the tests.
+        """
+        known = self._dropped.pop(id(entry.thing), None)
+        if known is None or known.thing is not entry.thing:
+            return
+        left = known.left
+        filled = left is not None and len(held) == len(left) and all(map(operator.is_, held, left))
+        entry.is_open = (entry.is_open or filled) and not known.came
+        if known.changed:
+            self._changed.add(number)
+
+    def note_dropped(self, number: int) -> None:
+        """Note that the product does not refer to the container with *number* any more: the tests may."""
+        entry = self._values.shared.get(number)
+        if entry is None or entry.kind == FIELDS:
+            return
+        came = number % 2 == 1
+        left = entry.seen if entry.is_open and entry.seen and not came else None
+        self._dropped[id(entry.thing)] = Dropped(entry.thing, came, number in self._changed, left)
+        if len(self._dropped) > KEPT:
+            del self._dropped[next(iter(self._dropped))]
+
+    def was_changed(self, value: Any) -> bool:
+        """Return whether *value* is a container that the product changed after the tests had it."""
+        known = self._dropped.get(id(value))
+        return self._values.numbers.get(id(value)) in self._changed or (known is not None and known.changed)
+
+    def was_given(self, value: Any) -> bool:
+        """Return whether *value* is a container of the tests with something in it that the product was handed."""
+        known, number = self._dropped.get(id(value)), self._values.numbers.get(id(value), 1)
+        entry = self._values.shared.get(number) if number % 2 == 0 else None
+        shared = entry is not None and entry.kind != FIELDS and not entry.is_open
+        return shared or (known is not None and not known.came and known.left is None)
 
     def note_handed(self, number: int) -> None:
         """Note that the tests hand over the container with *number*: the product may change it until the call ends."""
@@ -111,8 +116,6 @@ class HeldChanges(ShownChanges):
         entry = self._values.shared.get(number)
         if number % 2 == 0 and not (entry is not None and entry.kind != FIELDS and entry.is_open):
             self._beside = True
-            if entry is not None:
-                self.given[id(entry.thing)] = entry.thing
         if self._held and number % 2 and self._differs(self._get_thing(number)):
             self._fault("a container that the product changed since it gave it away is handed to it again")
 
@@ -136,16 +139,13 @@ class HeldChanges(ShownChanges):
         if self._held.pop(number, None) is not None:
             self._fault("the tests and the product both changed a container")
 
-    def forget(self, number: int, entry: Any) -> None:
-        """Forget the container of *entry* with *number*: it is not shared any more."""
+    def forget(self, number: int) -> None:
+        """Forget the container with *number*: it is not shared any more."""
         self._fields.pop(number, None)
         self._touched.discard(number)
         self._held.pop(number, None)
         self._within.pop(number, None)
-        if number % 2:
-            self._came[id(entry.thing)] = entry.thing
-        elif entry.is_open and entry.seen and entry.kind != FIELDS:
-            self._filled[id(entry.thing)] = entry.thing, entry.seen
+        self._changed.discard(number)
 
     def apply(self, number: int, entry: Any, items: list[Any]) -> list[Any] | None:
         """Return what the container *number* is to hold now of *items*; None: they are kept for when it crosses.
@@ -164,7 +164,7 @@ class HeldChanges(ShownChanges):
             return None
         self._held.pop(number, None)
         if entry.kind != FIELDS:
-            self.changed[id(entry.thing)] = entry.thing
+            self._changed.add(number)
         return self._show(number, items, {})
 
     def open(self, thing: Any) -> Any:
