@@ -40,10 +40,21 @@ def test_two_processes_are_a_for_those_that_passed_there() -> None:
     assert grade_tests(MANY, evidence, MANY).lowest is Grade.C
 
 
+def test_where_more_than_questions_and_data_crossed_two_processes_are_b() -> None:
+    evidence = replace(challenged(*MANY), apart=frozenset(MANY), conversed=frozenset(MANY[:1]))
+
+    found = grade_tests(MANY, evidence, ())
+
+    assert (found.lowest, found.reachable, found.counts) == (Grade.B, Grade.B, {"A": 19, "B": 1})
+    assert grade_tests(MANY, evidence, MANY[1:]).lowest is Grade.A
+
+
 def test_what_retreated_from_two_processes_could_have_had_a() -> None:
     found = grade_tests(MANY, replace(challenged(*MANY), retreated=frozenset(MANY)), ())
 
     assert (found.lowest, found.reachable) == (Grade.C, Grade.A)
+    conversed = replace(challenged(*MANY), retreated=frozenset(MANY), conversed=frozenset(MANY))
+    assert grade_tests(MANY, conversed, ()).reachable is Grade.B
 
 
 def test_a_test_that_nothing_could_prove_opens_no_other() -> None:
@@ -67,7 +78,8 @@ def test_who_hung_when_falsified_could_have_had_more() -> None:
 @pytest.mark.parametrize(
     ("grade", "wanted", "proved"),
     [
-        ("A", "A", True), ("C", "A", False), ("C+H", "C", True), ("D+H", "C", False), ("D", "", True), ("X", "X", True),
+        ("A", "A", True), ("B", "A", False), ("B+H", "B", True), ("C", "A", False), ("C+H", "C", True),
+        ("D+H", "C", False), ("D", "", True), ("X", "X", True),
         ("X", "D", False), ("D", REACHABLE, False), ("C", REACHABLE, True),
     ],
 )  # fmt: skip
@@ -97,13 +109,16 @@ def test_the_tests_below_a_letter_are_listed_with_the_weakest_first() -> None:
 IDS = st.frozensets(st.sampled_from(MANY))
 
 
-@given(IDS, IDS, IDS, IDS)
+@given(IDS, IDS, IDS, IDS, IDS)
 def test_a_verdict_is_never_better_than_a_red_test_of_it(
-    apart: frozenset[str], falsified: frozenset[str], retreated: frozenset[str], red: frozenset[str]
-) -> None:
-    evidence = Evidence(runner=Grade.D, apart=apart, falsified=falsified, open_to_it=falsified, retreated=retreated)
+    apart: frozenset[str], conversed: frozenset[str], falsified: frozenset[str], gone: frozenset[str],
+    red: frozenset[str],
+) -> None:  # fmt: skip
+    evidence = Evidence(runner=Grade.D, apart=apart, falsified=falsified, open_to_it=falsified, retreated=gone)
+    evidence = replace(evidence, conversed=conversed)
     found = grade_tests(MANY, evidence, red)
 
     assert found.lowest == max(found.tests[i] for i in red or MANY)
     assert all(grade is Grade.D for i, grade in found.tests.items() if i not in apart | falsified)
+    assert {i for i, grade in found.tests.items() if grade is Grade.A} == apart - conversed
     assert found.reachable <= found.lowest

@@ -235,7 +235,7 @@ def test_what_the_tests_filled_stays_and_what_comes_back_is_what_the_product_has
     tests, product = codec.Codec(0), codec.Codec(1)
     tests.tables = product.tables = Things()
     faults: list[str] = []
-    tests.changes = HeldChanges(tests, faults.append)
+    tests.changes = HeldChanges(tests, faults.append, faults.append)
     before = copy.deepcopy(value)
     there, kept = send(tests, product, value), []
     for steps in (first, second):
@@ -269,7 +269,7 @@ def test_what_a_test_hands_out_without_end_is_not_kept_without_end() -> None:
     """Each is dropped by the product, which has no further use for it."""
     tests, product = codec.Codec(0), codec.Codec(1)
     tests.tables = product.tables = Things()
-    tests.changes = changes = HeldChanges(tests, Things.complain)
+    tests.changes = changes = HeldChanges(tests, Things.complain, Things.complain)
     values = [[n] for n in range(KEPT + 10)]
     for value in values:
         send(tests, product, value)

@@ -13,6 +13,7 @@
 | `["unconfined", what]` | the tests' own process, beside that of the code under test, is not kept from this |
 | `["lost", id]` | after this test the process of the code under test was gone |
 | `["doubted", id, why]` | the test is no evidence in two processes, and why |
+| `["conversed", id, why]` | more than questions and data crossed in the test, and why |
 | `["matched", id]` | the test compares an object of the code under test with one that it made of its class |
 | `["tied", id]` | the test does what needs the code under test in its own process: it lends a file, patches a library |
 | `["strength", id, n]` | the test came to no assertion (-1), cannot be falsified (0), or not wholly (1) |
@@ -117,15 +118,16 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     asked, unconfined = report.asked_tests, list(report.unconfined)
     noted: dict[str, list[str]] = {"tied": list(report.tied), "matched": list(report.matched)}
     shadows: tuple[str, ...] = ()
-    lost, doubted, strengths = "", dict[str, str](), dict[str, int]()
+    lost, strengths = "", dict[str, int]()
+    reasons: dict[str, dict[str, str]] = {"doubted": {}, "conversed": {}}
     for record in records:
         match record:
             case ["asked", int(asked)]:
                 pass
             case ["lost", str(lost)]:
                 pass
-            case ["doubted", str(test_id), str(why)]:
-                doubted[test_id] = make_one_line(why, LINE)
+            case ["doubted" | "conversed" as what, str(test_id), str(why)]:
+                reasons[what][test_id] = make_one_line(why, LINE)
             case ["strength", str(test_id), int(strength)]:
                 strengths[test_id] = strength
             case ["tied" | "matched" as what, str(test_id)]:
@@ -134,7 +136,7 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 shadows = tuple(map(str, paths))
             case ["unconfined", str(what)]:
                 unconfined.append(make_one_line(what, LINE))
-    report = msgspec.structs.replace(report, shadows=shadows, doubted=doubted, strengths=strengths)
+    report = msgspec.structs.replace(report, shadows=shadows, strengths=strengths, **reasons)
     report = msgspec.structs.replace(report, **{what: tuple(ids) for what, ids in noted.items()})
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 

@@ -10,7 +10,7 @@ from jumar.core.gate.challenge_rounds import Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
 from jumar.verify.rounds import GreenCandidate, is_pytest
-from jumar.verify.untouched_tree import find_red_tests, find_retreated
+from jumar.verify.untouched_tree import find_drawn_in, find_red_tests, find_retreated
 
 UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a challenge proves it: no +H"
 
@@ -33,7 +33,7 @@ async def grade_green(
     *rest* is the part of *whole* that was run in one process, *apart* are the tests that passed in two.
     """
     verifier = whole.verifier
-    evidence = _gather(rest, apart)
+    evidence = _gather(whole, rest, apart)
     held_out = frozenset(verifier.held_out.ids)
     ids = (*names, *held_out)
     red = frozenset(i for i in names if i not in whole.accepted) or frozenset(names)  # until it is known
@@ -45,7 +45,11 @@ async def grade_green(
     told: list[str] = []
     if len(grades.counts) > 1 or (grades.lowest is not Grade.A and is_pytest(verifier)):
         gone = await find_retreated(whole, apart)
-        grades = grade_tests(ids, msgspec.structs.replace(evidence, retreated=gone), red | held_out | gone)
+        drawn = await find_drawn_in(whole, evidence.conversed - red - held_out)
+        before = verifier.experience.base_apart
+        known = evidence.conversed.union(before.conversed if before else ())
+        evidence = msgspec.structs.replace(evidence, retreated=gone, conversed=known)
+        grades = grade_tests(ids, evidence, red | held_out | gone | drawn)
         if gone:
             some = "1 test comes" if len(gone) == 1 else f"{len(gone)} tests come"
             some += " out alike in one process and in two on the untouched files, and not here"
@@ -66,14 +70,15 @@ def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]
     return (f"grade D: {some}{more} could be checked neither in two processes nor by changing what is expected",)
 
 
-def _gather(rest: GreenCandidate, apart: frozenset[str]) -> Evidence:
+def _gather(whole: GreenCandidate, rest: GreenCandidate, apart: frozenset[str]) -> Evidence:
     # What is equal to everything could decide a comparison that no round changes: partial is not enough.
-    whole = {name for name, strength in rest.strengths.items() if strength is Strength.WHOLE}
-    proved = whole.difference(rest.unproved) if any(step.challenge for step in rest.done) else set()
+    sound = {name for name, strength in rest.strengths.items() if strength is Strength.WHOLE}
+    proved = sound.difference(rest.unproved) if any(step.challenge for step in rest.done) else set()
     judged = [i for i in rest.ids if i not in apart and i not in rest.accepted]
     return Evidence(
         runner=Grade(rest.verifier.runner.grade),
         apart=apart,
+        conversed=apart.intersection(whole.conversed),
         falsified=frozenset(i for i in judged if get_function(i) in proved),
-        open_to_it=frozenset(i for i in judged if get_function(i) in whole),
+        open_to_it=frozenset(i for i in judged if get_function(i) in sound),
     )

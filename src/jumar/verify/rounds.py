@@ -67,6 +67,8 @@ class GreenCandidate:
     """Tests that need the code under test in their own process by what they do themselves."""
     doubted: dict[str, str] = field(default_factory=dict)
     """Tests that are no evidence in two processes, each with why."""
+    conversed: dict[str, str] = field(default_factory=dict)
+    """Tests in which more than questions and data crossed between two processes, each with why."""
 
 
 class Seeds(NamedTuple):
@@ -157,6 +159,7 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         # A test with parameters of the code under test may be expected by the name of its function.
         doubted = {**empty, **report.doubted}
         green.doubted.update({**{get_function(i): why for i, why in doubted.items()}, **doubted})
+        green.conversed.update({**{get_function(i): why for i, why in report.conversed.items()}, **report.conversed})
         green.matched.update(report.matched, map(get_function, report.matched))
         green.tied.update(report.tied, map(get_function, report.tied))
         note_strengths(green, report, step)

@@ -88,6 +88,13 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
     return retreated - excused - again.kept - (unknown & (green.matched | green.tied))
 
 
+async def find_drawn_in(green: GreenCandidate, conversed: frozenset[str]) -> frozenset[str]:
+    """Return those of *conversed*, in which more than questions and data crossed, that pass without on that tree."""
+    two = await _run_base_apart(green) if conversed and green.verifier.base else None
+    passed = reconcile(tuple(conversed), two, green.accepted).green_ids if two else frozenset[str]()
+    return passed.difference(two.conversed if two else ())
+
+
 def _list_decided(two: Report | None) -> dict[str, str]:
     """Return the tests in which an answer of the untouched tree's own choice would decide a comparison, each with why.
 

@@ -58,8 +58,8 @@ def run_bodies(folder: Path, product: str, head: str, bodies: Iterable[str]) -> 
     return reported(folder, {"product.py": product, "test_product.py": f"{head}\n\n{tests}"})
 
 
-def confirmed(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
-    """Test name -> outcome in a round of a confirmation, which sees what is compared; nothing is falsified."""
+def confirm(folder: Path, files: Mapping[str, str]) -> Report:
+    """What a round of a confirmation reports, which sees what is compared; nothing is falsified."""
     court = Court(folder, SHORT)
     court.verifier.sources = is_product
     court.verifier.experience.challenge = {"test_product.py": files["test_product.py"].encode()}
@@ -67,7 +67,12 @@ def confirmed(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
     green = GreenCandidate(court.verifier, tree, tree, ids_of(files), {})
     report = anyio.run(run_fresh_apart, green, Round(frozenset()), Seeds(1, 1))
     assert report
-    return outcomes(report)
+    return report
+
+
+def confirmed(folder: Path, files: Mapping[str, str]) -> dict[str, str]:
+    """Test name -> outcome in a round of a confirmation."""
+    return outcomes(confirm(folder, files))
 
 
 def confirm_bodies(folder: Path, product: str, head: str, bodies: Iterable[str]) -> dict[str, str]:

@@ -336,7 +336,7 @@ def drive(messages: list[Any]) -> None:
     assert set(CALLED) <= {"lent", "use", "price", "step"}
     told = json.dumps(said)
     assert "price" in CALLED or "other" in json.dumps(messages) or "expected" not in told
-    assert len(CALLED) <= capabilities.requests
+    assert len(CALLED) <= capabilities.conversation.asked
     assert {one[0] for one in said} <= {"answer", "error"}
 
 

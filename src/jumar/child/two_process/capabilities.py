@@ -7,13 +7,12 @@ values cross as data. The contract is `docs/two-processes.md`.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import sys
 import types
 import unittest
-from collections.abc import Callable, Iterator, MappingView
+from collections.abc import Callable, MappingView
 from typing import Any
 
 from jumar.child.challenge.asserting_functions import HandedFunctions
@@ -21,6 +20,7 @@ from jumar.child.challenge.doubles import Doubles
 from jumar.child.two_process import proxies
 from jumar.child.two_process.object_data import PLAIN
 from jumar.child.two_process.wire import library_values, mocks
+from jumar.child.two_process.wire.conversation import Conversation
 from jumar.child.two_process.wire.signatures import DATA
 
 PARTS = {"call": 3, "invoke": 4, "next": 1}
@@ -39,19 +39,6 @@ CALLED = (types.FunctionType, types.MethodType, types.BuiltinMethodType, functoo
 """Types of what the product may call, and do nothing else with."""
 
 
-@contextlib.contextmanager
-def keep_tie(side: Any) -> Iterator[None]:
-    """Note no tie of *side* within the body, a comparison: what it would hand out does not say why it is given up.
-
-    It is a class of the product that would decide there, whatever the other thing is.
-    """
-    before = side.tied
-    try:
-        yield
-    finally:
-        side.tied = before
-
-
 class Capabilities:
     """Numbers that the tests handed out, and what may be asked of them. It performs nothing else."""
 
@@ -65,8 +52,7 @@ class Capabilities:
         self._waiting: dict[Any, Any] = {}
         """Coroutine of the tests that the product steps -> the future that it waits for."""
         self.handed, self.doubles = HandedFunctions(), Doubles()
-        self.requests = 0
-        """Number of requests that were performed."""
+        self.conversation = Conversation(self.is_own, self.is_own_class)
         self.performing = 0
         """Number of requests that are being performed, one within another."""
 
@@ -74,6 +60,7 @@ class Capabilities:
         """Lend what is handed out from here on to this test alone."""
         self.handed.begin_test()
         self.doubles.begin_test()
+        self.conversation.begin_test()
         self._lent.clear()
         self.lasting = False
 
@@ -86,6 +73,8 @@ class Capabilities:
     def hand_out(self, number: int | str, thing: Any = None) -> None:
         """Let the product ask for *number*, of *thing*, or name a path."""
         (self._standing if self.lasting else self._lent).add(number)
+        if type(number) is int:
+            self.conversation.note_handed(thing, lasting=self.lasting)
         kind = thing if isinstance(thing, type) else type(thing)
         self.doubles.note_class(kind, self._list_bodies, lasting=self.lasting)
         if not self.lasting:
@@ -99,6 +88,10 @@ class Capabilities:
     def note_put(self, thing: Any, name: str, value: Any) -> None:
         """Note that the tests set *name* of *thing*, of the product, to *value*, or deleted it."""
         self.doubles.note_put(thing, name, value, own=self.knows(value))
+
+    def note(self, why: str) -> None:
+        """Note *why* the test that runs is more than questions and data."""
+        self.conversation.note(why, lasting=self.lasting)
 
     def is_handed_out(self, number: int | str) -> bool:
         """Return whether *number*, or a path, was handed out, and not taken back."""
@@ -133,7 +126,7 @@ class Capabilities:
         if op != "next" and (type(values[-2]) is not tuple or type(values[-1]) is not dict):
             raise TypeError("arguments are a tuple and a dictionary")
         action = self._find(op, values)
-        self.requests += 1
+        self.conversation.note_asked()
         self.performing += 1
         try:
             answer = action()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from jumar.child.two_process import contents, import_hook, object_data, proxies
-from jumar.child.two_process.capabilities import Capabilities, keep_tie
+from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
 from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
 from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances
@@ -100,9 +100,8 @@ class ProductThings:
         """Return the text of a thing of the product."""
         self.check_use(thing, "__repr__")
         answer = str(self._ask_aside("repr", thing))
-        if proxies.get_fact(thing, contents.HEARD):
-            self._check_reading(answer, "__repr__", thing, ())
-        return answer
+        heard = proxies.get_fact(thing, contents.HEARD)
+        return str(self._check_reading(answer, "__repr__", thing, ())) if heard else answer
 
     def duplicate(self, op: str, thing: Any) -> Any:
         """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`. That of a query is one, too."""
@@ -147,6 +146,8 @@ class ProductThings:
             if base:
                 return getattr(base, name)(thing, *args, **keywords)
             self._check_library(thing, name, str(sys._getframe(2).f_globals.get("__name__")))  # noqa: SLF001  as above
+        if name == "__contains__" or (name in contents.HEARING and contents.is_heard(thing, args)):
+            self.capabilities.note(f"an operator of a {type(thing).__name__} of the code hears what the test compares")
         early = name in contents.OPERATORS or name == "__hash__"  # they do not wait for what the product changes
         due = contents.compute(thing, name, args) if early else contents.NOTHING
         if name == "__hash__" and due is not contents.NOTHING:
@@ -244,7 +245,7 @@ class ProductThings:
             ask = functools.partial(self.peer.ask, "method", thing, owner, name)
             return self.own_instances.note_held(self.invoke(thing, owner, name, others, {}), thing, others[0], ask)
         decides = isinstance(thing, type) or name == "__contains__"
-        with keep_tie(self):
+        with operands.keep_tie(self):
             if not decides and self._mark(answer := self.invoke(thing, owner, name, others, {})):
                 return answer
         # Not where a set is just being decoded that the product put them into.

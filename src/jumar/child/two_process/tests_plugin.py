@@ -46,7 +46,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side, config["shared"])
-    known.changes = side.operands.changes = HeldChanges(known, side.fault)
+    known.changes = side.operands.changes = HeldChanges(known, side.fault, side.capabilities.note)
     tables = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, tables, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
@@ -141,6 +141,7 @@ class DoubtPlugin:
         for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):
             self._send(["unconfined", lacking])
         self._side.peer.values.paths.look()
+        self._side.capabilities.conversation.files.update(map(str, map(_get_file, session.items)))
         for names in held:
             file = str(names.get("__file__"))
             if file.startswith(self._side.environment.room):
@@ -170,11 +171,9 @@ class DoubtPlugin:
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
-        self._side.capabilities.begin_test()
         paths = self._side.peer.values.paths
-        paths.begin_test()
-        self._side.peer.values.changes.begin_test()
-        self._side.operands.begin_test()
+        for part in (self._side.capabilities, paths, self._side.peer.values.changes, self._side.operands):
+            part.begin_test()
         self._side.take_matched()  # of what was compared between tests
         self._side.take_tied()
         before, faults = self._side.peer.lost, self._side.faults
@@ -184,6 +183,8 @@ class DoubtPlugin:
         self._side.capabilities.end_test()
         if self._side.take_tied() or self._lasting_tie:
             self._send(["tied", item.nodeid])
+        if why := self._side.capabilities.conversation.find_why(str(_get_file(item))):
+            self._send(["conversed", item.nodeid, why])
         if self._side.take_matched():
             self._send(["matched", item.nodeid])
         if self._side.faults > faults:
@@ -216,7 +217,7 @@ class DoubtPlugin:
 
     def close(self) -> None:
         """Report how often the tests answered, and a doubt outside of them, which makes all of them doubtful."""
-        self._send(["asked", self._side.capabilities.requests])
+        self._send(["asked", self._side.capabilities.conversation.asked])
         if self._side.faults > self._blamed:
             self._send(["stopped", self._side.why[:1000]])
 

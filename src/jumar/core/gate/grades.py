@@ -17,7 +17,9 @@ class Grade(StrEnum):
     """Strength of the evidence for a test, best first."""
 
     A = "A"
-    """It passed in a process of its own, beside that of the code under test."""
+    """It passed in a process of its own, which asked that of the code under test and got data back."""
+    B = "B"
+    """It passed there, too, and more crossed: code of the tests that was called, or a change of what they hold."""
     C = "C"
     """It failed whenever what it expects was changed, in one process with the code under test."""
     D = "D"
@@ -40,6 +42,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Of one run of the runner: D or X."""
     apart: frozenset[str] = frozenset()
     """Tests that passed in two processes, every time."""
+    conversed: frozenset[str] = frozenset()
+    """Tests in which more than questions and data crossed there, here or on the untouched files."""
     falsified: frozenset[str] = frozenset()
     """Tests that failed whenever what they expect was changed, and only then."""
     open_to_it: frozenset[str] = frozenset()
@@ -90,14 +94,14 @@ def grade_tests(ids: Iterable[str], evidence: Evidence, red: Collection[str]) ->
 
 def _grade_test(test_id: str, evidence: Evidence) -> Grade:
     if test_id in evidence.apart:
-        return Grade.A
+        return Grade.B if test_id in evidence.conversed else Grade.A
     return Grade.C if test_id in evidence.falsified else evidence.runner
 
 
 def _find_best_grade(test_id: str, evidence: Evidence) -> Grade:
     """Return the grade that right code would have for a test."""
     if test_id in evidence.retreated:
-        return Grade.A
+        return Grade.B if test_id in evidence.conversed else Grade.A
     return Grade.C if test_id in evidence.open_to_it else evidence.runner
 
 

@@ -107,6 +107,8 @@ class Report(msgspec.Struct, frozen=True):
     """Tests of a challenge that are not falsified wholly, each with its `challenge_rounds.Strength`."""
     doubted: Mapping[str, str] = {}
     """Tests that are no evidence in two processes, whatever they came to, each with why."""
+    conversed: Mapping[str, str] = {}
+    """Tests in which more than questions and data crossed between two processes, each with why."""
     unconfined: tuple[str, ...] = ()
     """Gaps in the confinement of the tests' own process after its files were loaded, a sentence each."""
 

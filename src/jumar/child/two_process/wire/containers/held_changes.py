@@ -16,6 +16,8 @@ from jumar.child.two_process.wire.containers.shown_changes import ShownChanges
 KEPT = 1000
 """Containers that are remembered in a test after the product dropped them: a test may hand out new ones without end."""
 
+SHOWN = "a literal is compared with what the code left in a container of the test"
+
 PARTED = (tuple, frozenset)
 """Values that may hold containers, and are not shared themselves."""
 
@@ -34,11 +36,11 @@ class Dropped(NamedTuple):
 class HeldChanges(ShownChanges):
     """Changes of the product that *values*, the codec of the tests' side, did not make in what the tests hold.
 
-    *fault* records why the test is no evidence.
+    *fault* records why the test is no evidence, *note* why it is more than questions and data.
     """
 
-    def __init__(self, values: Any, fault: Callable[[str], None]) -> None:
-        self._values, self._fault = values, fault
+    def __init__(self, values: Any, fault: Callable[[str], None], note: Callable[[str], None]) -> None:
+        self._values, self._fault, self._note = values, fault, note
         self._held: dict[int, list[Any]] = {}
         """Number of a container -> what it holds in the product's process."""
         self._within: dict[int, list[Any]] = {}
@@ -47,6 +49,8 @@ class HeldChanges(ShownChanges):
         """Data of objects that the product changed, by number."""
         self._shown: list[tuple[int, Any, list[Any]]] = []
         """Containers that are as the product left them now, with what the tests have in them."""
+        self._recent: set[int] = set()
+        """Numbers of what the product changed in this test: nothing else is shown to a literal."""
         self._touched: set[int] = set()
         """Numbers of what the tests changed since they handed it out: the product may not take that back."""
         self._asked: set[int] = set()
@@ -65,6 +69,7 @@ class HeldChanges(ShownChanges):
     def begin_test(self) -> None:
         """Forget what only one test has seen."""
         self.hide()
+        self._recent.clear()
         self._dropped.clear()
         self._changed.clear()
 
@@ -153,6 +158,7 @@ class HeldChanges(ShownChanges):
         Those that the product made have odd numbers.
         """
         self.hide()
+        self._recent.add(number)
         if entry.kind == FIELDS:
             self._fields[number] = entry
         self._ask()
@@ -165,6 +171,8 @@ class HeldChanges(ShownChanges):
         self._held.pop(number, None)
         if entry.kind != FIELDS:
             self._changed.add(number)
+        if number % 2 or not entry.is_moved(items):
+            self._note("the code changes what the test holds")
         return self._show(number, items, {})
 
     def open(self, thing: Any) -> Any:
@@ -176,12 +184,17 @@ class HeldChanges(ShownChanges):
         self.hide()
         for number, items in list(self._held.items()):
             entry = self._values.shared[number]
-            if number not in self._touched and entry.find_change() is None:
+            if self._may_show(number, entry):
+                self._note(SHOWN)
                 self._shown.append((number, entry, entry.get_content()))
                 self._values.note_content(number, entry, entry.fill(items))
         for number, entry in self._fields.items():
-            if number not in self._touched and entry.find_change() is None and entry.thing.show():
+            if self._may_show(number, entry) and entry.thing.show():
+                self._note(SHOWN)
                 self._values.note_content(number, entry, entry.get_content())
+
+    def _may_show(self, number: int, entry: Any) -> bool:
+        return number in self._recent - self._touched and entry.find_change() is None
 
     def hide(self) -> None:
         """Let them be as the tests have them again."""

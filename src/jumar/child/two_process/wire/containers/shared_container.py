@@ -65,7 +65,11 @@ class SharedContainer:
 
     def may_fill(self, items: list[Any]) -> bool:
         """Return whether the other side may let it hold *items*; a file that is read is at another place, or closed."""
-        return self.is_open or (self.kind in FILES and items[0] in (None, self.seen[0]))
+        return self.is_open or self.is_moved(items)
+
+    def is_moved(self, items: list[Any]) -> bool:
+        """Return whether *items* are its content: of a file that was read or closed."""
+        return self.kind in FILES and items[0] in (None, self.seen[0])
 
     def copy(self) -> SharedContainer:
         """Return an empty one of its kind, or itself, if no other can be made: of a class of the tests."""

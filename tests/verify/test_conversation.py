@@ -1,0 +1,183 @@
+"""Which tests are one-way in two processes, so that a green of them is at `A`, and which are conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.judging.two_process_verifier import confirm, outcomes, reported
+
+PRODUCT = """
+import json
+
+
+class Money:
+    def __init__(self, n): self.n = n
+    def __add__(self, other): return Money(self.n + getattr(other, "n", other))
+    def __eq__(self, other): return Money(0)
+    def __hash__(self): return 0
+    def is_about(self, n): return abs(self.n - n) < 2
+
+
+class Visitor:
+    def walk(self, items): return [self.visit(item) for item in items]
+    def visit(self, item): return item
+
+
+class Table:
+    def __init__(self): self.rows = []
+    def add(self, row): self.rows.append(row)
+
+
+_seen = []
+limit = 3
+def double(n): return 2 * n
+def apply(function, *items): return [function(item) for item in items]
+def keep(thing): return _seen.append(thing)
+def total(order): return sum(order.prices)
+def load(stream): return json.load(stream)
+def collect(items, found): found.extend(items)
+def grow(items): items.append(1)
+def sort(items): items.sort()
+def rename(thing, name): thing.name = name
+def write(path, text): path.write_text(text)
+def read(path): return path.read_text()
+def fail(): raise KeyError("a")
+def count(items): return sum(1 for _ in items)
+async def wait(n): return n
+"""
+
+HEAD = """
+import asyncio, dataclasses, enum, io, types
+from unittest import mock
+import pytest
+import product
+from product import *
+
+@dataclasses.dataclass
+class Order:
+    prices: list
+    name: str = ""
+
+class Size(enum.Enum):
+    SMALL = 1
+
+class Failed(Exception): pass
+
+class Fake:
+    def send(self, n): return n
+
+@pytest.fixture
+def patched(monkeypatch): return monkeypatch
+"""
+
+CALLED, HANDED, CHANGED, LITERAL, HEARD, EXTENDS = (
+    "the code calls into the tests",
+    "the test hands the code",
+    "the code changes what the test holds",
+    "a literal is compared with what the code left",
+    "an operator of a Money of the code hears",
+    "the test extends a class of the code",
+)
+
+BODIES = {
+    # The tests ask, and data comes back.
+    "assert double(2) == 4": "",
+    "assert [double(n) for n in (1, 2)] == [2, 4]": "",
+    "assert total(Order([1, 2])) == 3": "",
+    "assert (Money(1) + Money(2)).n == 3": "",
+    "assert Money(1).is_about(2)": "",
+    "assert load(io.StringIO('[1]')) == [1]": "",
+    "found = sorted({'b': 1, 'a': 2}); assert apply.__name__ == 'apply' and found": "",
+    "table = Table(); table.add('a'); assert table.rows == ['a']": "",
+    "keep(Size.SMALL); keep(Failed('a')); keep(object()); keep(types.SimpleNamespace(a=1)); assert double(1) == 2": "",
+    "error = pytest.raises(KeyError, fail); assert error.value.args == ('a',)": "",
+    "assert asyncio.run(wait(3)) == 3": "",
+    "assert Visitor().walk([1]) == [1]": "",
+    "path = tmp_path / 'a'; path.write_text('b'); assert read(path) == 'b'": "",
+    "patched.setattr(product, 'limit', 2); assert product.limit == 2": "",
+    "class Own(Visitor): limit = 3\n    assert Own().walk([1]) == [1]": "",
+    # Code of the tests may run where the code under test asks it, or did.
+    "assert apply(lambda n: n + 1, 1) == [2]": HANDED,
+    "keep(lambda n: n); assert double(1) == 2": HANDED,
+    "keep(Fake()); assert double(1) == 2": HANDED,
+    "keep(Fake); assert double(1) == 2": HANDED,
+    "keep([Fake()]); assert double(1) == 2": HANDED,
+    "keep(mock.Mock()); assert double(1) == 2": HANDED,
+    "found = []; keep(found.append); assert double(1) == 2": HANDED,
+    "assert count(n for n in (1, 2)) == 2": HANDED,
+    "assert count(iter((1, 2))) == 2": HANDED,
+    "patched.setattr(product, 'double', lambda n: 3); assert double(1) == 2": HANDED,
+    "class Own(Visitor):\n        def visit(self, item): return 0\n    assert Own().walk([1]) == [0]": EXTENDS,
+    "assert Order([1]) == Order([1]) and total(Order([Order])) if 0 else apply(Order, 1)": CALLED,
+    # What the test holds is not what it was.
+    "found = []; collect([1], found); assert found": CHANGED,
+    "order = Order([1]); rename(order, 'a'); assert order.name": CHANGED,
+    "table = Table(); rows = table.rows; grow(rows); assert rows": CHANGED,
+    "items = [2, 1]; sort(items); assert items == [1, 2]": LITERAL,
+    # An object of the code hears what is compared.
+    "assert (Money(1) + 2).n == 3": HEARD,
+    "query = Money(1) == 2; keep(query); assert double(1) == 2": HEARD,
+}
+
+IDLE = """
+def check(n): assert n == 1
+
+def give(n): return n
+"""
+
+
+@pytest.mark.slow
+def test_a_test_that_asks_and_gets_data_back_is_one_way(tmp_path: Path) -> None:
+    tests = "".join(f"def test_{n}(tmp_path, patched):\n    {body}\n" for n, body in enumerate(BODIES))
+    said = confirm(tmp_path, {"product.py": PRODUCT, "test_product.py": f"{HEAD}\n\n{tests}"})
+
+    reasons = {body: said.conversed.get(f"test_product.py::test_{n}", "") for n, body in enumerate(BODIES)}
+    wrong = {b: why for b, why in reasons.items() if not (why.startswith(BODIES[b]) and (BODIES[b] or not why))}
+    assert wrong == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("asserting", "conversing"),
+    [("keep(check)", {"test_one.py"}), ("keep(give)", set()), ("from helper import *", {"test_one.py", "test_two.py"}),
+     ("class Own(Visitor):\n    visit = check", {"test_one.py"})],
+)  # fmt: skip
+def test_what_a_file_hands_out_while_it_is_loaded_counts_if_it_asserts(
+    tmp_path: Path, asserting: str, conversing: set[str]
+) -> None:
+    head = "from product import *\n"
+    tests = "def test_double(): assert double(2) == 4\n"
+    files = {
+        "product.py": PRODUCT, "helper.py": f"{head}{IDLE}keep(check)\n",
+        "test_one.py": f"{head}{IDLE}{asserting}\n{tests}", "test_two.py": f"{head}{tests}",
+    }  # fmt: skip
+
+    report = reported(tmp_path, files)
+
+    assert set(outcomes(report).values()) == {"passed"}
+    assert {name.partition("::")[0] for name in report.conversed} == conversing
+
+
+@pytest.mark.slow
+def test_what_a_fixture_of_several_tests_has_of_the_code_counts_for_those_after_it(tmp_path: Path) -> None:
+    tests = """
+import pytest
+from product import *
+
+def test_before(): assert double(1) == 2
+
+@pytest.fixture(scope="module")
+def found():
+    found = []
+    collect([1], found)
+    return found
+
+def test_one(found): assert found == [1]
+def test_two(found): assert found == [1]
+"""
+    report = reported(tmp_path, {"product.py": PRODUCT, "test_product.py": tests})
+
+    assert set(outcomes(report).values()) == {"passed"}
+    assert sorted(report.conversed) == ["test_product.py::test_one", "test_product.py::test_two"]
