@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jumar.core.state.verdict import Outcome
 from support.judging.two_process_verifier import confirm, outcomes, reported
 
 PRODUCT = """
@@ -77,7 +78,7 @@ CALLED, HANDED, CHANGED, LITERAL, HEARD, EXTENDS = (
     "the test hands the code",
     "the code changes what the test holds",
     "a literal is compared with what the code left",
-    "an operator of a Money of the code hears",
+    "__",
     "the test extends a class of the code",
 )
 
@@ -140,12 +141,12 @@ def test_a_test_that_asks_and_gets_data_back_is_one_way(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("asserting", "conversing"),
+    ("asserting", "silent"),
     [("keep(check)", {"test_one.py"}), ("keep(give)", set()), ("from helper import *", {"test_one.py", "test_two.py"}),
-     ("class Own(Visitor):\n    visit = check", {"test_one.py"})],
+     ("class Own(Visitor):\n    def visit(self, n): assert n == 1", {"test_one.py"})],
 )  # fmt: skip
-def test_what_a_file_hands_out_while_it_is_loaded_counts_if_it_asserts(
-    tmp_path: Path, asserting: str, conversing: set[str]
+def test_what_a_file_hands_out_while_it_is_loaded_has_to_assert_in_its_tests(
+    tmp_path: Path, asserting: str, silent: set[str]
 ) -> None:
     head = "from product import *\n"
     tests = "def test_double(): assert double(2) == 4\n"
@@ -154,10 +155,10 @@ def test_what_a_file_hands_out_while_it_is_loaded_counts_if_it_asserts(
         "test_one.py": f"{head}{IDLE}{asserting}\n{tests}", "test_two.py": f"{head}{tests}",
     }  # fmt: skip
 
-    report = reported(tmp_path, files)
+    report = confirm(tmp_path, files)
 
-    assert set(outcomes(report).values()) == {"passed"}
-    assert {name.partition("::")[0] for name in report.conversed} == conversing
+    failed = {result.id.partition("::")[0] for result in report.results if result.outcome is not Outcome.PASSED}
+    assert failed == silent
 
 
 @pytest.mark.slow

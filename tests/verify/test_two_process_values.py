@@ -338,6 +338,10 @@ mailer = None
 def swap():
     global mailer
     mailer = Fine()
+def visit(visitor): visitor.step("a")
+class Walker:
+    def walk(self): self.step("a")
+    def step(self, text): pass
 def query(): return "select 1 as one"
 def own_query(): return "select 5"
 def title(): return "a title"
@@ -404,6 +408,10 @@ DOUBLE_BODIES: dict[str, str] = {
     "assert BASE.execute(f'select {COLUMN}').fetchall() == [(2,)]": "failed",
 }
 
+VISITOR = """
+class Visitor:
+    def step(self, text): assert text == "a"
+"""
 
 HANDED_BODIES: dict[str, str] = {
     "def never(): assert False, title()\n    wrap(never)()": "passed",
@@ -412,13 +420,27 @@ HANDED_BODIES: dict[str, str] = {
     "def check(): unittest.TestCase().assertEqual(title(), 'b')\n    wrap(check)()": "error",
     "page = same(mock.Mock())\n    assert page.body.startswith('a')": "failed",
     "page = same(mock.Mock(size=3))\n    assert page.size == 3": "passed",
+    "page = same(mock.MagicMock())\n    assert len(page.errors) == 0": "failed",
+    "page = same(mock.MagicMock())\n    assert page.title is not None": "failed",
+    # Each thing that was handed out, and each method of it that the product alone calls, has to compare something.
+    "check = lambda due, found: unittest.TestCase().assertEqual(due, found)\n"
+    "    one, two = partial(check, 'a'), partial(check, 'a')\n    emit(one)\n    emit(two)": "passed",
+    "check = lambda due, found: unittest.TestCase().assertEqual(due, found)\n"
+    "    one, two = partial(check, 'a'), partial(check, 'b')\n    emit(one)\n    forget(two)": "error",
+    "def check(text):\n        if text == 'z': assert text == title()\n    emit(check)": "passed",
+    "def check(text):\n        for found in text[1:]: assert found == title()\n    emit(check)": "error",
+    "forget(Visitor())": "error",
+    "visit(Visitor())": "passed",
+    "class Own(Walker):\n        def step(self, text): assert text == 'b'\n    Own()": "error",
+    "class Own(Walker):\n        def step(self, text): assert text == 'a'\n    Own().walk()": "passed",
+    "class Own(Walker):\n        def check(self, text): assert text == 'a'\n    Own().check('a')": "passed",
 }
 
 
 @pytest.mark.slow
 def test_what_is_handed_out_and_asserts_has_to_run_and_no_mock_is_asserted(tmp_path: Path) -> None:
     """As in a confirmation, where what is compared is seen."""
-    head = f"from unittest import mock\n{DOUBLES_HEAD}"
+    head = f"from functools import partial\nfrom unittest import mock\n{DOUBLES_HEAD}{VISITOR}"
 
     assert confirm_bodies(tmp_path, DOUBLES, head, HANDED_BODIES) == HANDED_BODIES
 

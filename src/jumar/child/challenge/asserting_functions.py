@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dis
 import functools
+import linecache
+import re
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from jumar.child.challenge.syntax import NAME
@@ -25,49 +28,107 @@ COMPARED = frozenset(("see", "call", "call_false", "look", "see_kind"))
 LATER = 0x20 | 0x80 | 0x200
 """Flags of the code of generators and coroutines: to call such a function runs nothing of it."""
 
+CALL = re.compile(r"(?<!super\(\))\.(\w+)\s*\(")
+"""Call of a method by its name, but for that of a class above."""
+
+UNCALLED = frozenset(("__init__", "__set_name__", "__set__", "__delete__", "__post_init__"))
+"""Special methods that the product cannot call."""
+
 DEEPEST = 4
 """Layers of methods, partial functions and mocks around a function."""
 
 
 class HandedFunctions:
-    """Functions with a comparison in them that this test handed out, and that did not run."""
+    """Functions of the tests with a comparison in them that the product has, to call: each has to come to one.
+
+    Those that a file hands out while it is loaded, or a fixture of several tests, count in each test that may rely on
+    them: those of that file; of all files, where it has no tests.
+    """
 
     def __init__(self) -> None:
-        self.preparing = False
-        """True while a fixture is set up: what that hands out need not be reached in each test."""
-        self._idle: list[types.FunctionType] = []
-        self._ran: list[types.FunctionType] = []
-        """Functions of them that ran: they may be handed out again, to be removed from where they stand."""
+        self.files: set[str] = set()
+        """Files with tests."""
+        self._called: set[str] = set()
+        """Names of methods that the files of the tests call: those are not the product's alone."""
+        self._idle: list[tuple[Any, types.FunctionType]] = []
+        self._ran: list[tuple[Any, types.FunctionType]] = []
+        """The same of those that ran: they may be handed out again, to be removed from where they stand."""
+        self._methods: dict[types.FunctionType, None] = {}
+        """Methods of objects and classes that this test hands out."""
+        self._standing: dict[str, dict[types.FunctionType, None]] = {}
+        """File -> functions that it hands out for several tests."""
+
+    def read(self, file: str) -> str:
+        """Return the text of a *file* of the tests; note which methods it calls by their names."""
+        text = "".join(linecache.getlines(file))
+        self._called.update(CALL.findall(text))
+        return text
 
     def begin_test(self) -> None:
         """Forget what only one test has."""
         self._idle, self._ran = [], []
+        self._methods.clear()
 
-    def note_handed(self, thing: Any) -> None:
-        """Note that this test hands out *thing*, which may be a function, or call one."""
-        function = None if self.preparing else find_function(thing)
-        known = any(function is one for one in (*self._idle, *self._ran))
-        if function is not None and not known and asserts(function) and any(map(_compares, _list_codes(function))):
-            self._idle.append(function)
+    def note_handed(self, thing: Any, bodies: Iterable[Mapping[str, Any]], *, lasting: bool) -> None:
+        """Note that *thing* is handed out: a function, what calls one, or what has methods in *bodies*, of classes."""
+        function = find_function(thing)
+        self.note_methods((value for body in bodies for value in body.items()), lasting=lasting)
+        if function is None or function in self._methods or not _counts(function):
+            return
+        if lasting:
+            self._stand(function)
+        elif not any(one is function and _is_same(thing, other) for other, one in (*self._idle, *self._ran)):
+            self._idle.append((thing, function))
+
+    def note_methods(self, members: Iterable[tuple[str, Any]], *, lasting: bool) -> None:
+        """Note *members* of classes by name: the product has the methods among them."""
+        for name, value in members:
+            for function in list_functions(value) if name[:4] != "test" and name not in UNCALLED else ():
+                if type(function) is types.FunctionType and _counts(function):
+                    self._stand(function) if lasting else self._methods.setdefault(function)
+
+    def _stand(self, function: types.FunctionType) -> None:
+        self._standing.setdefault(str(function.__globals__.get("__file__")), {})[function] = None
 
     def note_run(self, thing: Any) -> None:
         """Note that the product called *thing*, which came to its end."""
         function = find_function(thing) if self._idle else None
-        self._end(lambda one: one is function and not one.__code__.co_flags & LATER)
+        self._end(lambda other, one: one is function and not one.__code__.co_flags & LATER and _is_same(thing, other))
 
     def note_stepped(self, thing: Any) -> None:
         """Note that *thing*, a coroutine or generator, which tells its code alone, came to its end."""
         code = getattr(thing, "cr_code", None) or getattr(thing, "gi_code", None)
-        self._end(lambda one: one.__code__ is code)
+        self._end(lambda _, one: one.__code__ is code)
 
-    def _end(self, ended: Callable[[types.FunctionType], bool]) -> None:
-        self._ran += filter(ended, self._idle)
-        self._idle = [one for one in self._idle if not ended(one)]
+    def _end(self, ended: Callable[[Any, types.FunctionType], bool]) -> None:
+        self._ran += [pair for pair in self._idle if ended(*pair)]
+        self._idle = [pair for pair in self._idle if not ended(*pair)]
 
-    def find_idle(self) -> str:
-        """Return what is wrong if a function that asserts never ran, or ""."""
-        name = self._idle[0].__name__ if self._idle else ""
-        return f"{name}, which asserts, was handed to the product, which did not run it" if name else ""
+    def find_idle(self, file: str, compared: Collection[types.CodeType]) -> str:
+        """Return what is wrong in the test of *file* if a function that asserts came to nothing; or "".
+
+        *compared* is the code that compared something in that test.
+        """
+        if self._idle:
+            return f"{self._idle[0][1].__name__}, which asserts, was handed to the product, which did not run it"
+        standing = (held for name, held in self._standing.items() if name == file or name not in self.files)
+        methods = chain(self._methods, *standing)
+        functions = [*(one for _, one in self._ran), *(one for one in methods if one.__name__ not in self._called)]
+        name = next((one.__name__ for one in functions if not _came(one, compared)), "")
+        return f"{name}, which asserts, is the product's to call, and compared nothing" if name else ""
+
+
+def _came(function: types.FunctionType, compared: Collection[types.CodeType]) -> bool:
+    """Return whether *function* is among what *compared*; nobody knows of one whose file was not rewritten."""
+    codes = [code for each in _list_codes(function) for code in _list_all(each)]
+    return any(code in compared for code in codes) or not any(NAME in code.co_names for code in codes)
+
+
+def _is_same(thing: Any, other: Any) -> bool:
+    """Return whether two things that call the same function are told apart by nothing that they hold."""
+    if type(thing) is types.MethodType and type(other) is types.MethodType:
+        return thing.__self__ is other.__self__
+    return thing is other
 
 
 def find_function(thing: Any) -> Any:
@@ -85,6 +146,21 @@ def find_function(thing: Any) -> Any:
             called = (vars(base)["__call__"] for base in kind.__mro__ if "__call__" in vars(base))
             thing = next(called, None) if effect is None else effect
     return None
+
+
+def list_functions(value: Any) -> list[Any]:
+    """Return the functions of *value*, which a class has in its body."""
+    if issubclass(type(value), property):
+        return [part for part in (value.fget, value.fset, value.fdel) if part]
+    return [value.__func__ if issubclass(type(value), (staticmethod, classmethod)) else value]
+
+
+def _counts(function: types.FunctionType) -> bool:
+    return asserts(function) and any(map(_compares, _list_codes(function)))
+
+
+def _list_all(code: types.CodeType) -> list[types.CodeType]:
+    return [code, *(each for inner in _list_inner(code) for each in _list_all(inner))]
 
 
 def _list_inner(code: types.CodeType) -> list[types.CodeType]:

@@ -37,6 +37,9 @@ class Listener:
     def call(self, name: str, function: Any) -> None:
         """Hear that *function* asserts, which the tests call by *name*."""
 
+    def run(self, code: Any) -> None:
+        """Hear that *code* compares something."""
+
     def show(self) -> None:
         """Hear that a statement begins that compares one thing with a literal."""
 
@@ -98,7 +101,9 @@ class Questions:
         return self._see(operator, value)
 
     def _check_window(self, frame: Any) -> None:
-        """Doubt the test if *frame* compares something while such a statement of another one runs."""
+        """Tell who compares. Doubt the test if that is while such a statement of another *frame* runs."""
+        if frame is not None:
+            self.listener.run(frame.f_code)
         if self._window is not None and frame is not self._window:
             self.hide()
             self.listener.doubt()

@@ -73,12 +73,11 @@ class Capabilities:
     def hand_out(self, number: int | str, thing: Any = None) -> None:
         """Let the product ask for *number*, of *thing*, or name a path."""
         (self._standing if self.lasting else self._lent).add(number)
-        if type(number) is int:
-            self.conversation.note_handed(thing, lasting=self.lasting)
+        if type(number) is int and not self.lasting:
+            self.conversation.note_handed(thing)
         kind = thing if isinstance(thing, type) else type(thing)
         self.doubles.note_class(kind, self._list_bodies, lasting=self.lasting)
-        if not self.lasting:
-            self.handed.note_handed(thing)
+        self.handed.note_handed(thing, self._list_bodies(kind), lasting=self.lasting)
 
     def _list_bodies(self, kind: type) -> list[Any]:
         """Return the bodies of *kind*, if it is a class of the tests without tests, and of those it extends."""
@@ -89,9 +88,12 @@ class Capabilities:
         """Note that the tests set *name* of *thing*, of the product, to *value*, or deleted it."""
         self.doubles.note_put(thing, name, value, own=self.knows(value))
 
-    def note(self, why: str) -> None:
-        """Note *why* the test that runs is more than questions and data."""
-        self.conversation.note(why, lasting=self.lasting)
+    def note_body(self, body: Any) -> None:
+        """Note the *body* of a class of the tests that extends one of the product."""
+        self.doubles.note_body(body, lasting=self.lasting)
+        self.handed.note_methods(body.items(), lasting=self.lasting)
+        if not self.lasting:
+            self.conversation.note_body(body)
 
     def is_handed_out(self, number: int | str) -> bool:
         """Return whether *number*, or a path, was handed out, and not taken back."""

@@ -85,9 +85,6 @@ CHANGES = {
 FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions of the methods of built-in types."""
 
-HOLDING = (tuple, list, set, frozenset, dict)
-"""Types of what is looked into for things that have heard a value of the tests."""
-
 VALUES = (BaseException, *library_values.LASTING, *CHANGING)
 """Types whose instances are true or false by their content."""
 
@@ -118,8 +115,12 @@ MUTATING = frozenset(f"__{name}__" for name in ("setitem", "delitem", "missing",
 TELLING = (READ.keys() | SHOWN.keys()) - MUTATING
 """Special methods that change nothing."""
 
-DIFFERENCES = OPERATORS.keys() - {f"__{how}{one}__" for one in ("add", "mul", "or", "pow") for how in ("", "r", "i")}
-"""Operators whose result may be small, or one, where the operands are the same."""
+DIFFERENCES = frozenset(
+    f"__{how}{name}__"
+    for how in ("", "r", "i")
+    for name in ("and", "divmod", "floordiv", "lshift", "matmul", "mod", "rshift", "sub", "truediv", "xor")
+)
+"""Operators whose result may be nothing, or one, where both operands are the same."""
 
 LAST_DIGIT = 1e-12
 """Relative difference of what arithmetic of libraries comes to."""
@@ -210,27 +211,10 @@ def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due:
     return isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
 
 
-def pass_on(given: Any, answer: Any) -> str:
-    """Mark all things in *answer*, which the product made of what it was *given*, if one of that has heard a value.
-
-    Return what is wrong with an answer that is no such thing: of a difference it says how far a value is from another.
-    """
-    heard = [heard for heard in (proxies.get_fact(part, HEARD) for part in _list_parts(given)) if heard]
-    if not heard:
-        return ""
-    things = [part for part in _list_parts(answer) if isinstance(part, proxies.Proxy) and find_base(part) is None]
-    for part in things:
-        object.__setattr__(part, HEARD, next(filter(DIFFERENCES.__contains__, heard), heard[0]))
-    far = not things and not DIFFERENCES.isdisjoint(heard)
-    return "a difference from a value of the tests is handed back, and what it comes to may know that" if far else ""
-
-
-def _list_parts(value: Any, depth: int = 3) -> Iterator[Any]:
-    yield value
-    base = next((kind for kind in HOLDING if isinstance(value, kind)), None) if depth else None
-    if base is not None:
-        for part in list(dict.values(value) if issubclass(base, dict) else base.__iter__(value)):
-            yield from _list_parts(part, depth - 1)
+def is_difference(thing: Any, name: str, others: tuple[Any, ...]) -> bool:
+    """Return whether *name* tells *thing* a value that it may be the same as; by `/` a text is joined to a path."""
+    joins = name == "__truediv__" and type(others[0]) is str
+    return name in DIFFERENCES and not joins and is_heard(thing, others)
 
 
 def may_tell(thing: Any, name: str) -> bool:

@@ -141,13 +141,11 @@ class ProductThings:
         if contents.is_computed(thing, name, args):
             self._matched |= self.own_instances.is_compared((thing, thing))
             return contents.operate(thing, name, args, self.give_up)
-        base: Any = library_values.find_lasting(thing, name)
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
-            if base:
+            if base := library_values.find_lasting(thing, name):
                 return getattr(base, name)(thing, *args, **keywords)
             self._check_library(thing, name, str(sys._getframe(2).f_globals.get("__name__")))  # noqa: SLF001  as above
-        if name == "__contains__" or (name in contents.HEARING and contents.is_heard(thing, args)):
-            self.capabilities.note(f"an operator of a {type(thing).__name__} of the code hears what the test compares")
+        self._note_heard(thing, name, args)
         early = name in contents.OPERATORS or name == "__hash__"  # they do not wait for what the product changes
         due = contents.compute(thing, name, args) if early else contents.NOTHING
         if name == "__hash__" and due is not contents.NOTHING:
@@ -161,12 +159,17 @@ class ProductThings:
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
             return self._check_reading(answer, name, thing, args)
         self._check_end(answer, name, thing, args)
-        if name == "__call__" and (why := contents.pass_on((args, keywords), answer)):
-            self.tie(why)
         combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.give_up(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
+
+    def _note_heard(self, thing: Any, name: str, args: tuple[Any, ...]) -> None:
+        """Note that *thing* may hear by an operator what is expected; refuse one that tells how far that is away."""
+        if name == "__contains__" or (name in contents.HEARING and contents.is_heard(thing, args)):
+            self.capabilities.conversation.note(f"{name} of a {type(thing).__name__} hears what the test compares")
+        if contents.is_difference(thing, name, args) and not endings.is_operation_awaited():
+            self.give_up(f"{name} of a {type(thing).__name__} would hear what is expected")
 
     def _check_library(self, thing: Any, name: str, module: str) -> None:
         """Refuse an operator that a library applies; doubt the file for which pytest asks how its cases are called."""
@@ -178,8 +181,6 @@ class ProductThings:
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:
         """Make an instance of *kind*, a class of the product."""
         made = self.peer.ask("call", kind, args, keywords or None)
-        if why := contents.pass_on((args, keywords), made):
-            self.tie(why)
         if type(made) is kind and proxies.is_named(kind):
             self.own_instances.note_made(made)
         if proxies.get_fact(kind, "_jumar_extends") and not isinstance(made, kind):
@@ -210,6 +211,7 @@ class ProductThings:
     def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
         """Check what a method of *thing* gave that may end a context or a loop of the tests, or affirm a text."""
         frame = sys._getframe(3)  # noqa: SLF001  there is no other way to see who asks
+        self.operands.note_answer(answer)
         if name == "__call__" and endings.is_leaving(frame):
             self.check_exit(answer, sys.exc_info())
         why = self.own_instances.note_result(answer, name, thing, frame)
@@ -232,8 +234,7 @@ class ProductThings:
     def compare(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
 
-        A container that the test itself made from a class that it knows, by a name with a capital, can be no stand-in
-        for what it expected: there, `in` is a method under test like any other. Flags have the values that crossed.
+        `in` of a container that the test itself made is a method like any other; flags have the values that crossed.
         """
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"
@@ -266,8 +267,7 @@ class ProductThings:
         if marked:
             object.__setattr__(answer, COMPARED, True)
             if self.running:  # else it is a constant of a file, such as a parameter of tests
-                number = proxies.get_number(answer)
-                self._queries.add(number, type(answer).__name__, lasting=self.capabilities.lasting)
+                self._queries.add(proxies.get_number(answer), type(answer).__name__, lasting=self.capabilities.lasting)
         return marked
 
     def check_use(self, thing: Any, name: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import linecache
 import sys
 import types
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -46,7 +45,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side, config["shared"])
-    known.changes = side.operands.changes = HeldChanges(known, side.fault, side.capabilities.note)
+    known.changes = side.operands.changes = HeldChanges(known, side.fault, side.capabilities.conversation.note)
     tables = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, tables, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
@@ -141,11 +140,12 @@ class DoubtPlugin:
         for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):
             self._send(["unconfined", lacking])
         self._side.peer.values.paths.look()
-        self._side.capabilities.conversation.files.update(map(str, map(_get_file, session.items)))
+        self._side.capabilities.handed.files.update(map(str, map(_get_file, session.items)))
         for names in held:
             file = str(names.get("__file__"))
             if file.startswith(self._side.environment.room):
-                self._guard.words.update(room_paths.WORD.findall("".join(linecache.getlines(file))))
+                text = self._side.capabilities.handed.read(file)
+                self._guard.words.update(room_paths.WORD.findall(text))
                 self._fixed += [(names, name, value) for name, value in names.items() if _is_fixed(name, value)]
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
@@ -159,11 +159,11 @@ class DoubtPlugin:
         capabilities = self._side.capabilities
         before, capabilities.lasting = capabilities.lasting, capabilities.lasting or fixturedef.scope != "function"
         faults = self._side.faults
-        prepares, capabilities.handed.preparing = capabilities.handed.preparing, True
         try:
-            yield
+            with capabilities.conversation.watch(fixturedef if capabilities.lasting else None):
+                yield
         finally:
-            capabilities.lasting, capabilities.handed.preparing = before, prepares
+            capabilities.lasting = before
             if fixturedef.scope != "function" and self._side.take_tied():
                 self._lasting_tie = True
             if self._side.faults > faults and fixturedef.scope != "function":
@@ -183,7 +183,7 @@ class DoubtPlugin:
         self._side.capabilities.end_test()
         if self._side.take_tied() or self._lasting_tie:
             self._send(["tied", item.nodeid])
-        if why := self._side.capabilities.conversation.find_why(str(_get_file(item))):
+        if why := self._side.capabilities.conversation.why:
             self._send(["conversed", item.nodeid, why])
         if self._side.take_matched():
             self._send(["matched", item.nodeid])
@@ -205,7 +205,8 @@ class DoubtPlugin:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
         used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
         doubt = next((why for fixture, why in self._doubted_fixtures if fixture in used), "")
-        doubt = doubt or self._side.capabilities.handed.find_idle()
+        self._side.capabilities.conversation.note_used(used)
+        doubt = doubt or self._side.capabilities.handed.find_idle(str(_get_file(item)), self._side.operands.compared)
         yield from self._watch_phase(doubt, last=True)
 
     def pytest_sessionfinish(self) -> Wrapper:

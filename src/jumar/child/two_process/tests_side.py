@@ -213,9 +213,7 @@ class TestsSide(ProductThings):
 
     def note_body(self, body: Any) -> None:
         """Note the *body* of a class of the tests that extends one of the product."""
-        lasting = self.capabilities.lasting
-        self.capabilities.doubles.note_body(body, lasting=lasting)
-        self.capabilities.conversation.note_body(body, lasting=lasting)
+        self.capabilities.note_body(body)
 
     def list_choices(self, kind: Any) -> list[Any] | None:
         """Return the members of an enumeration of the tests; None: *kind* is none."""

@@ -6,11 +6,11 @@ and nothing that they hold changed behind their back, so there is nothing to exp
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from jumar.child.challenge.asserting_functions import asserts, find_function
+from jumar.child.challenge.asserting_functions import list_functions
 from jumar.child.two_process.wire import library_values, mocks
 
 PASSIVE = frozenset((
@@ -27,61 +27,47 @@ class Conversation:
 
     def __init__(self, is_own: Callable[[Any], bool], is_own_class: Callable[[Any], bool]) -> None:
         self._is_own, self._is_own_class = is_own, is_own_class
-        self.why = self._lasting = ""
-        self._runs = False
-        """True if the files of the tests are loaded: what they do before is data for the tests."""
-        self.files: set[str] = set()
-        """Files with tests."""
+        self.why = ""
         self.asked = 0
         """Number of requests that were performed."""
-        self._idle: dict[str, str] = {}
-        """Files of the tests that hand out what asserts, while they are loaded or for several tests, each with what."""
+        self._fixtures: list[tuple[Any, str]] = []
+        """Fixtures of several tests in whose set-up there was one, each with it."""
 
     def begin_test(self) -> None:
         """Forget what only one test has."""
-        self._runs = True
-        self.why = self._lasting
+        self.why = ""
 
-    def note(self, why: str, *, lasting: bool = False) -> None:
-        """Note *why* this is no one-way test; nor are those after it, if what did that outlives it."""
-        if not self._runs:
-            return
+    def note(self, why: str) -> None:
+        """Note *why* this is no one-way test."""
         self.why = self.why or why
-        self._lasting = self._lasting or (why if lasting else "")
 
     def note_asked(self) -> None:
         """Note that a request of the product is performed."""
         self.asked += 1
         self.note("the code calls into the tests")
 
-    def note_handed(self, thing: Any, *, lasting: bool) -> None:
-        """Note that *thing* of the tests is handed out. Where that outlives a test, only what asserts matters.
+    def note_handed(self, thing: Any) -> None:
+        """Note that *thing* of the tests is handed out in a test."""
+        if active := self._find_active(thing):
+            self.note(f"the test hands the code {active}")
 
-        A test that does not hear of its function again lacks what that asserts, and nothing else.
-        """
-        if not lasting:
-            if why := self._find_active(thing):
-                self.note(f"the test hands the code {why}")
-            return
-        kind = thing if isinstance(thing, type) else type(thing)
-        called = find_function(thing)
-        bodies = [] if called else self._list_bodies(kind)
-        self._note_idle([called, *(value for body in bodies for value in body.values())])
-
-    def note_body(self, body: Any, *, lasting: bool) -> None:
-        """Note the *body* of a class of the tests that extends one of the product."""
-        if lasting:
-            self._note_idle(body.values())
-        elif name := next((name for name, value in body.items() if self._is_active(name, value)), ""):
+    def note_body(self, body: Any) -> None:
+        """Note the *body* of a class of a test that extends one of the product."""
+        if name := next((name for name, value in body.items() if self._is_active(name, value)), ""):
             self.note(f"the test extends a class of the code, and defines {name} in it")
 
-    def find_why(self, file: str) -> str:
-        """Return why the test that ran, of *file*, is no one-way one; empty: it is.
+    @contextlib.contextmanager
+    def watch(self, fixture: Any) -> Iterator[None]:
+        """Let what is noted in the body, the set-up of *fixture*, count for each test that uses it; None: for one."""
+        before, self.why = self.why, ""
+        yield
+        if self.why and fixture is not None:
+            self._fixtures.append((fixture, self.why))
+        self.why = before or self.why
 
-        What a helper hands out, or a `conftest.py`, may matter to any test.
-        """
-        idle = (why for name, why in self._idle.items() if name == file or name not in self.files)
-        return self.why or next(idle, "")
+    def note_used(self, fixtures: Collection[Any]) -> None:
+        """Note that the test used *fixtures*."""
+        self.note(next((why for fixture, why in self._fixtures if fixture in fixtures), ""))
 
     def _find_active(self, thing: Any) -> str:
         """Return what *thing* is, if something of the tests may run where the product asks it; or ""."""
@@ -97,17 +83,4 @@ class Conversation:
         return [dict(vars(base)) for base in type.__getattribute__(kind, "__mro__") if self._is_own_class(base)]
 
     def _is_active(self, name: str, value: Any) -> bool:
-        return name not in PASSIVE and any(map(self._is_own, _list_functions(value)))
-
-    def _note_idle(self, values: Any) -> None:
-        for function in (function for value in values for function in _list_functions(value)):
-            if type(function) is types.FunctionType and self._is_own(function) and asserts(function):
-                file = str(function.__globals__.get("__file__"))
-                self._idle.setdefault(file, f"{function.__name__}, which asserts, is the code's to call")
-
-
-def _list_functions(value: Any) -> list[Any]:
-    """Return the functions in *value*, of the body of a class."""
-    if isinstance(value, property):
-        return [part for part in (value.fget, value.fset, value.fdel) if part]
-    return [getattr(value, "__func__", value)]
+        return name not in PASSIVE and any(map(self._is_own, list_functions(value)))

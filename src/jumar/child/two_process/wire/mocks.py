@@ -25,6 +25,12 @@ def is_mock(kind: type) -> bool:
     return base is not None and issubclass(kind, (base, _get("CallableMixin")))
 
 
+def list_parts(mock: Any) -> frozenset[str]:
+    """Return the names of parts of *mock* that somebody has set or read."""
+    held = vars(mock)
+    return frozenset((*held.get("_mock_children", ()), *held))
+
+
 def is_callable(kind: type) -> bool:
     """Return whether *kind* is a class of mocks that can be called: a call of one runs only what the test gave."""
     mixin = _get("CallableMixin")

@@ -43,25 +43,40 @@ class Operands(Listener):
 
     def __init__(self, fault: Callable[[str], None], get_fact: Callable[[Any, str], Any]) -> None:
         self._fault, self._get_fact = fault, get_fact
+        self.compared: set[Any] = set()
+        """Code that compared something in this test."""
         self.changes: Any = None
         """Shows and hides what the product changed (`held_changes.HeldChanges`)."""
         self._handed: dict[int, Any] = {}
         """Objects of the tests that the product has, with their data."""
+        self._answers: list[tuple[Any, frozenset[str]]] = []
+        """Mocks of the tests that came back as answers, each with the parts that it had then."""
         self._seen: collections.deque[Any] = collections.deque(maxlen=RECENT)
 
     def begin_test(self) -> None:
         """Forget what only one test has seen."""
         self._handed.clear()
         self._seen.clear()
+        self._answers.clear()
+        self.compared.clear()
 
     def note_handed(self, thing: Any) -> None:
         """Note that the product gets *thing*, an object of the tests."""
         self._handed[id(thing)] = thing
 
+    def note_answer(self, answer: Any) -> None:
+        """Note that the product gives *answer*, which may be a mock of the tests: that has whatever is read of it."""
+        if mocks.is_mock(type(answer)):
+            self._answers.append((answer, mocks.list_parts(answer)))
+
     def call(self, name: str, function: Any) -> None:
         """Doubt the test if *function*, which asserts, is the product's: it says itself what holds."""
         if self._get_fact(function, "_jumar_thing") is not None:
             self._fault(f"{name} is a function of the product, which says itself what holds")
+
+    def run(self, code: Any) -> None:
+        """Note that *code* compares something."""
+        self.compared.add(code)
 
     def see(self, value: Any) -> None:
         """Note that *value* is compared, if it could matter: what is kept here lives longer than the tests know."""
@@ -84,6 +99,8 @@ class Operands(Listener):
         """Look at what was compared, now that an assertion has come of it, with *held*."""
         if mocks.is_mock(type(held)):
             self._fault("a mock is asserted, and every mock is true")
+        if any(mocks.list_parts(answer) != parts for answer, parts in self._answers):
+            self._fault("a mock that the product gave as an answer is asked for what the test did not set")
         seen = list(self._seen)
         self._seen.clear()
         if any(map(self._is_told, seen, seen[1:])):

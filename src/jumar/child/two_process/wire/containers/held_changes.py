@@ -165,7 +165,7 @@ class HeldChanges(ShownChanges):
         asked = number in self._asked and (number == self._called or not self._beside)
         if number == self._barred:  # it may be put into another order, as caches are when they are read
             asked = sorted(map(id, items)) == sorted(map(id, entry.get_content()))
-        if not (asked if number % 2 else entry.may_fill(items)):
+        if not (asked if number % 2 else entry.is_open or entry.is_moved(items)):
             self._held[number] = items
             return None
         self._held.pop(number, None)

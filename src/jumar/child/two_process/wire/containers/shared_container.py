@@ -63,10 +63,6 @@ class SharedContainer:
         parts = held[0] or () if self.kind in FILES or self.kind == "bytearray" else held
         self.is_open = not (any(parts) if self.kind == "bytearray" else parts)
 
-    def may_fill(self, items: list[Any]) -> bool:
-        """Return whether the other side may let it hold *items*; a file that is read is at another place, or closed."""
-        return self.is_open or self.is_moved(items)
-
     def is_moved(self, items: list[Any]) -> bool:
         """Return whether *items* are its content: of a file that was read or closed."""
         return self.kind in FILES and items[0] in (None, self.seen[0])

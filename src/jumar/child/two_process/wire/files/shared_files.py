@@ -137,7 +137,7 @@ class SharedFiles:
         for path, *described in changes:
             if self._may_change(path, *described[:1]):
                 if self._owner:
-                    self._owner.capabilities.note("the code changes files of the test")
+                    self._owner.capabilities.conversation.note("the code changes files of the test")
                 given = path in self._lasting | self._lent and not _is_filled(path)
                 gone = not os.path.lexists(path)
                 known = given or (path in self._made and (gone or self.is_of_product(path)))
