@@ -242,6 +242,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     output: str  # the name of a file in the run's `output/`, with all of it
     grade: str = "D"  # `A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.grades`)
     grades: Mapping[str, str] = {}  # expected id -> grade of its own evidence, where a green was accepted
+    weaker: Mapping[str, str] = {}  # id that is not at `A` -> what is known of why, where a green was accepted
     reachable: str = ""  # the best that one of its tests could have had, and has not; empty: `grade`
     sandbox: str = "S0"  # tier of the processes
     asked: int | None = None  # requests of the code under test that the tests performed in two processes

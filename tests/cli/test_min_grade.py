@@ -76,6 +76,39 @@ def test_the_tests_below_it_are_named(task: Path, capsys: pytest.CaptureFixture[
     assert "below    test_app.py::test_two: grade D\n" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_a_test_that_hands_out_a_function_is_below_a_and_it_is_said_why(
+    task: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (task / "app.py").write_text(FIXED + "def apply(function, n):\n    return function(n)\n")
+    (task / "test_app.py").write_text(
+        TEST.replace("double", "apply, double", 1) + "def test_apply():\n    assert apply(lambda n: n + 1, 2) == 3\n"
+    )
+
+    assert (
+        call(
+            [
+                "score",
+                str(task),
+                str(task),
+                "--min-grade",
+                "A",
+                "--sandbox",
+                "S3",
+                "--python",
+                PLAIN_PYTHON,
+                "--confirm",
+                "3",
+            ]
+        )
+        == 1
+    )
+
+    said = capsys.readouterr().out
+    assert "below    test_app.py::test_apply: grade B: the test hands the code a function\n" in said
+    assert "1 at A, 1 at B" in said
+
+
 def test_an_unknown_grade_is_refused_with_the_known_ones(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["score", str(task), str(task), "--min-grade", "E"]) == 2
     assert "unknown value 'E' of --min-grade" in capsys.readouterr().err

@@ -362,6 +362,7 @@ def test_a_file_in_the_folder_of_the_tests_is_there_for_both_processes(tmp_path:
     assert done.verdict.green
     assert sorted(done.grades.values()) == ["A", "B"]
     assert (done.grade, done.reachable) == ("B", "B")
+    assert done.weaker == {"test_calc.py::test_written": "the code changes files of the test"}
 
 
 MATCHING = """

@@ -64,6 +64,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """Grade -> how many tests have it; empty where nothing is green."""
     below: Mapping[str, str] = {}
     """Test below the letter that `--min-grade` asks for -> its grade, the weakest first; empty where it is enough."""
+    weaker: Mapping[str, str] = {}
+    """Test that is not at grade A -> one line of why, as far as that is known."""
     asked: int | None
     """Requests that the code under test made of the tests, in two processes; None: they ran in one."""
     sandbox: str
@@ -168,6 +170,7 @@ def _build_scored(
         void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
         grade=done.grade,
         grades=dict(sorted(Counter(done.grades.values()).items())),
+        weaker=done.weaker,
         asked=done.asked,
         sandbox=done.sandbox,
         passed=None if verdict.void else verdict.passed,

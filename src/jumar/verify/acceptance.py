@@ -20,7 +20,7 @@ from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
-from jumar.verify.evidence import grade_green
+from jumar.verify.evidence import grade_green, list_weaker
 from jumar.verify.two_process import find_product_start
 from jumar.verify.untouched_tree import find_hollow, list_slow_tests
 from jumar.workspace.files.trees import EntryKind
@@ -92,6 +92,7 @@ async def _accept_green(
         grade=f"{grades.lowest}{'+H' if agreed else ''}",
         reachable=grades.reachable,
         grades={names[i]: str(grade) for i, grade in grades.tests.items() if i in names},
+        weaker={names[i]: why for i, why in list_weaker(whole, grades.tests) if i in names},
         asked=whole.asked if apart else None,
         warnings=(*found.warnings, *warnings),
     )

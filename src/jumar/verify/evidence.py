@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
@@ -58,6 +58,14 @@ async def grade_green(
             told.append(f"{some}{first and f' ({names[first]}{reason})'}: C at best")
     told += [UNPROVED_HELD_OUT] if held_out and not agreed else []
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
+
+
+def list_weaker(whole: GreenCandidate, grades: Mapping[str, Grade]) -> Iterator[tuple[str, str]]:
+    """Yield the tests that are not at A, each with why, as far as two processes told."""
+    for test_id, grade in grades.items():
+        reasons = {Grade.A: {}, Grade.B: whole.conversed}.get(grade, whole.doubted)
+        if why := reasons.get(test_id):
+            yield test_id, why
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
