@@ -52,7 +52,8 @@ class Capabilities:
         self._waiting: dict[Any, Any] = {}
         """Coroutine of the tests that the product steps -> the future that it waits for."""
         self.handed, self.doubles = HandedFunctions(), Doubles()
-        self.conversation = Conversation(self.is_own, self.is_own_class)
+        self.conversation = Conversation(self.is_own, self.is_own_class, self.is_file)
+        self.handed.files = self.conversation.files
         self.performing = 0
         """Number of requests that are being performed, one within another."""
 
@@ -73,7 +74,7 @@ class Capabilities:
     def hand_out(self, number: int | str, thing: Any = None) -> None:
         """Let the product ask for *number*, of *thing*, or name a path."""
         (self._standing if self.lasting else self._lent).add(number)
-        if type(number) is int and not self.lasting:
+        if type(number) is int:
             self.conversation.note_handed(thing)
         kind = thing if isinstance(thing, type) else type(thing)
         self.doubles.note_class(kind, self._list_bodies, lasting=self.lasting)
@@ -92,8 +93,7 @@ class Capabilities:
         """Note the *body* of a class of the tests that extends one of the product."""
         self.doubles.note_body(body, lasting=self.lasting)
         self.handed.note_methods(body.items(), lasting=self.lasting)
-        if not self.lasting:
-            self.conversation.note_body(body)
+        self.conversation.note_body(body)
 
     def is_handed_out(self, number: int | str) -> bool:
         """Return whether *number*, or a path, was handed out, and not taken back."""

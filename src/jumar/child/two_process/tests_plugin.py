@@ -140,7 +140,7 @@ class DoubtPlugin:
         for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):
             self._send(["unconfined", lacking])
         self._side.peer.values.paths.look()
-        self._side.capabilities.handed.files.update(map(str, map(_get_file, session.items)))
+        self._side.capabilities.conversation.files.update(map(str, map(_get_file, session.items)))
         for names in held:
             file = str(names.get("__file__"))
             if file.startswith(self._side.environment.room):
@@ -205,7 +205,7 @@ class DoubtPlugin:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
         used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
         doubt = next((why for fixture, why in self._doubted_fixtures if fixture in used), "")
-        self._side.capabilities.conversation.note_used(used)
+        self._side.capabilities.conversation.note_used(used, str(_get_file(item)))
         doubt = doubt or self._side.capabilities.handed.find_idle(str(_get_file(item)), self._side.operands.compared)
         yield from self._watch_phase(doubt, last=True)
 

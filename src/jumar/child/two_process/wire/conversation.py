@@ -7,6 +7,7 @@ and nothing that they hold changed behind their back, so there is nothing to exp
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -22,12 +23,18 @@ PASSIVE = frozenset((
 class Conversation:
     """Keeps the first reason that the test that runs is no one-way one.
 
-    *is_own* and *is_own_class* tell functions and classes of the tests' files.
+    *is_own*, *is_own_class* and *is_file* tell functions, classes and paths of the tests' files.
     """
 
-    def __init__(self, is_own: Callable[[Any], bool], is_own_class: Callable[[Any], bool]) -> None:
-        self._is_own, self._is_own_class = is_own, is_own_class
+    def __init__(
+        self, is_own: Callable[[Any], bool], is_own_class: Callable[[Any], bool], is_file: Callable[[Any], bool]
+    ) -> None:
+        self._is_own, self._is_own_class, self._is_file = is_own, is_own_class, is_file
         self.why = ""
+        self.files: set[str] = set()
+        """Files with tests."""
+        self._loaded: dict[str, str] = {}
+        """Files of the tests that had one while they were loaded, each with it."""
         self.asked = 0
         """Number of requests that were performed."""
         self._fixtures: list[tuple[Any, str]] = []
@@ -38,8 +45,12 @@ class Conversation:
         self.why = ""
 
     def note(self, why: str) -> None:
-        """Note *why* this is no one-way test."""
-        self.why = self.why or why
+        """Note *why* this is no one-way test; while a file is loaded, why none of those is one that may rely on it."""
+        if why and not self.why:
+            if file := self._find_loaded():
+                self._loaded.setdefault(file, why)
+            else:
+                self.why = why
 
     def note_asked(self) -> None:
         """Note that a request of the product is performed."""
@@ -65,9 +76,19 @@ class Conversation:
             self._fixtures.append((fixture, self.why))
         self.why = before or self.why
 
-    def note_used(self, fixtures: Collection[Any]) -> None:
-        """Note that the test used *fixtures*."""
-        self.note(next((why for fixture, why in self._fixtures if fixture in fixtures), ""))
+    def note_used(self, fixtures: Collection[Any], file: str) -> None:
+        """Note that the test of *file* used *fixtures*, and may have used any file that has no tests."""
+        loaded = (why for name, why in self._loaded.items() if name == file or name not in self.files)
+        self.note(next((why for fixture, why in self._fixtures if fixture in fixtures), next(loaded, "")))
+
+    def _find_loaded(self) -> str:
+        """Return the path of the file of the tests that is just being loaded; empty: there is none."""
+        frame: Any = sys._getframe(2)  # noqa: SLF001  there is no other way to see who asks
+        while frame is not None:
+            if frame.f_code.co_name == "<module>" and self._is_file(frame.f_globals.get("__file__")):
+                return str(frame.f_globals["__file__"])
+            frame = frame.f_back
+        return ""
 
     def _find_active(self, thing: Any) -> str:
         """Return what *thing* is, if something of the tests may run where the product asks it; or ""."""
