@@ -93,7 +93,6 @@ class Capabilities:
         """Note the *body* of a class of the tests that extends one of the product."""
         self.doubles.note_body(body, lasting=self.lasting)
         self.handed.note_methods(body.items(), lasting=self.lasting)
-        self.conversation.note_body(body)
 
     def is_handed_out(self, number: int | str) -> bool:
         """Return whether *number*, or a path, was handed out, and not taken back."""

@@ -92,7 +92,7 @@ class ObjectTables:
         """
         number = self._find_theirs(value)
         if number is not None:
-            self._side.hand_back(number)
+            self._side.hand_back(number, value)
             self._values.changes.note_handed(number)
             return ["y", number]
         form = self._side.encode_special(value, depth)

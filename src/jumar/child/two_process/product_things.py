@@ -30,7 +30,7 @@ class ProductThings:
 
     def __init__(self) -> None:
         self._queries = operands.Queries()
-        self.find_unasked, self.hand_back = self._queries.find_unasked, self._queries.hand_back
+        self.find_unasked = self._queries.find_unasked
         self._matched = self.of_module = False
         self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances(proxies.get_fact)
         self.note_known = self.own_instances.note_returned

@@ -54,6 +54,7 @@ class TestsSide(ProductThings):
         self.capabilities = Capabilities(environment.room)
         able = self.capabilities
         self.take_back, self.list_members, self.offers = able.take_back, able.list_members, able.offers
+        self.note_body = able.note_body
         self.running = False  # True if the files of the tests are loaded
         self.note_text: Callable[[str], object] = str  # is told what the product prints
         self.find_changed_class: Callable[[], str] = str
@@ -211,9 +212,10 @@ class TestsSide(ProductThings):
                 self.operands.note_handed(thing)
                 self.peer.values.changes.note_handed(form[1])
 
-    def note_body(self, body: Any) -> None:
-        """Note the *body* of a class of the tests that extends one of the product."""
-        self.capabilities.note_body(body)
+    def hand_back(self, number: int, thing: Any) -> None:
+        """Note that the product hears of its *thing* with *number*."""
+        self._queries.hand_back(number)
+        self.capabilities.conversation.note_sent(thing)
 
     def list_choices(self, kind: Any) -> list[Any] | None:
         """Return the members of an enumeration of the tests; None: *kind* is none."""

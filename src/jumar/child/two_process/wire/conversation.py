@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from jumar.child.challenge.asserting_functions import list_functions
@@ -18,6 +18,10 @@ PASSIVE = frozenset((
     "__init__", "__post_init__", "__hash__", "__repr__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
 ))  # fmt: skip
 """Methods of a class that only holds data, as a dataclass has them: they run where the product asks, which is noted."""
+
+
+EXTENDS = "_jumar_extends"
+"""Name in the body of a class of the tests that extends one of the product."""
 
 
 class Conversation:
@@ -33,6 +37,8 @@ class Conversation:
         self.why = ""
         self.files: set[str] = set()
         """Files with tests."""
+        self._extending: dict[type, str] = {}
+        """Class -> a method that it has, if it is of the tests and extends one of the product; or empty."""
         self._loaded: dict[str, str] = {}
         """Files of the tests that had one while they were loaded, each with it."""
         self.asked = 0
@@ -58,14 +64,20 @@ class Conversation:
         self.note("the code calls into the tests")
 
     def note_handed(self, thing: Any) -> None:
-        """Note that *thing* of the tests is handed out in a test."""
-        if active := self._find_active(thing):
+        """Note that *thing* of the tests is handed out; while files are loaded, unless it is a function."""
+        loaded = self._find_loaded()
+        doubles = isinstance(thing, type) or mocks.is_mock(type(thing)) or self._list_bodies(type(thing))
+        if (doubles or not loaded) and (active := self._find_active(thing)):
             self.note(f"the test hands the code {active}")
 
-    def note_body(self, body: Any) -> None:
-        """Note the *body* of a class of a test that extends one of the product."""
-        if name := next((name for name, value in body.items() if self._is_active(name, value)), ""):
-            self.note(f"the test extends a class of the code, and defines {name} in it")
+    def note_sent(self, thing: Any) -> None:
+        """Note that *thing* of the product is sent: an instance of a class of the tests that extends one, or that."""
+        kind = thing if issubclass(type(thing), type) else type(thing)
+        if kind not in self._extending:
+            extending = (vars(base) for base in type.__getattribute__(kind, "__mro__") if vars(base).get(EXTENDS))
+            self._extending[kind] = self._find_method(extending)
+        if name := self._extending[kind]:
+            self.note(f"the test hands the code a class that extends one of it, and defines {name} in it")
 
     @contextlib.contextmanager
     def watch(self, fixture: Any) -> Iterator[None]:
@@ -95,7 +107,7 @@ class Conversation:
         of_class = isinstance(thing, type)
         kind = thing if of_class else type(thing)
         bodies = [*self._list_bodies(kind), *self._list_bodies(type(kind))]
-        if any(self._is_active(name, value) for body in bodies for name, value in body.items()):
+        if self._find_method(bodies):
             return f"a class with methods, {kind.__name__}" if of_class else f"a {kind.__name__}, which has methods"
         data = bodies or of_class or issubclass(kind, BaseException) or kind.__module__ in library_values.NAMESPACES
         return "" if (data or kind is object) and not mocks.is_mock(kind) else f"a {kind.__name__}"
@@ -103,5 +115,7 @@ class Conversation:
     def _list_bodies(self, kind: type) -> list[dict[str, Any]]:
         return [dict(vars(base)) for base in type.__getattribute__(kind, "__mro__") if self._is_own_class(base)]
 
-    def _is_active(self, name: str, value: Any) -> bool:
-        return name not in PASSIVE and any(map(self._is_own, list_functions(value)))
+    def _find_method(self, bodies: Iterable[Mapping[str, Any]]) -> str:
+        """Return the name of a method of the tests in *bodies*, of classes, that does more than to hold data; or ""."""
+        members = (pair for body in bodies for pair in body.items() if pair[0] not in PASSIVE)
+        return next((name for name, value in members if any(map(self._is_own, list_functions(value)))), "")
