@@ -11,6 +11,7 @@ from support.judging.two_process_verifier import confirm, outcomes, reported
 
 PRODUCT = """
 import json
+import logging
 
 
 class Money:
@@ -24,6 +25,18 @@ class Money:
 class Visitor:
     def walk(self, items): return [self.visit(item) for item in items]
     def visit(self, item): return item
+
+
+class Text:
+    def __get__(self, thing, kind=None): return "x"
+
+
+class Kind(type):
+    def __instancecheck__(cls, thing): return True
+
+
+class Any(metaclass=Kind):
+    pass
 
 
 class Table:
@@ -44,13 +57,15 @@ def sort(items): items.sort()
 def rename(thing, name): thing.name = name
 def write(path, text): path.write_text(text)
 def read(path): return path.read_text()
+def show(text): print(text)
+def log(text, name="shop"): logging.getLogger(name).warning(text)
 def fail(): raise KeyError("a")
 def count(items): return sum(1 for _ in items)
 async def wait(n): return n
 """
 
 HEAD = """
-import asyncio, dataclasses, enum, io, types
+import asyncio, contextlib, dataclasses, enum, io, logging, random, sys, types
 from unittest import mock
 import pytest
 import product
@@ -60,6 +75,20 @@ from product import *
 class Order:
     prices: list
     name: str = ""
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    name: str
+
+class User:
+    name = Text()
+
+class Screen:
+    def write(self, text): return 0
+    def flush(self): pass
+
+class Only(logging.Filter):
+    def filter(self, record): return True
 
 class Size(enum.Enum):
     SMALL = 1
@@ -97,6 +126,8 @@ BODIES = {
     "keep(Size.SMALL); keep(Failed('a')); keep(object()); keep(types.SimpleNamespace(a=1)); assert double(1) == 2": "",
     "error = pytest.raises(KeyError, fail); assert error.value.args == ('a',)": "",
     "assert asyncio.run(wait(3)) == 3": "",
+    "keep(Fixed('a')); show('a'); log('a'); assert double(1) == 2": "",
+    "assert random.Random(3).random() < 1 and double(1) == 2": "",
     "assert Visitor().walk([1]) == [1]": "",
     "path = tmp_path / 'a'; path.write_text('b'); assert read(path) == 'b'": "",
     "patched.setattr(product, 'limit', 2); assert product.limit == 2": "",
@@ -116,6 +147,9 @@ BODIES = {
     "patched.setattr(product, 'double', lambda n: 3); assert double(1) == 2": HANDED,
     "class Own(Visitor):\n        def visit(self, item): return 0\n    assert Own().walk([1]) == [0]": HANDED,
     "assert Order([1]) == Order([1]) and total(Order([Order])) if 0 else apply(Order, 1)": CALLED,
+    "patched.setattr(sys, 'stdout', Screen()); show('a'); assert double(1) == 2": "the code writes into a Screen",
+    "with contextlib.redirect_stdout(io.StringIO()): show('a')": "the code writes into a StringIO",
+    "logging.getLogger('late').addFilter(Only()); log('a', 'late'); assert double(1) == 2": "the code writes into a Only",
     # What the test holds is not what it was.
     "found = []; collect([1], found); assert found": CHANGED,
     "order = Order([1]); rename(order, 'a'); assert order.name": CHANGED,
@@ -123,6 +157,9 @@ BODIES = {
     "items = [2, 1]; sort(items); assert items == [1, 2]": LITERAL,
     # An object of the code hears what is compared.
     "assert (Money(1) + 2).n == 3": HEARD,
+    "assert isinstance(3, Any)": "Any says itself",
+    "assert User().name == 'x'": HEARD,
+    "random.seed(3); assert double(1) == 2": "the code has the generator that the test seeds",
     "query = Money(1) == 2; keep(query); assert double(1) == 2": HEARD,
 }
 
@@ -163,6 +200,50 @@ def test_what_a_file_hands_out_while_it_is_loaded_has_to_assert_in_its_tests(
 
     failed = {result.id.partition("::")[0] for result in report.results if result.outcome is not Outcome.PASSED}
     assert failed == silent
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loaded", "conversing"),
+    [("keep(Fake())", {"test_one.py"}), ("keep(Fake)", {"test_one.py"}), ("keep(double)", set()),
+     ("class Own(Visitor):\n    def visit(self, item): return item", set()), ("apply(lambda n: n, 1)", {"test_one.py"}),
+     ("found = []\ncollect([1], found)", {"test_one.py"}), ("Money(1) + 2", {"test_one.py"}),
+     ("from other import *", {"test_one.py", "test_two.py"})],
+)  # fmt: skip
+def test_what_crosses_while_a_file_is_loaded_counts_for_its_tests(
+    tmp_path: Path, loaded: str, conversing: set[str]
+) -> None:
+    """And what a file without tests hands out, for all."""
+    head = "from product import *\nclass Fake:\n    def send(self, n): return n\n"
+    tests = "def test_double(): assert double(2) == 4\n"
+    files = {
+        "product.py": PRODUCT, "other.py": f"{head}keep(Fake())\n",
+        "test_one.py": f"{head}{loaded}\n{tests}", "test_two.py": f"{head}{tests}",
+    }  # fmt: skip
+
+    report = confirm(tmp_path, files)
+
+    assert set(outcomes(report).values()) == {"passed"}
+    assert {name.partition("::")[0] for name in report.conversed} == conversing
+
+
+@pytest.mark.slow
+def test_what_a_seeded_test_has_drawn_is_not_drawn_again_by_the_code(tmp_path: Path) -> None:
+    product = "import random\ndef draw(): return random.random()\n"
+    tests = """
+import random
+from product import draw
+
+def test_draw():
+    random.seed(7)
+    first, state = random.random(), random.getstate()
+    found = draw()
+    random.setstate(state)
+    assert first != found == random.random()
+"""
+    report = confirm(tmp_path, {"product.py": product, "test_product.py": tests})
+
+    assert outcomes(report) == {"test_draw": "passed"}
 
 
 @pytest.mark.slow

@@ -134,8 +134,7 @@ class ProductThings:
     def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:
         """Call the special method *name* of a thing of the product, as the class *owner* has it.
 
-        An operator that is applied to a number or set and a value of the tests is computed from its content, so that
-        the product does not hear what is expected; what has no content has none for libraries.
+        With a value of the tests, an operator of a number or set is computed here: the product does not hear it.
         """
         self.check_use(thing, name)
         if contents.is_computed(thing, name, args):
@@ -166,8 +165,8 @@ class ProductThings:
 
     def _note_heard(self, thing: Any, name: str, args: tuple[Any, ...]) -> None:
         """Note that *thing* may hear by an operator what is expected; refuse one that tells how far that is away."""
-        if name == "__contains__" or (name in contents.HEARING and contents.is_heard(thing, args)):
-            self.capabilities.conversation.note(f"{name} of a {type(thing).__name__} hears what the test compares")
+        if name in ("__contains__", "__get__") or (name in contents.HEARING and contents.is_heard(thing, args)):
+            self.capabilities.conversation.note(f"{name} of a {type(thing).__name__} has a say in what is compared")
         if contents.is_difference(thing, name, args) and not endings.is_operation_awaited():
             self.give_up(f"{name} of a {type(thing).__name__} would hear what is expected")
 
@@ -296,5 +295,6 @@ class ProductThings:
         raised = (isinstance(one, type) and issubclass(one, BaseException) for one in (kind, thing, type(thing)))
         if any(raised) or not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  as above
             self.give_up(f"{kind.__name__} would decide what its instances are")
+        self.capabilities.conversation.note(f"{kind.__name__} says itself what belongs to it")
         whole = op == "issubclass" or isinstance(thing, proxies.Proxy)
         return self.peer.ask(*((op, thing) if whole else ("issubclass", type(thing))), kind) is True

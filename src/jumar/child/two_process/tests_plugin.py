@@ -109,7 +109,7 @@ class DoubtPlugin:
 
     def pytest_load_initial_conftests(self) -> Wrapper:
         """Mark that files of the room are loaded from here on."""
-        watch_seeds(self._side.environment.seeds)
+        watch_seeds(self._side.environment)
         self._side.environment.begin()
         open_compared_files()
         end_early()
@@ -133,7 +133,7 @@ class DoubtPlugin:
 
     def _settle(self, session: pytest.Session) -> None:
         """Take note of what was loaded of the tests, and confine this process."""
-        watch_seeds(self._side.environment.seeds)
+        watch_seeds(self._side.environment)
         refuse_clocks(self._side.tie, library_values.MADE_NAMES)
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
         held = [import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType)]

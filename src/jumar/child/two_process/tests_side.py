@@ -54,14 +54,14 @@ class TestsSide(ProductThings):
         self.capabilities = Capabilities(environment.room)
         able = self.capabilities
         self.take_back, self.list_members, self.offers = able.take_back, able.list_members, able.offers
-        self.note_body = able.note_body
+        self.note_body, environment.note = able.note_body, able.conversation.note
         self.running = False  # True if the files of the tests are loaded
         self.note_text: Callable[[str], object] = str  # is told what the product prints
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
         self.files = shared_files.SharedFiles(self)
         self.tied, self._said = False, 0
-        self._told: list[Callable[[], None]] = []
+        self._told: list[Callable[[], Any]] = []
         """Warnings and records of logs that come with the next answer."""
 
     def fault(self, why: str) -> None:
@@ -121,13 +121,14 @@ class TestsSide(ProductThings):
             self.files.active |= text == self.files.top
         elif type(stream) is str:
             try:
-                told = notices.read_notice(stream, text, self.peer.values.decode, import_hook.find_raised)
-                self._told.append(told)
+                self._told.append(notices.read_notice(stream, text, self.peer.values.decode, import_hook.find_raised))
             except Exception as error:  # what is no form may raise anything
                 raise ProductLost("the other process does not keep to the protocol") from error
         else:
             self.note_text(str(text))
-            (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
+            screen = sys.stderr if stream == 2 else sys.stdout  # noqa: PLR2004  the number of the stream
+            self.capabilities.conversation.note_output([screen])
+            screen.write(str(text))
 
     def check_answer(self, kind: str, value: Any) -> None:
         """Warn of what the product warned of: with its answer, as a filter can make an exception of a warning.
@@ -141,7 +142,7 @@ class TestsSide(ProductThings):
         if isinstance(error, self.failing) and proxies.NUMBER not in vars(error):
             self.asked_within.note(error)
         while self._told:  # the last: a filter or handler of the tests may raise
-            self._told.pop(0)()
+            self.capabilities.conversation.note_output(self._told.pop(0)())
 
     def check_state(self) -> None:
         """Record a fault if a pickle has changed a class, or if the product kept an assertion that failed to itself."""
@@ -192,8 +193,7 @@ class TestsSide(ProductThings):
 
     def take_tied(self) -> bool:
         """Return whether tests did what needs the product in their own process since this was asked the last time."""
-        lends = self.peer.values.paths.take_lent()
-        tied, self.tied = self.tied or lends, False
+        tied, self.tied = self.peer.values.paths.take_lent() or self.tied, False
         return tied
 
     def admits(self, value: Any) -> bool:

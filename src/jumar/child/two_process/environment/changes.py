@@ -10,10 +10,12 @@ import builtins
 import io
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from jumar.child.two_process.environment.arithmetic import read_arithmetic
 from jumar.child.two_process.environment.clocks import read_clock
+from jumar.child.two_process.environment.seeds import read_states
 from jumar.child.two_process.wire.files import shared_files
 
 
@@ -28,8 +30,9 @@ class ProductEnvironment:
         self._loops = 0
         self.levels: dict[str, int] = {}
         """Levels that tests gave to loggers, by name."""
-        self.seeds: dict[str, tuple[Any, ...]] = {}
-        """Generators that were seeded, by module (`seeds.watch_seeds`)."""
+        self.seeds: dict[str, int] = {}
+        """Times that generators were seeded, by module (`seeds.watch_seeds`)."""
+        self.note: Callable[[str], None] = str  # type: ignore[assignment]  # is told what the product gets by that
         self.begin()
 
     def begin(self) -> None:
@@ -68,7 +71,8 @@ class ProductEnvironment:
             return None
         self._told = found
         private = place if found[0].startswith(self._private) else None
-        return [os.path.relpath(place, self.room) if found[0].startswith(self.room) else private, *found[1:]]
+        directory = os.path.relpath(place, self.room) if found[0].startswith(self.room) else private
+        return [directory, *found[1:7], read_states(self.seeds), *found[8:]]
 
     def _count_loop(self) -> int:
         """Return which event loop runs, counted from 1; 0: none does."""

@@ -11,34 +11,51 @@ SEEDED = ("random", "numpy.random")
 """Modules with a generator that is used by all."""
 
 
-def watch_seeds(seeds: dict[str, tuple[Any, ...]]) -> None:
-    """Keep in *seeds*, by module, how often the generators that are loaded are seeded from now on, and with what."""
+def watch_seeds(environment: Any) -> None:
+    """Keep in *environment*, by module, how often the generators that are loaded are seeded from now on."""
     for name in SEEDED:
         module: Any = sys.modules.get(name)
         if module is not None and not hasattr(module.seed, "__wrapped__"):
-            module.seed = _note_seed(module.seed, name, seeds)
+            module.seed = _note_seed(module.seed, name, environment)
 
 
-def _note_seed(seed: Any, name: str, seeds: dict[str, tuple[Any, ...]]) -> Any:
+def _note_seed(seed: Any, name: str, environment: Any) -> Any:
     @functools.wraps(seed)
     def seed_and_note(*args: Any, **keywords: Any) -> None:
         seed(*args, **keywords)
-        seeds[name] = (seeds.get(name, (0,))[0] + 1, args, tuple(keywords.items()))
+        environment.seeds[name] = environment.seeds.get(name, 0) + 1
+        file = sys._getframe(1).f_globals.get("__file__")  # noqa: SLF001  plug-ins seed, too
+        if str(file).startswith(environment.room):
+            environment.note("the code has the generator that the test seeds")
 
     return seed_and_note
 
 
+def read_states(seeds: dict[str, int]) -> tuple[Any, ...]:
+    """Return the generators that were seeded: the module, how often, and the state that it has now.
+
+    Not the seed: the code under test would draw once more what the test has drawn since.
+    """
+    return tuple((name, times, _get_state(sys.modules[name])) for name, times in seeds.items())
+
+
+def _get_state(module: Any) -> tuple[Any, ...]:
+    state = module.getstate() if module.__name__ == "random" else module.get_state()
+    return tuple(tuple(part.tolist()) if hasattr(part, "tolist") else part for part in state)
+
+
 class FollowedSeeds:
-    """Generators of the product's process, which are seeded as those of the tests are."""
+    """Generators of the product's process, which follow those of the tests where these are seeded."""
 
     def __init__(self) -> None:
         self._done: dict[str, int] = {}
 
     def follow(self, seeds: Any) -> None:
-        """Seed the generators that the tests have seeded since."""
-        for name, (times, args, keywords) in seeds:
+        """Bring the generators that the tests have seeded since into the same state."""
+        for name, times, state in seeds:
             if self._done.get(name) != times:
-                importlib.import_module(name).seed(*args, **dict(keywords))
+                module: Any = importlib.import_module(name)
+                (module.setstate if name == "random" else module.set_state)(state)
                 self._done[name] = times
 
 

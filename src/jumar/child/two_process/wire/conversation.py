@@ -7,6 +7,7 @@ and nothing that they hold changed behind their back, so there is nothing to exp
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -14,10 +15,14 @@ from typing import Any
 from jumar.child.challenge.asserting_functions import list_functions
 from jumar.child.two_process.wire import library_values, mocks
 
-PASSIVE = frozenset((
-    "__init__", "__post_init__", "__hash__", "__repr__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
+DATA = frozenset((
+    "__init__", "__post_init__", "__repr__", "__setattr__", "__delattr__", "__replace__", "__getstate__",
+    "__setstate__",
 ))  # fmt: skip
-"""Methods of a class that only holds data, as a dataclass has them: they run where the product asks, which is noted."""
+"""Methods of a class that only holds data, as a dataclass has them."""
+
+COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
+"""The same, by which it is compared: they run where the product asks, which is noted."""
 
 
 EXTENDS = "_jumar_extends"
@@ -75,9 +80,15 @@ class Conversation:
         kind = thing if issubclass(type(thing), type) else type(thing)
         if kind not in self._extending:
             extending = (vars(base) for base in type.__getattribute__(kind, "__mro__") if vars(base).get(EXTENDS))
-            self._extending[kind] = self._find_method(extending)
+            self._extending[kind] = self._find_method(extending, DATA)
         if name := self._extending[kind]:
             self.note(f"the test hands the code a class that extends one of it, and defines {name} in it")
+
+    def note_output(self, listeners: Iterable[Any]) -> None:
+        """Note that *listeners* hear what the product prints or logs: code of the tests, or streams that they hold."""
+        for one in listeners:
+            if isinstance(one, (io.StringIO, io.BytesIO)) or self._is_own(one) or self._list_bodies(type(one)):
+                self.note(f"the code writes into a {type(one).__name__} of the test")
 
     @contextlib.contextmanager
     def watch(self, fixture: Any) -> Iterator[None]:
@@ -107,7 +118,7 @@ class Conversation:
         of_class = isinstance(thing, type)
         kind = thing if of_class else type(thing)
         bodies = [*self._list_bodies(kind), *self._list_bodies(type(kind))]
-        if self._find_method(bodies):
+        if self._find_method(bodies, DATA | COMPARING):
             return f"a class with methods, {kind.__name__}" if of_class else f"a {kind.__name__}, which has methods"
         data = bodies or of_class or issubclass(kind, BaseException) or kind.__module__ in library_values.NAMESPACES
         return "" if (data or kind is object) and not mocks.is_mock(kind) else f"a {kind.__name__}"
@@ -115,7 +126,7 @@ class Conversation:
     def _list_bodies(self, kind: type) -> list[dict[str, Any]]:
         return [dict(vars(base)) for base in type.__getattribute__(kind, "__mro__") if self._is_own_class(base)]
 
-    def _find_method(self, bodies: Iterable[Mapping[str, Any]]) -> str:
-        """Return the name of a method of the tests in *bodies*, of classes, that does more than to hold data; or ""."""
-        members = (pair for body in bodies for pair in body.items() if pair[0] not in PASSIVE)
+    def _find_method(self, bodies: Iterable[Mapping[str, Any]], passive: Collection[str]) -> str:
+        """Return the name of a method of the tests in *bodies*, of classes, but for the *passive* ones; or ""."""
+        members = (pair for body in bodies for pair in body.items() if pair[0] not in passive)
         return next((name for name, value in members if any(map(self._is_own, list_functions(value)))), "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from jumar.child.two_process.wire.endings import list_ends
@@ -48,9 +48,10 @@ def _describe_error(error: BaseException) -> list[Any]:
 
 def read_notice(
     stream: str, form: Any, decode: Callable[[Any], Any], find_class: Callable[[type, str, str], type]
-) -> Callable[[], None]:
-    """Return a function that gives a warning, or a record of a log, to who listens here; its texts are decoded.
+) -> Callable[[], Iterable[Any]]:
+    """Return a function that gives a warning, or a record of a log, to who listens here, and returns those.
 
+    Its texts are decoded.
     *find_class* returns the class of a warning or an exception by its built-in kind, its module and its name.
 
     Raises:
@@ -62,7 +63,12 @@ def read_notice(
     if not issubclass(kind, Warning):
         raise TypeError(f"{stream} is no warning")
     text, module, name = map(str, decode(form))
-    return lambda: warnings.warn_explicit(text, find_class(kind, module, name), "product", 1)
+
+    def warn() -> Iterable[Any]:
+        warnings.warn_explicit(text, find_class(kind, module, name), "product", 1)
+        return (warnings.showwarning,)
+
+    return warn
 
 
 def _read_error(form: Any, decode: Callable[[Any], Any], find_class: Callable[..., Any]) -> Callable[[], Any]:
@@ -80,7 +86,9 @@ def _read_error(form: Any, decode: Callable[[Any], Any], find_class: Callable[..
     return make if issubclass(base, Exception) and not issubclass(base, list_ends()) else lambda: None
 
 
-def _read_record(form: Any, decode: Callable[[Any], Any], find_class: Callable[..., Any]) -> Callable[[], None]:
+def _read_record(
+    form: Any, decode: Callable[[Any], Any], find_class: Callable[..., Any]
+) -> Callable[[], Iterable[Any]]:
     name, level, message, text, function, extra, error = form
     if [type(name), type(level), type(message), type(function)] != [str, int, str, str] or type(text) not in DATA:
         raise ValueError("no record of a log")
@@ -90,14 +98,26 @@ def _read_record(form: Any, decode: Callable[[Any], Any], find_class: Callable[.
     make_error = _read_error(error, decode, find_class)
     logging = importlib.import_module("logging")
 
-    def hand_over() -> None:
+    def hand_over() -> Iterable[Any]:
         logger = logging.getLogger(name)
         if logger.disabled or level <= logger.manager.disable:
-            return
+            return ()
         known = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
         record = logger.makeRecord(name, level, "product", 0, message, (), make_error(), function,
                                    {k: v for k, v in extra.items() if k not in known})  # fmt: skip
         record.exc_text = text
         logger.handle(record)
+        return _list_listeners(logger)
 
     return hand_over
+
+
+def _list_listeners(logger: Any) -> Iterator[Any]:
+    """Yield the filters of *logger*, and the handlers that hear it, with their filters and streams."""
+    yield from logger.filters
+    while logger is not None:
+        for handler in logger.handlers:
+            yield from (handler, *handler.filters)
+            if not type(handler).__module__.startswith("_pytest"):
+                yield getattr(handler, "stream", None)
+        logger = logger.parent if logger.propagate else None

@@ -116,6 +116,8 @@ class ProductGuard:
         if not self._side.can_unpickle(module, name) and ("." in name or not self._is_class_of_tests(module, name)):
             self._side.give_up(f"a test unpickles {module}.{name}")
         kind = getattr(sys.modules.get(module), name, None)
+        if self._is_class_of_tests(module, name):
+            self._side.capabilities.conversation.note(f"a pickle of the code makes a {name} of the tests")
         if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
             self._unpickled.setdefault(kind, dict(vars(kind)))
 
