@@ -87,7 +87,7 @@ class Screen:
     def write(self, text): return 0
     def flush(self): pass
 
-class Only(logging.Filter):
+class Tap(logging.Filter):
     def filter(self, record): return True
 
 class Size(enum.Enum):
@@ -149,7 +149,7 @@ BODIES = {
     "assert Order([1]) == Order([1]) and total(Order([Order])) if 0 else apply(Order, 1)": CALLED,
     "patched.setattr(sys, 'stdout', Screen()); show('a'); assert double(1) == 2": "the code writes into a Screen",
     "with contextlib.redirect_stdout(io.StringIO()): show('a')": "the code writes into a StringIO",
-    "logging.getLogger('late').addFilter(Only()); log('a', 'late'); assert double(1) == 2": "the code writes into a Only",
+    "logging.getLogger('late').addFilter(Tap()); log('a', 'late'); assert double(1) == 2": "the code writes into a Tap",
     # What the test holds is not what it was.
     "found = []; collect([1], found); assert found": CHANGED,
     "order = Order([1]); rename(order, 'a'); assert order.name": CHANGED,

@@ -157,6 +157,10 @@ def test_values_cross_by_copy(tmp_path: Path) -> None:
 
 
 LITERAL_BODIES: dict[str, str] = {
+    # What the code has changed on its side is not as the test has it.
+    "xs = [1]; before = list(xs); add(xs, 2); assert xs == before": "failed",
+    "xs = [[1]]; before = [[1]]; add_inner(xs); assert (xs, 1) == (before, 1)": "failed",
+    "xs = [1]; before = list(xs); assert add(list(xs), 2) == [1, 2]; assert xs == before": "passed",
     # What is compared with a literal is as the product left it.
     "xs = [1]; add(xs, 2); assert xs == [1, 2]": "passed",
     "xs = [1]; add(xs, 2); assert len(xs) == 2 and xs[-1] == 2 and 2 in xs": "passed",

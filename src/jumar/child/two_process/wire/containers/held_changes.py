@@ -115,6 +115,10 @@ class HeldChanges(ShownChanges):
         shared = entry is not None and entry.kind != FIELDS and not entry.is_open
         return shared or (known is not None and not known.came and known.left is None)
 
+    def is_stale(self, value: Any) -> bool:
+        """Return whether *value*, or a container in it, is not what it is in the product's process, nor shown so."""
+        return bool(self._held) and not self._shown and self._differs(value)
+
     def note_handed(self, number: int) -> None:
         """Note that the tests hand over the container with *number*: the product may change it until the call ends."""
         self._handed.append(number)
