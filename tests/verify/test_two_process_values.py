@@ -54,6 +54,7 @@ def stash_table(items):
     TABLE["heard"] = 1
 def cheapen(thing): thing.rate = 1
 def add_inner(items): items[0].append(3)
+def drop(items): items[:] = []
 def empty(value):
     for part in list(value.values()) if isinstance(value, dict) else []: part.clear()
     value.clear()
@@ -160,6 +161,7 @@ LITERAL_BODIES: dict[str, str] = {
     # What the code has changed on its side is not as the test has it.
     "xs = [1]; before = list(xs); add(xs, 2); assert xs == before": "failed",
     "xs = [[1]]; before = [[1]]; add_inner(xs); assert (xs, 1) == (before, 1)": "failed",
+    "xs = [([1], 2)]; before = [([1], 2)]; drop(xs[0][0]); drop([]); assert xs == before": "failed",
     "xs = [1]; before = list(xs); assert add(list(xs), 2) == [1, 2]; assert xs == before": "passed",
     # What is compared with a literal is as the product left it.
     "xs = [1]; add(xs, 2); assert xs == [1, 2]": "passed",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from jumar.child.two_process.wire.containers.shared_container import FIELDS
 from jumar.child.two_process.wire.containers.shown_changes import ShownChanges
+from jumar.child.two_process.wire.containers.stale_containers import StaleContainers
 
 KEPT = 1000
 """Containers that are remembered in a test after the product dropped them: a test may hand out new ones without end."""
@@ -49,6 +50,7 @@ class HeldChanges(ShownChanges):
         """Data of objects that the product changed, by number."""
         self._shown: list[tuple[int, Any, list[Any]]] = []
         """Containers that are as the product left them now, with what the tests have in them."""
+        self._stale = StaleContainers()
         self._recent: set[int] = set()
         """Numbers of what the product changed in this test: nothing else is shown to a literal."""
         self._touched: set[int] = set()
@@ -69,6 +71,7 @@ class HeldChanges(ShownChanges):
     def begin_test(self) -> None:
         """Forget what only one test has seen."""
         self.hide()
+        self._stale.clear()
         self._recent.clear()
         self._dropped.clear()
         self._changed.clear()
@@ -117,7 +120,7 @@ class HeldChanges(ShownChanges):
 
     def is_stale(self, value: Any) -> bool:
         """Return whether *value*, or a container in it, is not what it is in the product's process, nor shown so."""
-        return bool(self._held) and not self._shown and self._differs(value)
+        return not self._shown and self._stale.has(value)
 
     def note_handed(self, number: int) -> None:
         """Note that the tests hand over the container with *number*: the product may change it until the call ends."""
@@ -145,6 +148,7 @@ class HeldChanges(ShownChanges):
         """Note that the tests changed the container with *number*: the product gets what it holds here."""
         self._within.pop(number, None)
         self._touched.add(number)
+        self._stale.remove(self._get_thing(number))
         if self._held.pop(number, None) is not None:
             self._fault("the tests and the product both changed a container")
 
@@ -171,6 +175,7 @@ class HeldChanges(ShownChanges):
             asked = sorted(map(id, items)) == sorted(map(id, entry.get_content()))
         if not (asked if number % 2 else entry.is_open or entry.is_moved(items)):
             self._held[number] = items
+            self._stale.add(entry.thing)
             return None
         self._held.pop(number, None)
         if entry.kind != FIELDS:
