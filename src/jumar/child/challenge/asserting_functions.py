@@ -120,7 +120,7 @@ class HandedFunctions:
 
 def _came(function: types.FunctionType, compared: Collection[types.CodeType]) -> bool:
     """Return whether *function* is among what *compared*; nobody knows of one whose file was not rewritten."""
-    codes = [code for each in _list_codes(function) for code in _list_all(each)]
+    codes = [code for each in list_codes(function) for code in list_all(each)]
     return any(code in compared for code in codes) or not any(NAME in code.co_names for code in codes)
 
 
@@ -156,11 +156,12 @@ def list_functions(value: Any) -> list[Any]:
 
 
 def _counts(function: types.FunctionType) -> bool:
-    return asserts(function) and any(map(_compares, _list_codes(function)))
+    return asserts(function) and any(map(_compares, list_codes(function)))
 
 
-def _list_all(code: types.CodeType) -> list[types.CodeType]:
-    return [code, *(each for inner in _list_inner(code) for each in _list_all(inner))]
+def list_all(code: types.CodeType) -> list[types.CodeType]:
+    """Return *code*, and that of the functions in it."""
+    return [code, *(each for inner in _list_inner(code) for each in list_all(inner))]
 
 
 def _list_inner(code: types.CodeType) -> list[types.CodeType]:
@@ -169,10 +170,10 @@ def _list_inner(code: types.CodeType) -> list[types.CodeType]:
 
 def asserts(function: types.FunctionType) -> bool:
     """Return whether *function* raises an assertion, or a function of the tests does that it names."""
-    return any(map(_asserts, _list_codes(function)))
+    return any(map(_asserts, list_codes(function)))
 
 
-def _list_codes(function: types.FunctionType) -> Iterator[types.CodeType]:
+def list_codes(function: types.FunctionType) -> Iterator[types.CodeType]:
     """Yield the code of *function*, and of the functions of files of tests that it names."""
     yield function.__code__
     for name in function.__code__.co_names:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import types
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -15,6 +14,7 @@ from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, import_hook, object_tables, patches, proxies, tests_side
 from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.environment.clocks import refuse_clocks
+from jumar.child.two_process.environment.kinds import refuse_kinds
 from jumar.child.two_process.environment.levels import watch_levels
 from jumar.child.two_process.environment.seeds import end_early, watch_seeds
 from jumar.child.two_process.wire import frames, library_values, rpc
@@ -28,16 +28,6 @@ if TYPE_CHECKING:
 
     Wrapper = Generator[None, Any, None]
     Send = Callable[[list[object]], None]
-
-
-FUNCTIONS = ("function", "method")
-
-KINDS = {
-    **dict.fromkeys(("isfunction", "ismethod", "isroutine"), FUNCTIONS),
-    **dict.fromkeys(("isasyncgenfunction", "iscoroutinefunction", "isgeneratorfunction"), FUNCTIONS),
-    "iscoroutine": ("coroutine",),
-}  # fmt: skip
-"""Question of `inspect` -> types of the product's things that it would have to ask for."""
 
 
 def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
@@ -57,34 +47,12 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     patches.watch_patches(side.note_tie)
     watch_levels(side.environment.levels, proxies.is_library)
     patches.refuse_configured_names(side.fault)
-    for name in KINDS:
-        setattr(inspect, name, _refuse_kind(getattr(inspect, name), side))
+    refuse_kinds(side)
 
     def confine(names: Any) -> list[str]:
         return lock_down.confine_tests(lock_down.find_test_files(room, names), side.files.top, config["filter"])
 
     return DoubtPlugin(side, guard, send, confine)
-
-
-def _refuse_kind(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]:
-    """Return *ask*, a predicate of `inspect`, wrapped: a test that asks it of such a thing of the product is given up.
-
-    To leave all of them out, as a loop over the functions of a module would, proves nothing.
-    """
-
-    def ask_checked(thing: Any) -> bool:
-        who: Any = sys._getframe(1)  # noqa: SLF001  mocks and signatures ask, too, and go on without
-        who = who.f_back if who.f_globals.get("__name__") == "asyncio.coroutines" else who
-        by_test = who.f_code.co_name.endswith("getmembers") or side.capabilities.is_file(who.f_globals.get("__file__"))
-        kind = type(thing)
-        asked = (
-            isinstance(thing, proxies.Proxy) and kind.__module__ == "builtins" and kind.__name__ in KINDS[ask.__name__]
-        )
-        if side.running and asked and by_test:
-            side.tie(f"{ask.__name__} is asked of a {kind.__name__} of the product, which is none here")
-        return ask(thing)
-
-    return ask_checked
 
 
 class DoubtPlugin:
@@ -198,6 +166,9 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Check after the call; a test that the product could leave out is no evidence."""
+        self._side.capabilities.conversation.note_code(
+            one for each in _list_functions(item) for one in _unwrap_chain(each)
+        )
         doubt = self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), "")
         yield from self._watch_phase(doubt, item=item)
 
@@ -258,12 +229,14 @@ class DoubtPlugin:
 
     def _has_foreign_function(self, item: pytest.Item) -> bool:
         """Return whether a function of a test, or of a fixture that it takes, is not the tests' own."""
-        functions = [getattr(item, "obj", None)]
-        for found in getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values():
-            functions += [fixture.func for fixture in found]
-        return any(
-            not all(isinstance(f, types.FunctionType) for f in _unwrap_chain(function)) for function in functions
-        )
+        chains = map(_unwrap_chain, _list_functions(item))
+        return any(not all(isinstance(function, types.FunctionType) for function in chain) for chain in chains)
+
+
+def _list_functions(item: pytest.Item) -> list[Any]:
+    """Return what is called for a test, and for the fixtures that it takes."""
+    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values()
+    return [getattr(item, "obj", None), *(fixture.func for found in fixtures for fixture in found)]
 
 
 def _name_file(item: pytest.Item) -> str:

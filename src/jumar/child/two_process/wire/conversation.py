@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from jumar.child.challenge.asserting_functions import list_functions
+from jumar.child.challenge.asserting_functions import list_all, list_codes, list_functions
 from jumar.child.two_process.wire import library_values, mocks
 
 DATA = frozenset((
@@ -24,6 +25,13 @@ DATA = frozenset((
 COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """The same, by which it is compared: they run where the product asks, which is noted."""
 
+
+STATE = frozenset((
+    "active_count", "current_thread", "cwd", "environ", "excepthook", "gc", "getcontext", "getcwd", "getcwdb", "getenv",
+    "getrecursionlimit", "getstate", "get_state", "locale", "modules", "psutil", "resource", "signal", "threading",
+    "tracemalloc", "umask", "weakref",
+))  # fmt: skip
+"""Names by which a test looks at the state of its process: what the product does to its own is not seen there."""
 
 EXTENDS = "_jumar_extends"
 """Name in the body of a class of the tests that extends one of the product."""
@@ -83,6 +91,13 @@ class Conversation:
             self._extending[kind] = self._find_method(extending, DATA)
         if name := self._extending[kind]:
             self.note(f"the test hands the code a class that extends one of it, and defines {name} in it")
+
+    def note_code(self, functions: Iterable[Any]) -> None:
+        """Note that *functions* run in the test, if they look at the process, which is not that of the product."""
+        own = (function for function in functions if type(function) is types.FunctionType and self._is_own(function))
+        codes = (inner for function in own for code in list_codes(function) for inner in list_all(code))
+        if name := next((name for code in codes for name in code.co_names if name in STATE), ""):
+            self.note(f"the test looks at its own process by {name}")
 
     def note_output(self, listeners: Iterable[Any]) -> None:
         """Note that *listeners* hear what the product prints or logs: code of the tests, or streams that they hold."""
