@@ -20,14 +20,15 @@ class Doubles:
         self._asserting: set[str] = set()
         """Names of methods that assert: of what was handed out while files were loaded, and in this test."""
         self._methods: set[str] = set()
-        """Names of all public methods of what this test handed out."""
+        self._lasting: set[str] = set()
+        """Names of all public methods of what was handed out in this test, and of what was for several."""
         self._put: dict[tuple[int, str], tuple[Any, Any]] = {}
         """Places where the tests put a thing: identity of what has it, and a name -> that, and the thing."""
 
     def begin_test(self) -> None:
         """Forget what only one test has."""
         self._asserting = set(self._standing)
-        self._methods.clear()
+        self._methods = set(self._lasting)
         self._put.clear()
 
     def note_class(self, kind: type, list_bodies: Callable[[type], Iterable[Any]], *, lasting: bool) -> None:
@@ -42,10 +43,10 @@ class Doubles:
 
     def _add(self, asserting: set[str], public: set[str], *, lasting: bool) -> None:
         self._asserting |= asserting
+        self._methods |= public
         if lasting:
             self._standing |= asserting
-        else:
-            self._methods |= public
+            self._lasting |= public
 
     def note_put(self, thing: Any, name: str, value: Any, *, own: bool) -> None:
         """Note that the tests set *name* of *thing*, of the product, to *value*, which may be one of their *own*."""

@@ -47,7 +47,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     patches.watch_patches(side.note_tie)
     watch_levels(side.environment.levels, proxies.is_library)
     patches.refuse_configured_names(side.fault)
-    refuse_kinds(side)
+    refuse_kinds(side, proxies.Proxy)
 
     def confine(names: Any) -> list[str]:
         return lock_down.confine_tests(lock_down.find_test_files(room, names), side.files.top, config["filter"])

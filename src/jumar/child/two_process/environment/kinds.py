@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from jumar.child.two_process import proxies
-
 FUNCTIONS = ("function", "method")
 
 KINDS = {
@@ -19,13 +17,13 @@ KINDS = {
 """Question of `inspect` -> types of the product's things that it would have to ask for."""
 
 
-def refuse_kinds(side: Any) -> None:
-    """Have *side* give each test up that asks such a question."""
+def refuse_kinds(side: Any, things: type) -> None:
+    """Have *side* give each test up that asks such a question of *things*, what stands for an object of the product."""
     for name in KINDS:
-        setattr(inspect, name, _refuse(getattr(inspect, name), side))
+        setattr(inspect, name, _refuse(getattr(inspect, name), side, things))
 
 
-def _refuse(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]:
+def _refuse(ask: Callable[[Any], bool], side: Any, things: type) -> Callable[[Any], bool]:
     """Return *ask*, a predicate of `inspect`, wrapped: a test that asks it of such a thing of the product is given up.
 
     To leave all of them out, as a loop over the functions of a module would, proves nothing.
@@ -37,7 +35,7 @@ def _refuse(ask: Callable[[Any], bool], side: Any) -> Callable[[Any], bool]:
         by_test = who.f_code.co_name.endswith("getmembers") or side.capabilities.is_file(who.f_globals.get("__file__"))
         kind = type(thing)
         asked = (
-            isinstance(thing, proxies.Proxy) and kind.__module__ == "builtins" and kind.__name__ in KINDS[ask.__name__]
+            isinstance(thing, things) and kind.__module__ == "builtins" and kind.__name__ in KINDS[ask.__name__]
         )
         if side.running and asked and by_test:
             side.tie(f"{ask.__name__} is asked of a {kind.__name__} of the product, which is none here")

@@ -28,7 +28,7 @@ COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt
 
 STATE = frozenset((
     "active_count", "current_thread", "cwd", "environ", "excepthook", "gc", "getcontext", "getcwd", "getcwdb", "getenv",
-    "getrecursionlimit", "getstate", "get_state", "locale", "modules", "psutil", "resource", "signal", "threading",
+    "getrecursionlimit", "getstate", "get_state", "modules", "psutil", "resource", "signal", "threading",
     "tracemalloc", "umask", "weakref",
 ))  # fmt: skip
 """Names by which a test looks at the state of its process: what the product does to its own is not seen there."""

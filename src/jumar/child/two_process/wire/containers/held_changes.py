@@ -176,6 +176,8 @@ class HeldChanges(ShownChanges):
         if not (asked if number % 2 else entry.is_open or entry.is_moved(items)):
             self._held[number] = items
             self._stale.add(entry.thing)
+            if number % 2 == 0 and entry.kind != FIELDS:
+                self._note("the code changes its copy of what the test holds")
             return None
         self._held.pop(number, None)
         if entry.kind != FIELDS:
