@@ -241,7 +241,7 @@ def test_what_the_tests_filled_stays_and_what_comes_back_is_what_the_product_has
     tests, product = codec.Codec(0), codec.Codec(1)
     tests.tables = product.tables = Things()
     faults: list[str] = []
-    tests.changes = HeldChanges(tests, faults.append, faults.append)
+    tests.changes = HeldChanges(tests, faults.append, set[str]().add)
     before = copy.deepcopy(value)
     there, kept = send(tests, product, value), []
     for steps in (first, second):

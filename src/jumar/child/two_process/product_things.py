@@ -66,7 +66,7 @@ class ProductThings:
         endings.mark_step(found, name, thing, proxies.Proxy)
         self.own_instances.note_method(found, name, thing, known=import_hook.is_known(thing))
         import_hook.note_name(found, name)
-        if self.running and owner is None:
+        if owner is None:
             self._check_double(thing, name, found)
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
 
@@ -210,7 +210,7 @@ class ProductThings:
     def _check_end(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...]) -> None:
         """Check what a method of *thing* gave that may end a context or a loop of the tests, or affirm a text."""
         frame = sys._getframe(3)  # noqa: SLF001  there is no other way to see who asks
-        self.operands.note_answer(answer)
+        self.operands.note_answer(answer, lasting=not self.running)
         if name == "__call__" and endings.is_leaving(frame):
             self.check_exit(answer, sys.exc_info())
         why = self.own_instances.note_result(answer, name, thing, frame)

@@ -34,9 +34,7 @@ def _refuse(ask: Callable[[Any], bool], side: Any, things: type) -> Callable[[An
         who = who.f_back if who.f_globals.get("__name__") == "asyncio.coroutines" else who
         by_test = who.f_code.co_name.endswith("getmembers") or side.capabilities.is_file(who.f_globals.get("__file__"))
         kind = type(thing)
-        asked = (
-            isinstance(thing, things) and kind.__module__ == "builtins" and kind.__name__ in KINDS[ask.__name__]
-        )
+        asked = isinstance(thing, things) and kind.__module__ == "builtins" and kind.__name__ in KINDS[ask.__name__]
         if side.running and asked and by_test:
             side.tie(f"{ask.__name__} is asked of a {kind.__name__} of the product, which is none here")
         return ask(thing)

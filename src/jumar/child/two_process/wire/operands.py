@@ -64,9 +64,14 @@ class Operands(Listener):
         """Note that the product gets *thing*, an object of the tests."""
         self._handed[id(thing)] = thing
 
-    def note_answer(self, answer: Any) -> None:
-        """Note that the product gives *answer*, which may be a mock of the tests: that has whatever is read of it."""
-        if mocks.is_mock(type(answer)):
+    def note_answer(self, answer: Any, *, lasting: bool) -> None:
+        """Note that the product gives *answer*, which may be a mock of the tests: that has whatever is read of it.
+
+        A *lasting* one comes while files are loaded, and may be read in any test.
+        """
+        if lasting and mocks.is_mock(type(answer)):
+            self._fault("a mock of the tests comes as an answer while files are loaded")
+        elif mocks.is_mock(type(answer)):
             self._answers.append((answer, mocks.list_parts(answer)))
 
     def call(self, name: str, function: Any) -> None:

@@ -17,8 +17,6 @@ from jumar.child.two_process.wire.containers.stale_containers import StaleContai
 KEPT = 1000
 """Containers that are remembered in a test after the product dropped them: a test may hand out new ones without end."""
 
-SHOWN = "a literal is compared with what the code left in a container of the test"
-
 PARTED = (tuple, frozenset)
 """Values that may hold containers, and are not shared themselves."""
 
@@ -176,8 +174,7 @@ class HeldChanges(ShownChanges):
         if not (asked if number % 2 else entry.is_open or entry.is_moved(items)):
             self._held[number] = items
             self._stale.add(entry.thing)
-            if number % 2 == 0 and entry.kind != FIELDS:
-                self._note("the code changes its copy of what the test holds")
+            self._note("the code changes its copy of what the test holds")
             return None
         self._held.pop(number, None)
         if entry.kind != FIELDS:
@@ -196,12 +193,10 @@ class HeldChanges(ShownChanges):
         for number, items in list(self._held.items()):
             entry = self._values.shared[number]
             if self._may_show(number, entry):
-                self._note(SHOWN)
                 self._shown.append((number, entry, entry.get_content()))
                 self._values.note_content(number, entry, entry.fill(items))
         for number, entry in self._fields.items():
             if self._may_show(number, entry) and entry.thing.show():
-                self._note(SHOWN)
                 self._values.note_content(number, entry, entry.get_content())
 
     def _may_show(self, number: int, entry: Any) -> bool:
