@@ -209,23 +209,25 @@ def test_what_a_file_hands_out_while_it_is_loaded_has_to_assert_in_its_tests(
     [("keep(Fake())", {"test_one.py"}), ("keep(Fake)", {"test_one.py"}), ("keep(double)", set()),
      ("class Own(Visitor):\n    def visit(self, item): return item", set()), ("apply(lambda n: n, 1)", {"test_one.py"}),
      ("found = []\ncollect([1], found)", {"test_one.py"}), ("Money(1) + 2", {"test_one.py"}),
-     ("from other import *", {"test_one.py", "test_two.py"})],
+     ("from other import *", {"test_one.py", "test_two.py"}),
+     ("from test_zero import (\n    Fake as Other)", {"test_one.py"})],
 )  # fmt: skip
 def test_what_crosses_while_a_file_is_loaded_counts_for_its_tests(
     tmp_path: Path, loaded: str, conversing: set[str]
 ) -> None:
-    """And what a file without tests hands out, for all."""
+    """And what a file without tests hands out, for all, or one with tests, for those that import it."""
     head = "from product import *\nclass Fake:\n    def send(self, n): return n\n"
     tests = "def test_double(): assert double(2) == 4\n"
     files = {
         "product.py": PRODUCT, "other.py": f"{head}keep(Fake())\n",
         "test_one.py": f"{head}{loaded}\n{tests}", "test_two.py": f"{head}{tests}",
+        "test_zero.py": f"{head}keep(Fake())\n{tests}",
     }  # fmt: skip
 
     report = confirm(tmp_path, files)
 
     assert set(outcomes(report).values()) == {"passed"}
-    assert {name.partition("::")[0] for name in report.conversed} == conversing
+    assert {name.partition("::")[0] for name in report.conversed} == {*conversing, "test_zero.py"}
 
 
 @pytest.mark.slow

@@ -42,12 +42,11 @@ class HandedFunctions:
     """Functions of the tests with a comparison in them that the product has, to call: each has to come to one.
 
     Those that a file hands out while it is loaded, or a fixture of several tests, count in each test that may rely on
-    them: those of that file; of all files, where it has no tests.
+    them: *relies_on* tells if those of one file do on another one.
     """
 
-    def __init__(self) -> None:
-        self.files: set[str] = set()
-        """Files with tests."""
+    def __init__(self, relies_on: Callable[[str, str], bool]) -> None:
+        self._relies_on = relies_on
         self._called: set[str] = set()
         """Names of methods that the files of the tests call: those are not the product's alone."""
         self._idle: list[tuple[Any, types.FunctionType]] = []
@@ -111,7 +110,7 @@ class HandedFunctions:
         """
         if self._idle:
             return f"{self._idle[0][1].__name__}, which asserts, was handed to the product, which did not run it"
-        standing = (held for name, held in self._standing.items() if name == file or name not in self.files)
+        standing = (held for name, held in self._standing.items() if self._relies_on(file, name))
         methods = chain(self._methods, *standing)
         functions = [*(one for _, one in self._ran), *(one for one in methods if one.__name__ not in self._called)]
         name = next((one.__name__ for one in functions if not _came(one, compared)), "")

@@ -51,9 +51,8 @@ class Capabilities:
         """True while what is handed out outlives a test: files are loaded, or a fixture of several tests is set up."""
         self._waiting: dict[Any, Any] = {}
         """Coroutine of the tests that the product steps -> the future that it waits for."""
-        self.handed, self.doubles = HandedFunctions(), Doubles()
         self.conversation = Conversation(self.is_own, self.is_own_class, self.is_file)
-        self.handed.files = self.conversation.files
+        self.handed, self.doubles = HandedFunctions(self.conversation.relies_on), Doubles()
         self.performing = 0
         """Number of requests that are being performed, one within another."""
 

@@ -113,6 +113,7 @@ class DoubtPlugin:
             file = str(names.get("__file__"))
             if file.startswith(self._side.environment.room):
                 text = self._side.capabilities.handed.read(file)
+                self._side.capabilities.conversation.note_text(file, text)
                 self._guard.words.update(room_paths.WORD.findall(text))
                 self._fixed += [(names, name, value) for name, value in names.items() if _is_fixed(name, value)]
 

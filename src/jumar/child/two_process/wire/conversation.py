@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import sys
 import types
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -33,6 +35,9 @@ STATE = frozenset((
 ))  # fmt: skip
 """Names by which a test looks at the state of its process: what the product does to its own is not seen there."""
 
+IMPORT, WORD = re.compile(r"^\s*(?:from|import)\s(?:[^\n(]|\([^)]*\))*", re.MULTILINE), re.compile(r"\w+")
+"""Statement that imports, and a word in it."""
+
 EXTENDS = "_jumar_extends"
 """Name in the body of a class of the tests that extends one of the product."""
 
@@ -50,7 +55,11 @@ class Conversation:
         self.why = ""
         self.files: set[str] = set()
         """Files with tests."""
-        self._extending: dict[type, str] = {}
+        self._begun = False
+        """True if a test has begun: what the framework looks at before says nothing of one."""
+        self._imports: dict[str, set[str]] = {}
+        """File of the tests -> words of its imports."""
+        self._extending: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
         """Class -> a method that it has, if it is of the tests and extends one of the product; or empty."""
         self._loaded: dict[str, str] = {}
         """Files of the tests that had one while they were loaded, each with it."""
@@ -61,14 +70,14 @@ class Conversation:
 
     def begin_test(self) -> None:
         """Forget what only one test has."""
-        self.why = ""
+        self._begun, self.why = True, ""
 
     def note(self, why: str) -> None:
         """Note *why* this is no one-way test; while a file is loaded, why none of those is one that may rely on it."""
         if why and not self.why:
             if file := self._find_loaded():
                 self._loaded.setdefault(file, why)
-            else:
+            elif self._begun:
                 self.why = why
 
     def note_asked(self) -> None:
@@ -109,14 +118,29 @@ class Conversation:
     def watch(self, fixture: Any) -> Iterator[None]:
         """Let what is noted in the body, the set-up of *fixture*, count for each test that uses it; None: for one."""
         before, self.why = self.why, ""
-        yield
-        if self.why and fixture is not None:
-            self._fixtures.append((fixture, self.why))
-        self.why = before or self.why
+        try:
+            yield
+        finally:
+            if self.why and fixture is not None:
+                self._fixtures.append((fixture, self.why))
+            self.why = before or self.why
+
+    def note_text(self, file: str, text: str) -> None:
+        """Note the *text* of a *file* of the tests: what it imports."""
+        self._imports[file] = {word for line in IMPORT.findall(text) for word in WORD.findall(line)}
+
+    def relies_on(self, file: str, name: str) -> bool:
+        """Return whether the tests of *file* may use what the file *name* did while it was loaded.
+
+        That has no tests, or it is imported by that file, or by one without tests.
+        """
+        stem = name.rpartition("/")[2].partition(".")[0]
+        users = (words for user, words in self._imports.items() if user == file or user not in self.files)
+        return name == file or name not in self.files or any(stem in words for words in users)
 
     def note_used(self, fixtures: Collection[Any], file: str) -> None:
-        """Note that the test of *file* used *fixtures*, and may have used any file that has no tests."""
-        loaded = (why for name, why in self._loaded.items() if name == file or name not in self.files)
+        """Note that the test of *file* used *fixtures*, and may have used what files did while they were loaded."""
+        loaded = (why for name, why in self._loaded.items() if self.relies_on(file, name))
         self.note(next((why for fixture, why in self._fixtures if fixture in fixtures), next(loaded, "")))
 
     def _find_loaded(self) -> str:
