@@ -231,6 +231,20 @@ def test_what_crosses_while_a_file_is_loaded_counts_for_its_tests(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "looked", ["os.getcwd()", "dict(os.environ)", "'json' in sys.modules", "(lambda: os.getcwd())()"]
+)
+def test_a_test_that_looks_at_its_own_process_is_judged_there(tmp_path: Path, looked: str) -> None:
+    tests = f"import os, sys\nfrom product import double\n\ndef test_double():\n    before = {looked}\n"
+    tests += f"    assert double(2) == 4 and {looked} == before\n"
+
+    report = confirm(tmp_path, {"product.py": PRODUCT, "test_product.py": tests})
+
+    assert outcomes(report) == {"test_double": "failed"}
+    assert report.tied == ("test_product.py::test_double",)
+
+
+@pytest.mark.slow
 def test_what_a_seeded_test_has_drawn_is_not_drawn_again_by_the_code(tmp_path: Path) -> None:
     product = "import random\ndef draw(): return random.random()\n"
     tests = """
@@ -239,9 +253,7 @@ from product import draw
 
 def test_draw():
     random.seed(7)
-    first, state = random.random(), random.getstate()
-    found = draw()
-    random.setstate(state)
+    first, found = random.random(), draw()
     assert first != found == random.random()
 """
     report = confirm(tmp_path, {"product.py": product, "test_product.py": tests})

@@ -253,7 +253,7 @@ def strip(thing):
 CHANGED_HEAD = """
 import dataclasses
 import sqlite3
-import weakref
+from weakref import ref as watch
 from unittest import mock
 import pytest
 import product
@@ -288,7 +288,7 @@ CHANGED_BODIES: Bodies = {
     "pair = Pair()\n    tell(pair)\n    assert pair.lines == pair.due": "failed",
     "base = sqlite3.connect(':memory:')\n    assert base.execute(query()).fetchone() == (1,)": "failed",
     "base = sqlite3.connect(':memory:')\n    assert base.execute('select 2').fetchone() == (2,)": "passed",
-    "log = Log()\n    same, at = log == log, weakref.ref(log)\n    del log\n    assert at() is None and same": "passed",
+    "log = Log()\n    same, at = log == log, watch(log)\n    del log\n    assert at() is None and same": "passed",
     "with pytest.raises(DeprecationWarning): swallow(wants_two)": "failed",
 }
 

@@ -29,9 +29,8 @@ COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt
 
 
 STATE = frozenset((
-    "active_count", "current_thread", "cwd", "environ", "excepthook", "gc", "getcontext", "getcwd", "getcwdb", "getenv",
-    "getrecursionlimit", "getstate", "get_state", "modules", "psutil", "resource", "signal", "threading",
-    "tracemalloc", "umask", "weakref",
+    "active_count", "cwd", "environ", "excepthook", "gc", "getcontext", "getcwd", "getcwdb", "getenv",
+    "getrecursionlimit", "getstate", "get_state", "modules", "psutil", "tracemalloc", "umask", "weakref",
 ))  # fmt: skip
 """Names by which a test looks at the state of its process: what the product does to its own is not seen there."""
 
@@ -101,12 +100,11 @@ class Conversation:
         if name := self._extending[kind]:
             self.note(f"the test hands the code a class that extends one of it, and defines {name} in it")
 
-    def note_code(self, functions: Iterable[Any]) -> None:
-        """Note that *functions* run in the test, if they look at the process, which is not that of the product."""
+    def find_state(self, functions: Iterable[Any]) -> str:
+        """Return by which name *functions* look at the process, which is not that of the product; or ""."""
         own = (function for function in functions if type(function) is types.FunctionType and self._is_own(function))
         codes = (inner for function in own for code in list_codes(function) for inner in list_all(code))
-        if name := next((name for code in codes for name in code.co_names if name in STATE), ""):
-            self.note(f"the test looks at its own process by {name}")
+        return next((name for code in codes for name in code.co_names if name in STATE), "")
 
     def note_output(self, listeners: Iterable[Any]) -> None:
         """Note that *listeners* hear what the product prints or logs: code of the tests, or streams that they hold."""
