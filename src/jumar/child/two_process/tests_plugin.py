@@ -167,8 +167,7 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Check after the call; a test that the product could leave out is no evidence."""
-        functions = (one for each in _list_functions(item) for one in _unwrap_chain(each))
-        if name := self._side.capabilities.conversation.find_state(functions):
+        if name := self._side.capabilities.conversation.find_state(_unwrap_chain(getattr(item, "obj", None))):
             self._side.note_tie(f"the test looks at its own process by {name}, and the product has another one")
         doubt = self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), "")
         yield from self._watch_phase(doubt, item=item)
