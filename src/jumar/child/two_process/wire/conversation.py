@@ -86,6 +86,8 @@ class Conversation:
 
     def note_handed(self, thing: Any) -> None:
         """Note that *thing* of the tests is handed out; while files are loaded, unless it is a function."""
+        if self.why:  # one reason is enough, and this is asked with each object that crosses
+            return
         loaded = self._find_loaded()
         doubles = isinstance(thing, type) or mocks.is_mock(type(thing)) or self._list_bodies(type(thing))
         if (doubles or not loaded) and (active := self._find_active(thing)):
