@@ -1,12 +1,13 @@
-"""Which tests are one-way in two processes, so that a green of them is at `A`, and which are conversations."""
+"""Two processes: tests that ask and get data back are at `A`, all others at `B`, and it is said why."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from jumar.core.state.verdict import Outcome
+from jumar.core.state.verdict import Outcome, Report
 from support.judging.two_process_verifier import confirm, outcomes, reported
 
 PRODUCT = """
@@ -181,6 +182,16 @@ def test_a_test_that_asks_and_gets_data_back_is_one_way(tmp_path: Path) -> None:
     assert wrong == {}
 
 
+DOUBLED = "def test_double(): assert double(2) == 4\n"
+
+
+def load_two(folder: Path, head: str, loaded: str, others: Mapping[str, str]) -> Report:
+    """A confirmation of two files with *head*, of which the first one runs *loaded* at its top."""
+    start = f"from product import *\n{head}"
+    files = {"test_one.py": f"{start}{loaded}\n{DOUBLED}", "test_two.py": f"{start}{DOUBLED}"}
+    return confirm(folder, {"product.py": PRODUCT, **files, **others})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("asserting", "silent"),
@@ -190,14 +201,7 @@ def test_a_test_that_asks_and_gets_data_back_is_one_way(tmp_path: Path) -> None:
 def test_what_a_file_hands_out_while_it_is_loaded_has_to_assert_in_its_tests(
     tmp_path: Path, asserting: str, silent: set[str]
 ) -> None:
-    head = "from product import *\n"
-    tests = "def test_double(): assert double(2) == 4\n"
-    files = {
-        "product.py": PRODUCT, "helper.py": f"{head}{IDLE}keep(check)\n",
-        "test_one.py": f"{head}{IDLE}{asserting}\n{tests}", "test_two.py": f"{head}{tests}",
-    }  # fmt: skip
-
-    report = confirm(tmp_path, files)
+    report = load_two(tmp_path, IDLE, asserting, {"helper.py": f"from product import *\n{IDLE}keep(check)\n"})
 
     failed = {result.id.partition("::")[0] for result in report.results if result.outcome is not Outcome.PASSED}
     assert failed == silent
@@ -216,15 +220,10 @@ def test_what_crosses_while_a_file_is_loaded_counts_for_its_tests(
     tmp_path: Path, loaded: str, conversing: set[str]
 ) -> None:
     """And what a file without tests hands out, for all, or one with tests, for those that import it."""
-    head = "from product import *\nclass Fake:\n    def send(self, n): return n\n"
-    tests = "def test_double(): assert double(2) == 4\n"
-    files = {
-        "product.py": PRODUCT, "other.py": f"{head}keep(Fake())\n",
-        "test_one.py": f"{head}{loaded}\n{tests}", "test_two.py": f"{head}{tests}",
-        "test_zero.py": f"{head}keep(Fake())\n{tests}",
-    }  # fmt: skip
+    fake = "class Fake:\n    def send(self, n): return n\n"
+    other = f"from product import *\n{fake}keep(Fake())\n"
 
-    report = confirm(tmp_path, files)
+    report = load_two(tmp_path, fake, loaded, {"other.py": other, "test_zero.py": f"{other}{DOUBLED}"})
 
     assert set(outcomes(report).values()) == {"passed"}
     assert {name.partition("::")[0] for name in report.conversed} == {*conversing, "test_zero.py"}

@@ -59,7 +59,7 @@ def run_bodies(folder: Path, product: str, head: str, bodies: Iterable[str]) -> 
 
 
 def confirm(folder: Path, files: Mapping[str, str]) -> Report:
-    """What a round of a confirmation reports, which sees what is compared; nothing is falsified."""
+    """The report of a round of a confirmation, which sees what is compared; nothing is falsified."""
     court = Court(folder, SHORT)
     court.verifier.sources = is_product
     own = (path for path in files if path.endswith(".py") and not is_product(path))

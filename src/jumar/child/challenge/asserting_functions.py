@@ -7,6 +7,7 @@ import functools
 import linecache
 import re
 import types
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -52,6 +53,8 @@ class HandedFunctions:
         self._idle: list[tuple[Any, types.FunctionType]] = []
         self._ran: list[tuple[Any, types.FunctionType]] = []
         """The same of those that ran: they may be handed out again, to be removed from where they stand."""
+        self._kinds: weakref.WeakKeyDictionary[type, list[types.FunctionType]] = weakref.WeakKeyDictionary()
+        """Class -> its methods that assert: it is asked for with each of its objects that crosses."""
         self._methods: dict[types.FunctionType, None] = {}
         """Methods of objects and classes that this test hands out."""
         self._standing: dict[str, dict[types.FunctionType, None]] = {}
@@ -68,23 +71,28 @@ class HandedFunctions:
         self._idle, self._ran = [], []
         self._methods.clear()
 
-    def note_handed(self, thing: Any, bodies: Iterable[Mapping[str, Any]], *, lasting: bool) -> None:
-        """Note that *thing* is handed out: a function, what calls one, or what has methods in *bodies*, of classes."""
+    def note_handed(self, thing: Any, *, lasting: bool) -> None:
+        """Note that *thing* is handed out, which may be a function, or call one."""
         function = find_function(thing)
-        self.note_methods((value for body in bodies for value in body.items()), lasting=lasting)
-        if function is None or function in self._methods or not _counts(function):
+        if function is None or function in self._methods:
             return
-        if lasting:
-            self._stand(function)
-        elif not any(one is function and _is_same(thing, other) for other, one in (*self._idle, *self._ran)):
-            self._idle.append((thing, function))
+        known = any(one is function and _is_same(thing, other) for other, one in (*self._idle, *self._ran))
+        if not known and _counts(function):
+            self._stand(function) if lasting else self._idle.append((thing, function))
 
-    def note_methods(self, members: Iterable[tuple[str, Any]], *, lasting: bool) -> None:
-        """Note *members* of classes by name: the product has the methods among them."""
-        for name, value in members:
-            for function in list_functions(value) if name[:4] != "test" and name not in UNCALLED else ():
-                if type(function) is types.FunctionType and _counts(function):
-                    self._stand(function) if lasting else self._methods.setdefault(function)
+    def note_class(self, kind: type, list_bodies: Callable[[type], Iterable[Any]], *, lasting: bool) -> None:
+        """Note *kind*, of which the product has an instance, or itself. Its bodies are listed once."""
+        if kind not in self._kinds:
+            self._kinds[kind] = [one for body in list_bodies(kind) for one in _list_asserting(body)]
+        self._add(self._kinds[kind], lasting=lasting)
+
+    def note_body(self, body: Any, *, lasting: bool) -> None:
+        """Note the *body* of a class of the tests that extends one of the product."""
+        self._add(_list_asserting(body), lasting=lasting)
+
+    def _add(self, functions: Iterable[types.FunctionType], *, lasting: bool) -> None:
+        for function in functions:
+            self._stand(function) if lasting else self._methods.setdefault(function)
 
     def _stand(self, function: types.FunctionType) -> None:
         self._standing.setdefault(str(function.__globals__.get("__file__")), {})[function] = None
@@ -152,6 +160,13 @@ def list_functions(value: Any) -> list[Any]:
     if issubclass(type(value), property):
         return [part for part in (value.fget, value.fset, value.fdel) if part]
     return [value.__func__ if issubclass(type(value), (staticmethod, classmethod)) else value]
+
+
+def _list_asserting(body: Mapping[str, Any]) -> list[types.FunctionType]:
+    """Return the methods in *body*, of a class, that assert and that the product can call."""
+    members = (value for name, value in body.items() if name[:4] != "test" and name not in UNCALLED)
+    functions = (one for value in members for one in list_functions(value) if type(one) is types.FunctionType)
+    return list(filter(_counts, functions))
 
 
 def _counts(function: types.FunctionType) -> bool:

@@ -15,7 +15,7 @@ import unittest
 from collections.abc import Callable, MappingView
 from typing import Any
 
-from jumar.child.challenge.asserting_functions import HandedFunctions
+from jumar.child.challenge.asserting_functions import UNCALLED, HandedFunctions
 from jumar.child.challenge.doubles import Doubles
 from jumar.child.two_process import proxies
 from jumar.child.two_process.object_data import PLAIN
@@ -26,11 +26,8 @@ from jumar.child.two_process.wire.signatures import DATA
 PARTS = {"call": 3, "invoke": 4, "next": 1}
 """Operation -> parts of its request: number, name of the method for `invoke`, and arguments but for `next`."""
 
-PRIVATE = frozenset(("__init__", "__set_name__", "__set__", "__delete__", "__post_init__"))
-"""Special methods of the tests' classes that are not the product's to call."""
-
-SPECIAL = proxies.METHODS - PRIVATE
-"""Special methods that are."""
+SPECIAL = proxies.METHODS - UNCALLED
+"""Special methods of the tests' classes that are the product's to call."""
 
 MOCKED = SPECIAL - proxies.COMPARING - {"__get__", "__hash__"} | {"__contains__", "__class__"}
 """The same of mocks, and their class. Two of them are the same if they are one object."""
@@ -77,7 +74,8 @@ class Capabilities:
             self.conversation.note_handed(thing)
         kind = thing if isinstance(thing, type) else type(thing)
         self.doubles.note_class(kind, self._list_bodies, lasting=self.lasting)
-        self.handed.note_handed(thing, self._list_bodies(kind), lasting=self.lasting)
+        self.handed.note_class(kind, self._list_bodies, lasting=self.lasting)
+        self.handed.note_handed(thing, lasting=self.lasting)
 
     def _list_bodies(self, kind: type) -> list[Any]:
         """Return the bodies of *kind*, if it is a class of the tests without tests, and of those it extends."""
@@ -91,7 +89,7 @@ class Capabilities:
     def note_body(self, body: Any) -> None:
         """Note the *body* of a class of the tests that extends one of the product."""
         self.doubles.note_body(body, lasting=self.lasting)
-        self.handed.note_methods(body.items(), lasting=self.lasting)
+        self.handed.note_body(body, lasting=self.lasting)
 
     def is_handed_out(self, number: int | str) -> bool:
         """Return whether *number*, or a path, was handed out, and not taken back."""
@@ -223,7 +221,7 @@ class Capabilities:
             return name == "__call__"
         if mocks.is_mock(kind) and name in MOCKED and mocks.offers(kind, name):
             return True
-        if name not in proxies.METHODS or name in PRIVATE or not self.is_own_class(kind):
+        if name not in proxies.METHODS or name in UNCALLED or not self.is_own_class(kind):
             return False
         return vars(kind)[name] is None or self.is_own(vars(kind)[name])
 

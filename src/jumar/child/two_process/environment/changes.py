@@ -32,7 +32,8 @@ class ProductEnvironment:
         """Levels that tests gave to loggers, by name."""
         self.seeds: dict[str, int] = {}
         """Times that generators were seeded, by module (`seeds.watch_seeds`)."""
-        self.note: Callable[[str], None] = str  # type: ignore[assignment]  # is told what the product gets by that
+        self.note: Callable[[str], object] = str
+        """Is told what the product gets by a seed."""
         self.begin()
 
     def begin(self) -> None:

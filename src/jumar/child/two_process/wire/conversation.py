@@ -27,7 +27,6 @@ DATA = frozenset((
 COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """The same, by which it is compared: they run where the product asks, which is noted."""
 
-
 STATE = frozenset((
     "active_count", "cwd", "environ", "excepthook", "gc", "getcontext", "getcwd", "getcwdb", "getenv",
     "getrecursionlimit", "getstate", "get_state", "modules", "psutil", "tracemalloc", "umask", "weakref",
@@ -60,6 +59,8 @@ class Conversation:
         """File of the tests -> words of its imports."""
         self._extending: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
         """Class -> a method that it has, if it is of the tests and extends one of the product; or empty."""
+        self._handed: weakref.WeakKeyDictionary[type, tuple[bool, str, str]] = weakref.WeakKeyDictionary()
+        """Class -> what is to be said of it (`_describe`): it is asked for with each object that crosses."""
         self._loaded: dict[str, str] = {}
         """Files of the tests that had one while they were loaded, each with it."""
         self.asked = 0
@@ -73,11 +74,11 @@ class Conversation:
 
     def note(self, why: str) -> None:
         """Note *why* this is no one-way test; while a file is loaded, why none of those is one that may rely on it."""
-        if why and not self.why:
-            if file := self._find_loaded():
-                self._loaded.setdefault(file, why)
-            elif self._begun:
-                self.why = why
+        file = self._find_loaded() if why else ""  # a test that is none may load a file that others rely on
+        if file:
+            self._loaded.setdefault(file, why)
+        elif self._begun:
+            self.why = self.why or why
 
     def note_asked(self) -> None:
         """Note that a request of the product is performed."""
@@ -86,12 +87,14 @@ class Conversation:
 
     def note_handed(self, thing: Any) -> None:
         """Note that *thing* of the tests is handed out; while files are loaded, unless it is a function."""
-        if self.why:  # one reason is enough, and this is asked with each object that crosses
-            return
-        loaded = self._find_loaded()
-        doubles = isinstance(thing, type) or mocks.is_mock(type(thing)) or self._list_bodies(type(thing))
-        if (doubles or not loaded) and (active := self._find_active(thing)):
-            self.note(f"the test hands the code {active}")
+        of_class = issubclass(type(thing), type)
+        kind = thing if of_class else type(thing)
+        if kind not in self._handed:
+            self._handed[kind] = self._describe(kind)
+        is_double, active, active_object = self._handed[kind]
+        why = active if of_class else active_object
+        if why and (of_class or is_double or not self._find_loaded()):
+            self.note(f"the test hands the code {why}")
 
     def note_sent(self, thing: Any) -> None:
         """Note that *thing* of the product is sent: an instance of a class of the tests that extends one, or that."""
@@ -152,15 +155,15 @@ class Conversation:
             frame = frame.f_back
         return ""
 
-    def _find_active(self, thing: Any) -> str:
-        """Return what *thing* is, if something of the tests may run where the product asks it; or ""."""
-        of_class = isinstance(thing, type)
-        kind = thing if of_class else type(thing)
+    def _describe(self, kind: type) -> tuple[bool, str, str]:
+        """Return whether an object of *kind* may be a double, and what is to be said of that and of such an object."""
         bodies = [*self._list_bodies(kind), *self._list_bodies(type(kind))]
         if self._find_method(bodies, DATA | COMPARING):
-            return f"a class with methods, {kind.__name__}" if of_class else f"a {kind.__name__}, which has methods"
-        data = bodies or of_class or issubclass(kind, BaseException) or kind.__module__ in library_values.NAMESPACES
-        return "" if (data or kind is object) and not mocks.is_mock(kind) else f"a {kind.__name__}"
+            return True, f"a class with methods, {kind.__name__}", f"a {kind.__name__}, which has methods"
+        if mocks.is_mock(kind):
+            return True, f"a {kind.__name__}", f"a {kind.__name__}"
+        data = bodies or issubclass(kind, BaseException) or kind.__module__ in library_values.NAMESPACES
+        return bool(bodies), "", "" if data or kind is object else f"a {kind.__name__}"
 
     def _list_bodies(self, kind: type) -> list[dict[str, Any]]:
         return [dict(vars(base)) for base in type.__getattribute__(kind, "__mro__") if self._is_own_class(base)]
