@@ -244,6 +244,18 @@ def test_a_test_that_looks_at_its_own_process_is_judged_there(tmp_path: Path, lo
 
 
 @pytest.mark.slow
+def test_a_file_that_a_test_loads_after_it_has_called_back_counts_for_the_others(tmp_path: Path) -> None:
+    other = "from product import *\nclass Fake:\n    def send(self, n): return n\nkeep(Fake())\n"
+    loading = "def test_load():\n    assert apply(lambda n: n, 1) == [1]\n    import other\n"
+    tests = f"from product import *\n{loading}def test_double(): assert double(2) == 4\n"
+
+    report = reported(tmp_path, {"product.py": PRODUCT, "other.py": other, "test_product.py": tests})
+
+    assert set(outcomes(report).values()) == {"passed"}
+    assert sorted(report.conversed) == ["test_product.py::test_double", "test_product.py::test_load"]
+
+
+@pytest.mark.slow
 def test_what_a_seeded_test_has_drawn_is_not_drawn_again_by_the_code(tmp_path: Path) -> None:
     product = "import random\ndef draw(): return random.random()\n"
     tests = """
