@@ -148,7 +148,7 @@ class Codec:
     def note_content(self, number: int, entry: SharedContainer, held: list[Any]) -> None:
         """Note that both sides know what *entry* holds."""
         self._batches.remove(number, entry)
-        entry.seen = held
+        entry.note_seen(held)
         self._batches.add(number, entry)
 
     def remove_abandoned(self) -> Iterator[int]:

@@ -196,6 +196,20 @@ def note_name(found: Any, name: str) -> None:
         type.__setattr__(found, proxies.NAMED, capital and type.__getattribute__(found, proxies.NAMED) is not False)
 
 
+def get_number(module: types.ModuleType) -> int:
+    """Return the number of a module of the product."""
+    number: int = get_module_dict(module)["_jumar_thing"]
+    return number
+
+
+def is_function_or_class(found: Any) -> bool:
+    """Return whether *found* is a function or a class of the product."""
+    kind = type(found)
+    return kind is proxies.ProxyClass or (
+        type(kind) is proxies.ProxyClass and (kind.__module__, kind.__name__) == ("builtins", "function")
+    )
+
+
 def is_known(thing: Any) -> bool:
     """Return whether the tests have *thing* by a name of theirs: a class with a capital, a module that they import."""
     if isinstance(thing, types.ModuleType):

@@ -11,13 +11,13 @@ import types
 from typing import Any
 
 from jumar.child.two_process import codec, proxies
-from jumar.child.two_process.object_data import CopiedFields, open_fields, split_body
+from jumar.child.two_process.object_data import open_fields, split_body
 from jumar.child.two_process.wire import exceptions, library_values, signatures, stand_ins
-from jumar.child.two_process.wire.containers.shared_container import CHANGING, FIELDS
+from jumar.child.two_process.wire.containers.shared_container import CHANGING, FIELDS, CopiedFields
 from jumar.child.two_process.wire.own_instances import TOLD, list_told
 
-SPARE = 256
-"""New proxies and copies after which those are looked for again that nothing refers to."""
+SPARE = 32
+"""New proxies and copies after which those are looked for again that nothing refers to, or as many as there are."""
 
 CHECKS = (type.__instancecheck__, abc.ABCMeta.__instancecheck__)
 """Python's own ways to tell what an instance is. What was registered for an abstract class is not asked for."""
@@ -73,7 +73,8 @@ class ObjectTables:
                 del self._known[number]
                 self._values.forget(number)
                 dead.append(number)
-        self._enough = len(self._known) + len(self.copies) + SPARE
+        left = len(self._known) + len(self.copies)
+        self._enough = left + max(left, SPARE)
         return dead
 
     def _remove_unused_copies(self) -> list[int]:

@@ -19,9 +19,11 @@ from jumar.child.two_process import codec, object_data, object_tables, product_o
 from jumar.child.two_process.environment.arithmetic import FollowedArithmetic
 from jumar.child.two_process.environment.clocks import FollowedClock
 from jumar.child.two_process.environment.levels import FollowedLevels
+from jumar.child.two_process.environment.module_names import WatchedNames
 from jumar.child.two_process.environment.seeds import FollowedSeeds
 from jumar.child.two_process.tests_things import TestsThings, build_members
 from jumar.child.two_process.wire import endings, event_loop, frames, library_values, notices, rpc
+from jumar.child.two_process.wire.containers.shared_container import CopiedFields
 from jumar.child.two_process.wire.files import shared_files
 
 KEPT_BYTES = 1 << 20
@@ -69,6 +71,7 @@ class ProductSide(TestsThings):
             FollowedClock(library_values.MADE_NAMES),
         )
         self._arithmetic = FollowedArithmetic()
+        self._names = WatchedNames()
         self._loop = event_loop.ProductLoop()
         self.heard_ends = endings.HeardEnds()
         self.files = shared_files.SharedFiles(None)
@@ -79,7 +82,7 @@ class ProductSide(TestsThings):
         self._operations: dict[str, Any] = {
             **product_operations.OPERATIONS,
             "import": self._import, "set": self._set, "restore": self._set, "extend": self._extend,
-            "member": self._get_member, "method": self._call_method,
+            "member": self._get_member, "method": self._call_method, "get": self._get,
             "reserve": lambda: self.peer.values.number(),  # noqa: PLW0108  the peer comes later
         }  # fmt: skip
 
@@ -95,11 +98,12 @@ class ProductSide(TestsThings):
         if self._size > KEPT_BYTES:
             self.report_state()
 
-    def report_state(self) -> None:
-        """Hand over what was printed; nothing else of this process is told unasked."""
+    def report_state(self) -> Any:
+        """Hand over what was printed; return which names of modules are watched, and how often one has changed."""
         printed, self._printed, self._size = self._printed, [], 0
         for stream, text in printed:
             self.peer.wire.send(["said", stream, text])
+        return self._names.report()
 
     def follow(self, state: Any) -> None:
         """Follow the tests' process to its place, environment and arguments."""
@@ -138,7 +142,7 @@ class ProductSide(TestsThings):
 
     def encode_special(self, value: Any, depth: int) -> Any:
         """Return the form of a module, of a copy of a test's data, or of a coroutine, which runs in a loop here."""
-        if type(value) is object_data.CopiedFields:
+        if type(value) is CopiedFields:
             return self.peer.values.encode(dict(value), depth)
         if type(value) is types.CoroutineType:
             return self.peer.tables.encode(self._loop.drive(value), depth)
@@ -207,6 +211,11 @@ class ProductSide(TestsThings):
         """Perform an operation that the tests ask for."""
         with self._loop.enter():
             return self._operations[op](*values)
+
+    def _get(self, thing: Any, name: str) -> Any:
+        found = getattr(thing, name)
+        self._names.note(thing, self.peer.values.numbers.get(id(thing)), name, found)
+        return found
 
     def _get_member(self, thing: Any, owner: int, name: str) -> Any:
         return product_operations.get_member(thing, self.peer.tables.own.get(owner), name)

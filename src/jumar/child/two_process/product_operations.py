@@ -66,7 +66,7 @@ OPERATIONS: dict[str, Any] = {
     "call": lambda thing, args, keywords: thing(*args, **(keywords or {})),  # None: a container would be shared
     "new": lambda kind, args: kind.__new__(kind, *args),
     "getitem": lambda kind, key: kind[key],
-    "get": getattr, "delete": delattr, "repr": repr, "dir": dir, "iter": iter, "len": len,
+    "delete": delattr, "repr": repr, "dir": dir, "iter": iter, "len": len,
     "isinstance": isinstance, "issubclass": issubclass, "names": list_names,
     "copy": copy.copy, "deepcopy": copy.deepcopy,
     "dump": functools.partial(_pickle, "dumps"), "load": functools.partial(_pickle, "loads"),

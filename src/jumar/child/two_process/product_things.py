@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from jumar.child.two_process import contents, import_hook, object_data, proxies
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
+from jumar.child.two_process.environment.module_names import KnownNames
 from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
 from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances
 
@@ -31,7 +32,7 @@ class ProductThings:
     def __init__(self) -> None:
         self._queries = operands.Queries()
         self.find_unasked = self._queries.find_unasked
-        self._matched = self.of_module = False
+        self._matched, self.names = False, KnownNames(import_hook.is_function_or_class)
         self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances(proxies.get_fact)
         self.note_known = self.own_instances.note_returned
         self.operands = operands.Operands(self.fault, proxies.get_fact)
@@ -59,10 +60,10 @@ class ProductThings:
             self.give_up(f"a {type(thing).__name__} of the product would decide how times compare")
         if owner is not None:  # of a class of the tests that extends one of the product
             found = self.peer.ask("member", thing, owner, name)
+        elif type(thing) is import_hook.ModuleFacade:
+            found = self.names.ask(import_hook.get_number(thing), name, lambda: self._ask_aside("get", thing, name))
         else:
-            self.of_module = type(thing) is import_hook.ModuleFacade
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
-            self.of_module = False
         endings.mark_step(found, name, thing, proxies.Proxy)
         self.own_instances.note_method(found, name, thing, known=import_hook.is_known(thing))
         import_hook.note_name(found, name)
@@ -86,10 +87,10 @@ class ProductThings:
         self.capabilities.note_put(thing, name, None)
         self.peer.ask(op, thing, name)
 
-    def list_fields(self, thing: Any) -> Any:
-        """Return what a thing of the product holds."""
-        self.check_use(thing, "__dict__")
-        return self.peer.ask("get", thing, "__dict__")
+    def list_fields(self, thing: Any, name: str = "__dict__") -> Any:
+        """Return what a thing of the product holds, or has under *name*."""
+        self.check_use(thing, name)
+        return self.peer.ask("get", thing, name)
 
     def list_names(self, thing: Any) -> Any:
         """Return the names that a thing of the product has."""
@@ -119,8 +120,7 @@ class ProductThings:
 
     def find_copier(self, thing: Any) -> Any:
         """Return the method by which the class of a thing of the product copies it; AttributeError: it has none."""
-        self.check_use(thing, "__copy__")
-        return self.peer.ask("get", thing, "__copy__")
+        return self.list_fields(thing, "__copy__")
 
     def _ask_aside(self, op: str, thing: Any, *arguments: Any) -> Any:
         """Ask *thing* for what says nothing of its truth: a query that is asked so still has to be handed back."""

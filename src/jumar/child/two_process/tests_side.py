@@ -55,6 +55,7 @@ class TestsSide(ProductThings):
         able = self.capabilities
         self.take_back, self.list_members, self.offers = able.take_back, able.list_members, able.offers
         self.note_body, environment.note = able.note_body, able.conversation.note
+        self.follow = self.names.follow
         self.running = False  # True if the files of the tests are loaded
         self.note_text: Callable[[str], object] = str  # is told what the product prints
         self.find_changed_class: Callable[[], str] = str
@@ -159,9 +160,6 @@ class TestsSide(ProductThings):
             self.peer.values.paths.hand_out(value)
         return news and [*news[:5], *(self.peer.values.encode(each) for each in news[5:])]
 
-    def follow(self, state: Any) -> None:
-        """Do nothing: the product arranges nothing here."""
-
     def can_unpickle(self, module: str, name: str) -> bool:
         """Return whether a pickle that a test loads may name that: a type of values, or what is the product's."""
         if type(sys.modules.get(module)) is not import_hook.ModuleFacade:
@@ -172,7 +170,7 @@ class TestsSide(ProductThings):
     def encode_special(self, value: Any, depth: int) -> Any:
         """Return the form of what the product's process has itself: what libraries name, and what is made from data."""
         if type(value) is import_hook.ModuleFacade:
-            return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
+            return ["y", import_hook.get_number(value)]
         if issubclass(type(value), types.ModuleType):  # a mock may say that it is one
             return ["q", value.__name__, ""] if proxies.is_library(value.__name__) else None
         if self.capabilities.is_bound(value):
@@ -257,7 +255,7 @@ class TestsSide(ProductThings):
         if form[0] != "M":
             raise ValueError("no such form")
         number, name = form[1], str(form[2])
-        if self.running and not (self.of_module or proxies.is_library(name)):
+        if self.running and not (self.names.asking or proxies.is_library(name)):
             self.fault(f"the module {name} comes as a value, and may answer anything in the place of data")
         if type(there := sys.modules.get(name)) is import_hook.ModuleFacade:
             return there

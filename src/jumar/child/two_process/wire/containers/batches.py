@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from itertools import chain, compress
 from typing import Any
 
+from jumar.child.two_process.wire.containers.shared_container import CopiedFields
+
 SMALL, LARGE = 16, 1024
 """Containers of a batch that is added to, and the most of one that is merged."""
 
 WALKED = frozenset((list, set, collections.deque))
 
-PAIRED = frozenset((dict, collections.defaultdict, collections.Counter))
+PAIRED = frozenset((dict, collections.defaultdict, collections.Counter, CopiedFields))
 
 
 class Batch:

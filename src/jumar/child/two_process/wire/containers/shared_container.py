@@ -25,6 +25,26 @@ FIELDS = "fields"
 """Kind of the public data of an object of the tests (`object_data`)."""
 
 
+class CopiedFields(dict):  # type: ignore[type-arg]  # no generic class before 3.9
+    """Public data of an object of the tests, in the product's process."""
+
+    def read(self) -> dict[str, Any]:
+        """Return what it holds."""
+        return self
+
+    def write(self, held: dict[str, Any]) -> None:
+        """Replace the data by *held*."""
+        self.clear()
+        self.update(held)
+
+    def is_unchanged(self) -> bool:
+        """Return False: nothing is noted of it, as it is compared at once with others."""
+        return False
+
+    def note_unchanged(self, *, unchanged: bool) -> None:
+        """Note nothing."""
+
+
 def _find_number(thing: Any) -> int | None:
     """Return the number of *thing*, if it stands for one of the other side."""
     try:
@@ -63,6 +83,12 @@ class SharedContainer:
         parts = held[0] or () if self.kind in FILES or self.kind == "bytearray" else held
         self.is_open = not (any(parts) if self.kind == "bytearray" else parts)
 
+    def note_seen(self, held: list[Any]) -> None:
+        """Note that *held* is the content that both sides know."""
+        self.seen = held
+        if self.kind == FIELDS:
+            self.thing.note_unchanged(unchanged=False)  # it may be another one already
+
     def is_moved(self, items: list[Any]) -> bool:
         """Return whether *items* are its content: of a file that was read or closed."""
         return self.kind in FILES and items[0] in (None, self.seen[0])
@@ -100,8 +126,12 @@ class SharedContainer:
 
     def find_change(self) -> list[Any] | None:
         """Return its content if that has changed, else None."""
+        if self.kind == FIELDS and self.thing.is_unchanged():
+            return None
         now = self.get_content()
         same = len(now) == len(self.seen) and all(map(operator.is_, now, self.seen))
+        if self.kind == FIELDS:
+            self.thing.note_unchanged(unchanged=same)
         if same or ((self.kind == "bytearray" or self.kind in FILES) and now == self.seen):
             return None
         return now

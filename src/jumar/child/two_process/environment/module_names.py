@@ -1,0 +1,93 @@
+"""Names of modules of the product that the tests know: what a name stands for is asked for once, until one changes.
+
+Two of three messages of a suite asked for a function of a module, to call it with the next one. Functions and classes
+alone are known so: other names may be computed each time, or are data.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+LASTING = (types.FunctionType, type)
+"""Types of what a name of a module stands for until that is given another value."""
+
+
+class WatchedNames:
+    """Names that the tests were told of, in the process of the product: once one is another, all have to be asked for.
+
+    What it reports is the number of such changes, and the names that were asked for since the last message.
+    """
+
+    def __init__(self) -> None:
+        self._changes = 0
+        self._asked: list[list[Any]] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._tables: list[dict[str, Any]] = []
+        self._names: list[str] = []
+        self._values: list[Any] = []
+
+    def note(self, module: Any, number: int | None, name: str, value: Any) -> None:
+        """Watch *name* of *module*, which has *number* and is just asked for it, if it holds a lasting *value*."""
+        if type(module) is types.ModuleType and isinstance(value, LASTING) and vars(module).get(name) is value:
+            self._asked.append([number, name])
+            self._tables.append(vars(module))
+            self._names.append(name)
+            self._values.append(value)
+
+    def report(self) -> list[Any] | None:
+        """Return the number of changes, and the names that are watched since; None: nothing was asked for."""
+        if not all(map(operator.is_, map(dict.get, self._tables, self._names), self._values)):
+            self._changes += 1
+            self._asked = []
+            self._clear()
+        asked, self._asked = self._asked, []
+        return [self._changes, asked] if asked or self._changes else None
+
+
+class KnownNames:
+    """The same names in the process of the tests, with what they stand for."""
+
+    def __init__(self, lasts: Callable[[Any], bool]) -> None:
+        """*lasts* tells a function or class of the product: what else comes has to be checked each time."""
+        self._lasts = lasts
+        self._changes = 0
+        self._watched: set[tuple[int, str]] = set()
+        self._known: dict[tuple[int, str], Any] = {}
+        self.asking = False
+        """True while a name of a module is asked for."""
+
+    def follow(self, told: Any) -> None:
+        """Take over what the product reports.
+
+        Raises:
+            ValueError: if that is no report.
+        """
+        if told is None:
+            return
+        changes, asked = told
+        if type(changes) is not int or not all(type(n) is int and type(name) is str for n, name in asked):
+            raise ValueError("no report of names")
+        if changes != self._changes:
+            self._changes = changes
+            self._watched.clear()
+            self._known.clear()
+        self._watched.update((number, name) for number, name in asked)
+
+    def ask(self, number: int, name: str, ask: Callable[[], Any]) -> Any:
+        """Return what *name* of the module with *number* stands for: as it is known, or as *ask* tells it."""
+        key = number, name
+        if key in self._known:
+            return self._known[key]
+        self.asking = True
+        try:
+            found = ask()
+        finally:
+            self.asking = False
+        if key in self._watched and self._lasts(found):
+            self._known[key] = found
+        return found

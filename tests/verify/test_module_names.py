@@ -1,0 +1,172 @@
+"""Names of modules and data of objects are sent again only where they changed: never as they were."""
+
+from __future__ import annotations
+
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from jumar.child.two_process.environment.module_names import KnownNames, WatchedNames
+from jumar.child.two_process.object_data import OwnFields
+from jumar.child.two_process.wire.containers.shared_container import FIELDS, SharedContainer
+from support.judging.two_process_verifier import outcomes, reported
+
+PRODUCT = """
+import warnings
+
+def one(): return 1
+def two(): return 2
+
+current = one
+count = 0
+
+class Kept: pass
+
+def switch():
+    global current
+    current = two if current is one else one
+
+def drop():
+    global Kept
+    del Kept
+
+def __getattr__(name):
+    if name == "OLD":
+        warnings.warn("use one", DeprecationWarning)
+        return one
+    raise AttributeError(name)
+
+def read(thing): return (thing.level, len(thing.names))
+def hand_back(thing): return thing
+"""
+
+TESTS = """
+import pytest
+
+import product
+
+class Thing:
+    def __init__(self): self.level, self._calls, self.names = 1, 0, ["a"]
+
+def test_twice():
+    assert product.current() == 1 and product.current() == 1
+
+def test_the_product_sets_it():
+    assert product.current() == 1
+    product.switch()
+    assert product.current() == 2
+    product.switch()
+    assert product.current() == 1
+
+def test_the_test_sets_it(monkeypatch):
+    assert product.one() == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(product, "one", product.two)
+        assert product.one() == 2
+    assert product.one() == 1
+
+def test_it_is_computed():
+    for _ in range(2):
+        with pytest.warns(DeprecationWarning):
+            assert product.OLD() == 1
+
+def test_it_is_deleted():
+    assert product.Kept() is not None
+    product.drop()
+    with pytest.raises(AttributeError):
+        product.Kept()
+
+def test_data():
+    thing = Thing()
+    assert product.read(thing) == (1, 1)
+    thing._calls += 1
+    assert product.read(thing) == (1, 1)
+    thing.level = 2
+    assert product.read(thing) == (2, 1)
+    thing.level = 1
+    assert product.read(thing) == (1, 1)
+    thing.names.append("b")
+    assert product.read(thing) == (1, 2)
+    thing.__dict__ = {"level": 5, "names": []}
+    assert product.read(thing) == (5, 0)
+    del thing.level
+    with pytest.raises(AttributeError):
+        product.read(thing)
+
+def test_many_objects():
+    things = [Thing() for _ in range(200)]
+    assert all(product.hand_back(each) is each for each in things)
+    things[150].level = 7
+    assert product.read(things[150]) == (7, 1)
+"""
+
+
+@pytest.mark.slow
+def test_what_changes_is_seen_changed(tmp_path: Path) -> None:
+    said = outcomes(reported(tmp_path, {"product.py": PRODUCT, "test_product.py": TESTS}))
+
+    assert {name: outcome for name, outcome in said.items() if outcome != "passed"} == {}
+    assert len(said) == TESTS.count("def test_")
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["ask", 0, 1, "data", "delete"])), max_size=30))
+def test_a_known_name_is_what_the_module_has(steps: list[tuple[str, Any]]) -> None:
+    module, number = types.ModuleType("product"), 4
+    values = {0: lambda: 0, 1: lambda: 1, "data": 5}
+    vars(module).update(a=values[0], b=values[1])
+    watched, known = WatchedNames(), KnownNames(callable)
+
+    def ask(name: str) -> Any:
+        found = vars(module).get(name)
+        watched.note(module, number, name, found)
+        known.follow(watched.report())
+        return found
+
+    for name, step in steps:
+        if step == "ask":
+            assert known.ask(number, name, lambda: ask(name)) is vars(module).get(name)  # noqa: B023  called at once
+            continue
+        vars(module)[name] = values.get(step)
+        if step == "delete":
+            del vars(module)[name]
+        known.follow(watched.report())  # the product did it while it was asked for something
+
+
+@pytest.mark.parametrize("told", [5, [], ["a", []], [0], [0, [[1]]], [0, [["a", "b"]]], [0, [[1, 2]]], [True, []]])
+def test_what_is_no_report_of_names_is_refused(told: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        KnownNames(callable).follow(told)
+
+
+class Thing:
+    """An object of the tests."""
+
+
+STEPS = st.tuples(st.sampled_from(["level", "_level", "seen"]), st.sampled_from([None, 1, 2, "told", "look"]))
+
+
+BACK = [("level", step) for step in (1, "told", "look", 2, "told", 1, "look")]
+
+
+@settings(max_examples=200)
+@example(BACK)
+@given(st.lists(STEPS, max_size=30))
+def test_data_of_an_object_is_told_where_it_differs_from_what_is_known(steps: list[tuple[str, Any]]) -> None:
+    thing = Thing()
+    entry = SharedContainer(OwnFields(thing, lambda _: True), FIELDS)
+    entry.note_seen(entry.get_content())
+    for name, step in steps:
+        now = [part for pair in vars(thing).items() if pair[0][0] != "_" for part in pair]
+        if step == "told":
+            entry.note_seen(entry.get_content())
+        elif step == "look":
+            assert entry.find_change() == (None if entry.seen == now else now)
+        elif step is None:
+            vars(thing).pop(name, None)
+        else:
+            setattr(thing, name, step)
