@@ -53,9 +53,13 @@ class SuiteKnowledge:
     base_report: Report | None = None
     """Report of the untouched tree in one process."""
     base_apart: Report | None = None
-    """Report of the untouched tree in two."""
-    alike: frozenset[str] | None = None
-    """Tests that come out the same in one process and in two on the untouched tree; None: not tried yet."""
+    """Report of the untouched tree in two, on those tests whose grades that decided so far."""
+    asked_apart: frozenset[str] = frozenset()
+    """Those tests."""
+    compared: frozenset[str] = frozenset()
+    """Tests whose outcomes in one process and in two on the untouched tree were compared."""
+    alike: frozenset[str] = frozenset()
+    """Those of them that come out the same."""
     hollow: frozenset[str] = frozenset()
     """Tests that pass in two processes on the untouched tree, every time, and are red there in one."""
     unseen: frozenset[str] = frozenset()

@@ -62,7 +62,14 @@ def merge_reports(first: Report, more: Report) -> Report:
         broken={**more.broken, **first.broken},
         anomalies=(*first.anomalies, *more.anomalies),
         detail=bad.detail,
+        lost=first.lost or more.lost,
         shadows=(*first.shadows, *more.shadows),
+        tied=(*first.tied, *more.tied),
+        matched=(*first.matched, *more.matched),
+        strengths={**first.strengths, **more.strengths},
+        doubted={**first.doubted, **more.doubted},
+        conversed={**first.conversed, **more.conversed},
+        unconfined=(*first.unconfined, *more.unconfined),
     )
 
 

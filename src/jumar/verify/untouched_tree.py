@@ -1,6 +1,6 @@
 """Runs of the untouched tree for the grades of a green: which tests were red, and which ran in two processes.
 
-Each is run at most once a task, and only where the answer decides a grade.
+Each test is run there at most once a task, and only where the answer decides a grade.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
 from jumar.verify.challenge.falsified_files import UNCHALLENGED
+from jumar.verify.merge_reports import merge_reports
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_round_apart
 from jumar.workspace.files.trees import EntryKind
 
@@ -47,7 +48,7 @@ ASSERTED = re.compile("[Aa]ssert|Failed:")
 async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
     """Return the tests of *green* that do not pass on the untouched tree of the task; empty where there is none."""
     known = green.verifier.experience
-    if known.red is None and green.verifier.base not in ("", green.tree):
+    if known.red is None and not _is_untouched(green):
         report = await _run_base(green)
         known.red = frozenset(green.ids) - reconcile(green.ids, report, green.accepted).green_ids
     return (known.red or frozenset()).intersection(green.ids)
@@ -63,17 +64,10 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
     """
     verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
     known = verifier.experience
-    if not missing or not verifier.base or not can_run_apart(verifier):
+    if not missing or _is_untouched(green) or not can_run_apart(verifier):
         return frozenset()
-    if known.alike is None:
-        one, two = await _run_base(green), await _run_base_apart(green)
-        loaded = {result.id for result in one.results}
-        known.unseen = frozenset() if two is None else frozenset(green.ids).difference(loaded)
-        known.alike = known.unseen if two is None else known.unseen | _compare(one, two)
-        if differing := missing & _list_asserted(one) & _list_asserted(two) - known.alike:
-            # What it says may be another thing in each run, by chance or by the time: that tells nothing of processes.
-            known.base_report = None
-            known.alike |= differing - _compare(one, await _run_base(green))
+    if new := missing - known.compared:
+        await _compare_base(green, new)
         known.apart = bool(known.alike or apart)
     decided = _list_decided(known.base_apart)
     retreated = missing & known.alike.union(i for i, why in decided.items() if green.doubted.get(i) != why)
@@ -88,9 +82,25 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
     return retreated - excused - again.kept - (unknown & (green.matched | green.tied))
 
 
+async def _compare_base(green: GreenCandidate, new: frozenset[str]) -> None:
+    """Note which *new* tests come out alike in one process and in two on the untouched tree."""
+    known = green.verifier.experience
+    one, two = await _run_base(green), await _run_base_apart(green, new)
+    known.compared |= new
+    if two is None:
+        return
+    unseen = new.difference(result.id for result in one.results)
+    alike = unseen | (new & _compare(one, two))
+    if differing := new & _list_asserted(one) & _list_asserted(two) - alike:
+        # What it says may be another thing in each run, by chance or by the time: that tells nothing of processes.
+        known.base_report = None
+        alike |= differing - _compare(one, await _run_base(green))
+    known.unseen, known.alike = known.unseen | unseen, known.alike | alike
+
+
 async def find_drawn_in(green: GreenCandidate, conversed: frozenset[str]) -> frozenset[str]:
     """Return those of *conversed*, in which more than questions and data crossed, that pass without on that tree."""
-    two = await _run_base_apart(green) if conversed and green.verifier.base else None
+    two = None if not conversed or _is_untouched(green) else await _run_base_apart(green, conversed)
     passed = reconcile(tuple(conversed), two, green.accepted).green_ids if two else frozenset[str]()
     return passed.difference(two.conversed if two else ())
 
@@ -171,7 +181,7 @@ async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozense
     """
     doubtful = {i for i in apart if green.strengths.get(get_function(i), Strength.NONE) is Strength.NONE}
     red = doubtful & await find_red_tests(green) if doubtful.difference(green.accepted) else frozenset()
-    two = await _run_base_apart(green) if red else None
+    two = await _run_base_apart(green, red) if red else None
     hollow = frozenset(red) & reconcile(tuple(red), two, green.accepted).green_ids if two else frozenset[str]()
     known = green.verifier.experience
     for _ in range(LUCKY if hollow - known.hollow else 0):  # a property that finds no example may pass there by chance
@@ -203,12 +213,24 @@ async def _run_base(green: GreenCandidate) -> Report:
     return known.base_report
 
 
-async def _run_base_apart(green: GreenCandidate) -> Report | None:
-    """Run them there in two processes; once, unless that came to nothing."""
+async def _run_base_apart(green: GreenCandidate, ids: Collection[str]) -> Report | None:
+    """Run those *ids* there in two processes that were not yet, and all whose grades it may decide; what is known then.
+
+    Those are the tests that were red, and those in which more than questions and data crossed.
+    """
     known = green.verifier.experience
-    if known.base_apart is None:
-        known.base_apart = await run_fresh_apart(_lay_base(green), Round(challenge=False), Seeds())
+    deciding = {*ids, *green.conversed, *(known.red or ())} - known.asked_apart
+    if new := tuple(i for i in green.ids if i in deciding):
+        report = await run_fresh_apart(replace(_lay_base(green), ids=new), Round(challenge=False), Seeds())
+        if report is not None:
+            known.asked_apart |= deciding
+            known.base_apart = merge_reports(known.base_apart, report) if known.base_apart else report
     return known.base_apart
+
+
+def _is_untouched(green: GreenCandidate) -> bool:
+    """Return whether there is no tree but that of *green* to compare with."""
+    return green.verifier.base in ("", green.alone)
 
 
 def _lay_base(green: GreenCandidate) -> GreenCandidate:
