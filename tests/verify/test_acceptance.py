@@ -21,7 +21,7 @@ from jumar.verify.acceptance import accept_green
 from jumar.verify.challenge.falsified_files import Challenge
 from jumar.verify.execution import HeldOut, SuiteKnowledge
 from jumar.verify.rounds import estimate_patience
-from jumar.verify.untouched_tree import list_slow_tests
+from jumar.verify.untouched_tree import list_unable
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.sandboxes import ENVIRON, s3
@@ -159,13 +159,13 @@ def test_many():
 def test_a_test_that_is_too_slow_in_two_processes_is_known_from_the_untouched_tree(tmp_path: Path) -> None:
     court = Court(tmp_path, Suite(timeout_seconds=120, test_timeout_seconds=60, confirm=3))
     court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
-    ways = [f"def double(n):\n    return {way}\n" for way in ("2 * n", "n + n")]
-    base, other = (court.tree({"calc.py": way, "test_calc.py": MANY_CALLS}) for way in ways)
+    ways = [f"def double(n):\n    return {way}\n" for way in ("2 * n", "n + n", "n * 2")]
+    base, other, third = (court.tree({"calc.py": way, "test_calc.py": MANY_CALLS}) for way in ways)
     court.collect(base)
 
-    first = court.judge(base, control=base)
-    slow = list_slow_tests(court.verifier.experience)
-    second = court.judge(other, control=base)
+    first = court.judge(other, control=base)
+    slow = list_unable(court.verifier.experience)
+    second = court.judge(third, control=base)
 
     assert slow == {"test_calc.py::test_many"}
     assert first.grades == second.grades == {"test_calc.py::test_once": "A", "test_calc.py::test_many": "D"}

@@ -22,7 +22,7 @@ from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.verify.evidence import grade_green, list_weaker
 from jumar.verify.two_process import find_product_start
-from jumar.verify.untouched_tree import find_hollow, list_slow_tests
+from jumar.verify.untouched_tree import find_hollow, list_unable
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
@@ -138,7 +138,10 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
     A falsified test that passes was asked of an object that answers whatever it is asked: the code under test knows
     nothing of the tests there, but the operators of its own objects see what they are used with.
     """
-    kept = frozenset(green.ids) - list_slow_tests(green.verifier.experience)
+    known = green.verifier.experience
+    kept = frozenset(green.ids) - (unable := list_unable(known))
+    if known.base_apart:
+        green.doubted.update((i, why) for i, why in known.base_apart.doubted.items() if i in unable)
     if not rounds.can_run_apart(green.verifier):
         return frozenset(), _Found()
     # The first run of the tree counts, too: what passes in two processes passed in one.

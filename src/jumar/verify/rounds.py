@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jumar.process.launch import Confinement
     from jumar.verify.execution import TreeRunner
 
-LEAST_PATIENCE, SLOWER = 3.0, 20.0
+LEAST_PATIENCE, SLOWER = 1.5, 20.0
 """Seconds that any test may take in two processes, and times as long as it took in one."""
 
 STARTS = 5
