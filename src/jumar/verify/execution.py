@@ -55,11 +55,11 @@ class SuiteKnowledge:
     base_apart: Report | None = None
     """Report of the untouched tree in two, on those tests whose grades that decided so far."""
     asked_apart: frozenset[str] = frozenset()
-    """Those tests."""
+    """The tests that `base_apart` tells of."""
     compared: frozenset[str] = frozenset()
     """Tests whose outcomes in one process and in two on the untouched tree were compared."""
     alike: frozenset[str] = frozenset()
-    """Those of them that come out the same."""
+    """Tests of `compared` that come out the same."""
     hollow: frozenset[str] = frozenset()
     """Tests that pass in two processes on the untouched tree, every time, and are red there in one."""
     unseen: frozenset[str] = frozenset()
