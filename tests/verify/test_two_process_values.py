@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,10 @@ from hypothesis import strategies as st
 
 from jumar.child.two_process import codec
 from jumar.child.two_process.wire.containers.held_changes import KEPT, HeldChanges
+from jumar.core.state.settings import Suite
+from support.judging.real_verifier import Court
 from support.judging.two_process_verifier import confirm_bodies, outcomes, run_bodies
+from support.processes.sandboxes import ENVIRON, s3
 
 PRODUCT = """
 import io
@@ -158,11 +162,6 @@ def test_values_cross_by_copy(tmp_path: Path) -> None:
 
 
 LITERAL_BODIES: dict[str, str] = {
-    # What the code has changed on its side is not as the test has it.
-    "xs = [1]; before = list(xs); add(xs, 2); assert xs == before": "failed",
-    "xs = [[1]]; before = [[1]]; add_inner(xs); assert (xs, 1) == (before, 1)": "failed",
-    "xs = [([1], 2)]; before = [([1], 2)]; drop(xs[0][0]); drop([]); assert xs == before": "failed",
-    "xs = [1]; before = list(xs); assert add(list(xs), 2) == [1, 2]; assert xs == before": "passed",
     # What is compared with a literal is as the product left it.
     "xs = [1]; add(xs, 2); assert xs == [1, 2]": "passed",
     "xs = [1]; add(xs, 2); assert len(xs) == 2 and xs[-1] == 2 and 2 in xs": "passed",
@@ -198,6 +197,87 @@ def test_what_is_compared_with_a_literal_is_as_the_product_left_it(tmp_path: Pat
     head = f"import pytest\nimport unittest\nfrom unittest import mock\n{HEAD}"
 
     assert confirm_bodies(tmp_path, PRODUCT, head, LITERAL_BODIES) == LITERAL_BODIES
+
+
+SPLIT = """
+import sys
+
+PLAIN = "pytest" not in sys.modules
+
+def total(rows):
+    found = sum(rows)
+    if PLAIN: rows.clear()
+    return found
+def name(thing):
+    if PLAIN: thing.age += 1
+    return thing.name
+def sort(rows):
+    rows.sort()
+    return rows
+"""
+
+DEPENDENT = """
+import pytest
+
+from product_split import name, sort, total
+
+@pytest.fixture(scope="module")
+def held():
+    rows = [1, 2]
+    return total(rows), rows
+
+def test_fixture(held):
+    assert held[0] == 3
+
+class Thing:
+    def __init__(self): self.name, self.age = "ann", 7
+
+def test_text():
+    rows = [1, 2]
+    text = repr(rows)
+    assert total(rows) == 3
+    assert repr(rows) == text
+
+def test_item():
+    rows = [1, 2]
+    first = rows[0]
+    assert total(rows) == 3
+    assert rows[0] == first
+
+def test_data():
+    thing = Thing()
+    age = thing.age
+    assert name(thing) == "ann"
+    assert thing.age == age
+
+def test_unseen():
+    assert total([1, 2]) == 3
+
+def test_given():
+    rows = [2, 1]
+    assert sort(rows) == [1, 2]
+
+def test_seen():
+    rows = [2, 1]
+    sort(rows)
+    assert rows == [1, 2]
+"""
+
+
+@pytest.mark.slow
+def test_what_passes_only_because_it_does_not_see_a_change_is_judged_in_one_process(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=30, test_timeout_seconds=5, confirm=3))
+    court.verifier.sandbox, court.verifier.environ = s3(), ENVIRON
+    court.verifier.sources = "product_split.py".__eq__
+    tree = court.tree({"product_split.py": SPLIT, "test_split.py": DEPENDENT})
+    court.collect(tree)
+
+    done = court.judge(tree, control=tree)
+
+    assert {i.partition("::")[2]: grade for i, grade in done.grades.items()} == {
+        "test_text": "C", "test_item": "C", "test_data": "C",
+        "test_unseen": "A", "test_given": "A", "test_seen": "B", "test_fixture": "B",
+    }  # fmt: skip
 
 
 FULL = st.recursive(
@@ -241,7 +321,7 @@ def test_what_the_tests_filled_stays_and_what_comes_back_is_what_the_product_has
     tests, product = codec.Codec(0), codec.Codec(1)
     tests.tables = product.tables = Things()
     faults: list[str] = []
-    tests.changes = HeldChanges(tests, faults.append, set[str]().add)
+    tests.changes = HeldChanges(tests, faults.append, SimpleNamespace(lasting=False))
     before = copy.deepcopy(value)
     there, kept = send(tests, product, value), []
     for steps in (first, second):
@@ -275,7 +355,7 @@ def test_what_a_test_hands_out_without_end_is_not_kept_without_end() -> None:
     """Each is dropped by the product, which has no further use for it."""
     tests, product = codec.Codec(0), codec.Codec(1)
     tests.tables = product.tables = Things()
-    tests.changes = changes = HeldChanges(tests, Things.complain, Things.complain)
+    tests.changes = changes = HeldChanges(tests, Things.complain, SimpleNamespace(lasting=False))
     values = [[n] for n in range(KEPT + 10)]
     for value in values:
         send(tests, product, value)

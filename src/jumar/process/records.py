@@ -15,6 +15,7 @@
 | `["doubted", id, why]` | the test is no evidence in two processes, and why |
 | `["conversed", id, why]` | more than questions and data crossed in the test, and why |
 | `["matched", id]` | the test compares an object of the code under test with one that it made of its class |
+| `["copied", id]` | the code changed its copy of what the test holds, which the test does not see |
 | `["tied", id]` | the test does what needs the code under test in its own process: it lends a file, patches a library |
 | `["strength", id, n]` | the test came to no assertion (-1), cannot be falsified (0), or not wholly (1) |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
@@ -116,7 +117,7 @@ def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
 def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     """Add to *report* what bears on the grade: the separation of processes."""
     asked, unconfined = report.asked_tests, list(report.unconfined)
-    noted: dict[str, list[str]] = {"tied": list(report.tied), "matched": list(report.matched)}
+    noted: dict[str, list[str]] = {"tied": [*report.tied], "matched": [*report.matched], "copied": []}
     shadows: tuple[str, ...] = ()
     lost, strengths = "", dict[str, int]()
     reasons: dict[str, dict[str, str]] = {"doubted": {}, "conversed": {}}
@@ -130,7 +131,7 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 reasons[what][test_id] = make_one_line(why, LINE)
             case ["strength", str(test_id), int(strength)]:
                 strengths[test_id] = strength
-            case ["tied" | "matched" as what, str(test_id)]:
+            case ["tied" | "matched" | "copied" as what, str(test_id)]:
                 noted[what].append(test_id)
             case ["hello", {"shadows": list(paths)}]:
                 shadows = tuple(map(str, paths))

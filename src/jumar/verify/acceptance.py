@@ -163,6 +163,7 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
         kept &= result.kept
         if not kept:
             break
+    kept -= await rounds.find_dependent(green, kept)
     return kept - await find_hollow(green, kept), _Found()
 
 

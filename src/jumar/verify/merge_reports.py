@@ -66,6 +66,7 @@ def merge_reports(first: Report, more: Report) -> Report:
         shadows=(*first.shadows, *more.shadows),
         tied=(*first.tied, *more.tied),
         matched=(*first.matched, *more.matched),
+        copied=(*first.copied, *more.copied),
         strengths={**first.strengths, **more.strengths},
         doubted={**first.doubted, **more.doubted},
         conversed={**first.conversed, **more.conversed},

@@ -69,6 +69,10 @@ class GreenCandidate:
     """Tests that are no evidence in two processes, each with why."""
     conversed: dict[str, str] = field(default_factory=dict)
     """Tests in which more than questions and data crossed between two processes, each with why."""
+    copied: set[str] = field(default_factory=set)
+    """Tests that hold something of which the code under test changed its copy."""
+    in_place: bool = False
+    """True if the tests are to see such changes in two processes, as they do in one."""
 
 
 class Seeds(NamedTuple):
@@ -162,6 +166,7 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         green.conversed.update({**{get_function(i): why for i, why in report.conversed.items()}, **report.conversed})
         green.matched.update(report.matched, map(get_function, report.matched))
         green.tied.update(report.tied, map(get_function, report.tied))
+        green.copied.update(report.copied)
         note_strengths(green, report, step)
         able = [r for r in report.results if not is_unable(report, get_function(r.id))]
         passing = {get_function(r.id) for r in able if r.outcome is Outcome.PASSED}
@@ -201,7 +206,7 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
     """Run the tests of *green* in two processes; None after an anomaly: no evidence for or against the candidate."""
     ids, challenge = list_asked(green, step), build_challenge(green, step, draw)
     trial = green.verifier.build_two_process_trial(green.tree, ids, challenge=challenge, seed=draw.order)
-    limited = partial(_limit_tests, trial.invocation, green.patience)
+    limited = partial(_limit_tests, trial.invocation, green)
     records, child = await run_two_processes(trial._replace(product_tree=green.alone, invocation=limited))
     green.runs.append(green.tree)
     report = green.verifier.runner.report(records, child.ended, child.detail)
@@ -209,10 +214,25 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
     return None if report.anomalies or child.anomalies else report
 
 
-def _limit_tests(build: Callable[[Path], Invocation], seconds: Mapping[str, float], room: Path) -> Invocation:
-    """Return the invocation that *build* makes for *room*, with so many *seconds* at most for each test."""
+def _limit_tests(build: Callable[[Path], Invocation], green: GreenCandidate, room: Path) -> Invocation:
+    """Return the invocation that *build* makes for *room*, with what *green* says of time and of changes."""
     made = build(room)
-    return msgspec.structs.replace(made, config={**made.config, "patience": [LEAST_PATIENCE, seconds]})
+    more = {"patience": [LEAST_PATIENCE, green.patience], "in_place": green.in_place}
+    return msgspec.structs.replace(made, config={**made.config, **more})
+
+
+async def find_dependent(green: GreenCandidate, kept: frozenset[str]) -> frozenset[str]:
+    """Return those of *kept* that pass only as long as they do not see what the code changes of what they hold.
+
+    Values cross by copy, so a change that must not be would go unseen, and one that must be made alike could be. What
+    comes to the same in both ways depends on neither.
+    """
+    ids = tuple(i for i in green.ids if i in kept and (i in green.copied or get_function(i) in green.copied))
+    if not ids:
+        return frozenset()
+    seeing = replace(green, ids=ids, copied=set(), in_place=True)
+    shown = await run_round_apart(seeing, Round(challenge=False), Seeds())
+    return frozenset(ids) - frozenset(i for i in shown.kept if i in seeing.copied)
 
 
 def estimate_patience(first: Verification) -> Mapping[str, float]:

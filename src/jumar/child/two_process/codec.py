@@ -136,6 +136,7 @@ class Codec:
                 parts = self.changes.apply(number, entry, self._decode_parts(items, 0))
             if parts is not None:
                 self.note_content(number, entry, entry.fill(parts))
+                self.changes.note_filled(entry)
 
     def _decode_parts(self, forms: list[Any], depth: int) -> list[Any]:
         """Return what is in a container: the very things that both sides know, whatever the tests see of them."""

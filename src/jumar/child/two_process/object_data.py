@@ -78,6 +78,11 @@ class OwnFields:
             else:
                 self._withheld[name] = value
 
+    @property
+    def is_withheld(self) -> bool:
+        """Return whether the product has set something where the tests have another value."""
+        return bool(self._withheld)
+
     def show(self) -> bool:
         """Show what was withheld, until `hide`; return whether there is something."""
         now = OwnFields.read(self)

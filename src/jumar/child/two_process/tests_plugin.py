@@ -19,6 +19,7 @@ from jumar.child.two_process.environment.levels import watch_levels
 from jumar.child.two_process.environment.seeds import end_early, watch_seeds
 from jumar.child.two_process.wire import frames, library_values, rpc
 from jumar.child.two_process.wire.containers.held_changes import HeldChanges
+from jumar.child.two_process.wire.containers.in_place_changes import InPlaceChanges
 from jumar.child.two_process.wire.files import room_paths
 from jumar.child.two_process.wire.files.product_guard import ProductGuard, open_compared_files, watch_module_names
 from jumar.child.two_process.wire.files.statements import watch_statements
@@ -35,7 +36,8 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side, config["shared"])
-    known.changes = side.operands.changes = HeldChanges(known, side.fault, side.capabilities.conversation.note)
+    changes = InPlaceChanges if config["in_place"] else HeldChanges
+    known.changes = side.operands.changes = changes(known, side.fault, side.capabilities)
     tables = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, tables, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
@@ -156,6 +158,8 @@ class DoubtPlugin:
             self._send(["conversed", item.nodeid, why])
         if self._side.take_matched():
             self._send(["matched", item.nodeid])
+        if self._side.peer.values.changes.copied:
+            self._send(["copied", item.nodeid])
         if self._side.faults > faults:
             self._send(["doubted", item.nodeid, self._side.why[:300]])
         if self._side.peer.lost and not before:

@@ -103,6 +103,8 @@ class Report(msgspec.Struct, frozen=True):
     """Tests that need the code under test in their own process by what they do themselves: lend it a file, say."""
     matched: tuple[str, ...] = ()
     """Tests that compare an object of the code under test with one that they made of a class of it."""
+    copied: tuple[str, ...] = ()
+    """Tests that hold something of which the code under test changed its copy, in two processes."""
     strengths: Mapping[str, int] = {}
     """Tests of a challenge that are not falsified wholly, each with its `challenge_rounds.Strength`."""
     doubted: Mapping[str, str] = {}

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from jumar.child.two_process.wire.containers.shared_container import FIELDS
 from jumar.child.two_process.wire.containers.shown_changes import ShownChanges
-from jumar.child.two_process.wire.containers.stale_containers import StaleContainers
 
 KEPT = 1000
 """Containers that are remembered in a test after the product dropped them: a test may hand out new ones without end."""
@@ -35,11 +34,13 @@ class Dropped(NamedTuple):
 class HeldChanges(ShownChanges):
     """Changes of the product that *values*, the codec of the tests' side, did not make in what the tests hold.
 
-    *fault* records why the test is no evidence, *note* why it is more than questions and data.
+    *fault* records why the test is no evidence; *capabilities* know what is more than questions and data.
     """
 
-    def __init__(self, values: Any, fault: Callable[[str], None], note: Callable[[str], None]) -> None:
-        self._values, self._fault, self._note = values, fault, note
+    def __init__(self, values: Any, fault: Callable[[str], None], capabilities: Any) -> None:
+        self._values, self._fault, self._capabilities = values, fault, capabilities
+        self.copied = False
+        """True if the product changed something in this test that the tests do not see."""
         self._held: dict[int, list[Any]] = {}
         """Number of a container -> what it holds in the product's process."""
         self._within: dict[int, list[Any]] = {}
@@ -48,7 +49,6 @@ class HeldChanges(ShownChanges):
         """Data of objects that the product changed, by number."""
         self._shown: list[tuple[int, Any, list[Any]]] = []
         """Containers that are as the product left them now, with what the tests have in them."""
-        self._stale = StaleContainers()
         self._recent: set[int] = set()
         """Numbers of what the product changed in this test: nothing else is shown to a literal."""
         self._touched: set[int] = set()
@@ -69,7 +69,7 @@ class HeldChanges(ShownChanges):
     def begin_test(self) -> None:
         """Forget what only one test has seen."""
         self.hide()
-        self._stale.clear()
+        self.copied = False
         self._recent.clear()
         self._dropped.clear()
         self._changed.clear()
@@ -116,10 +116,6 @@ class HeldChanges(ShownChanges):
         shared = entry is not None and entry.kind != FIELDS and not entry.is_open
         return shared or (known is not None and not known.came and known.left is None)
 
-    def is_stale(self, value: Any) -> bool:
-        """Return whether *value*, or a container in it, is not what it is in the product's process, nor shown so."""
-        return not self._shown and self._stale.has(value)
-
     def note_handed(self, number: int) -> None:
         """Note that the tests hand over the container with *number*: the product may change it until the call ends."""
         self._handed.append(number)
@@ -146,7 +142,6 @@ class HeldChanges(ShownChanges):
         """Note that the tests changed the container with *number*: the product gets what it holds here."""
         self._within.pop(number, None)
         self._touched.add(number)
-        self._stale.remove(self._get_thing(number))
         if self._held.pop(number, None) is not None:
             self._fault("the tests and the product both changed a container")
 
@@ -172,16 +167,30 @@ class HeldChanges(ShownChanges):
         if number == self._barred:  # it may be put into another order, as caches are when they are read
             asked = sorted(map(id, items)) == sorted(map(id, entry.get_content()))
         if not (asked if number % 2 else entry.is_open or entry.is_moved(items)):
-            self._held[number] = items
-            self._stale.add(entry.thing)
-            self._note("the code changes its copy of what the test holds")
-            return None
+            self._note_copied()
+            return self._keep(number, items)
         self._held.pop(number, None)
         if entry.kind != FIELDS:
             self._changed.add(number)
         if number % 2 or not entry.is_moved(items):
-            self._note("the code changes what the test holds")
+            self._capabilities.conversation.note("the code changes what the test holds")
         return self._show(number, items, {})
+
+    def note_filled(self, entry: Any) -> None:
+        """Note if the product has set data of an object that the tests do not take over."""
+        if entry.kind == FIELDS and entry.thing.is_withheld:
+            self._note_copied()
+
+    def _note_copied(self) -> None:
+        """Note that the tests do not see a change. What several tests have may depend on that in each of them."""
+        self.copied = True
+        if self._capabilities.lasting:
+            self._capabilities.conversation.note("the code changes its copy of what the test holds")
+
+    def _keep(self, number: int, items: list[Any]) -> list[Any] | None:
+        """Return what the tests see of a change to *items* that is not theirs: nothing, they are kept."""
+        self._held[number] = items
+        return None
 
     def open(self, thing: Any) -> Any:
         """Return *thing*, which crosses again: a new copy of what the product has, where that differs."""
@@ -198,6 +207,8 @@ class HeldChanges(ShownChanges):
         for number, entry in self._fields.items():
             if self._may_show(number, entry) and entry.thing.show():
                 self._values.note_content(number, entry, entry.get_content())
+        if self._shown:
+            self._capabilities.conversation.note("the code changes what the test holds")
 
     def _may_show(self, number: int, entry: Any) -> bool:
         return number in self._recent - self._touched and entry.find_change() is None

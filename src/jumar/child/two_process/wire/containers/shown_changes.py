@@ -32,6 +32,9 @@ class ShownChanges:
     def note_own(self, number: int) -> None:
         """Note that this side changed the container with *number*: the other gets what it holds here."""
 
+    def note_filled(self, entry: Any) -> None:
+        """Note that the container of *entry* has what the other side has, as far as it takes that over."""
+
     def forget(self, number: int) -> None:
         """Forget the container with *number*: it is not shared any more."""
 
