@@ -45,14 +45,14 @@ class ChallengePlugin:
 
     Args:
         config: hashes of the `files` to rewrite, `falsified` functions, places of comparisons that are `false`, and a
-            `seed`.
+            `seed`; `bare`, if no words of a failed assertion are wanted: to prepare them takes half of the loading.
         room: folder of the files.
         is_foreign: tells whether a file is of the code under test.
         send: sends a record.
     """
 
     def __init__(self, config: dict[str, Any], room: Path, is_foreign: Callable[[str], bool], send: Send) -> None:
-        self._falsified, self._send = frozenset(config["falsified"]), send
+        self._falsified, self._bare, self._send = frozenset(config["falsified"]), config["bare"], send
         self._files = {str(room / path): known for path, known in config["files"].items()}
         self._names = {name for path in config["files"] for name in _name_modules(path)}
         self._is_foreign, self._judged = is_foreign, False
@@ -74,7 +74,7 @@ class ChallengePlugin:
 
     def _install(self) -> None:
         """Let pytest rewrite comparisons before assertions, and hand the questions to the files."""
-        module = self._rewrite
+        module, bare = self._rewrite, self._bare
         usual, run = module.rewrite_asserts, module.AssertionRewritingHook.exec_module
 
         def rewrite_file(tree: ast.Module, source: bytes, path: Any = None, config: Any = None) -> None:
@@ -85,6 +85,8 @@ class ChallengePlugin:
                     raise ImportError("it is another file")
                 self._judged |= rewritten_comparisons.rewrite(tree, self._false.get(path, ()))
                 self._sources.append(source.decode("latin-1"))
+                if bare:
+                    return
             usual(tree, source, path, config)
 
         def run_file(hook: Any, loaded: types.ModuleType) -> None:

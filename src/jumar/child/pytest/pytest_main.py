@@ -141,7 +141,8 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
     if "challenge" in config:
-        plugins.append(ChallengePlugin(config["challenge"], room, blame.is_foreign, send))
+        told = {**config["challenge"], "bare": "apart" in config}
+        plugins.append(ChallengePlugin(told, room, blame.is_foreign, send))
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
         plugins += build_guards(room, blame, send, config["ids"])
     return plugins
