@@ -7,6 +7,7 @@ shared containers, numbers that are not used any more, changes of the environmen
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` takes a sixth of a message, to make enumerations
 import contextlib
 import os
 import signal
@@ -41,7 +42,7 @@ class RpcPeer:
         self.tables, self.wire, self.side = tables, wire, side
         self._home = (os.getpid(), threading.get_ident())
         self._turns = Turns() if side.may_thread else None
-        self._set_mask: Any = signal.pthread_sigmask if side.limits else lambda *_: ()
+        self._set_mask: Any = _signal.pthread_sigmask if side.limits else lambda *_: ()
         self._strangers: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         """Threads that asked and may not."""
         self._depth = 0
