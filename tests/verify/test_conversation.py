@@ -213,7 +213,10 @@ def test_what_a_file_hands_out_while_it_is_loaded_has_to_assert_in_its_tests(
      ("class Own(Visitor):\n    def visit(self, item): return item", set()), ("apply(lambda n: n, 1)", {"test_one.py"}),
      ("found = []\ncollect([1], found)", {"test_one.py"}), ("Money(1) + 2", {"test_one.py"}),
      ("from other import *", {"test_one.py", "test_two.py"}),
-     ("from test_zero import (\n    Fake as Other)", {"test_one.py"})],
+     ("from test_zero import (\n    Fake as Other)", {"test_one.py"}),
+     ("import importlib\nimportlib.import_module('test_zero')", {"test_one.py"}), ("def test_zero(): pass", set()),
+     ("def pytest_generate_tests(metafunc): keep(double)", set()),
+     ("def pytest_generate_tests(metafunc): keep(lambda n: n)", {"test_one.py"})],
 )  # fmt: skip
 def test_what_crosses_while_a_file_is_loaded_counts_for_its_tests(
     tmp_path: Path, loaded: str, conversing: set[str]

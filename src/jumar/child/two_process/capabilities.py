@@ -63,6 +63,7 @@ class Capabilities:
 
     def end_test(self) -> None:
         """Take back what was handed out in this test."""
+        self.conversation.end_test()
         self._lent.clear()
         self._waiting.clear()
         self.lasting = True

@@ -33,8 +33,8 @@ STATE = frozenset((
 ))  # fmt: skip
 """Names by which a test looks at the state of its process: what the product does to its own is not seen there."""
 
-IMPORT, WORD = re.compile(r"^\s*(?:from|import)\s(?:[^\n(]|\([^)]*\))*", re.MULTILINE), re.compile(r"\w+")
-"""Statement that imports, and a word in it."""
+WORD = re.compile(r"(?:def|class) \w+|\w+")
+"""Word of a file, by which it may import another one; what it defines itself is none."""
 
 EXTENDS = "_jumar_extends"
 """Name in the body of a class of the tests that extends one of the product."""
@@ -53,16 +53,16 @@ class Conversation:
         self.why = ""
         self.files: set[str] = set()
         """Files with tests."""
-        self._begun = False
-        """True if a test has begun: what the framework looks at before says nothing of one."""
-        self._imports: dict[str, set[str]] = {}
-        """File of the tests -> words of its imports."""
+        self._runs = False
+        """True while a test runs."""
+        self._words: dict[str, set[str]] = {}
+        """File of the tests -> words in it."""
         self._extending: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
         """Class -> a method that it has, if it is of the tests and extends one of the product; or empty."""
         self._handed: weakref.WeakKeyDictionary[type, tuple[bool, str, str]] = weakref.WeakKeyDictionary()
         """Class -> what is to be said of it (`_describe`): it is asked for with each object that crosses."""
         self._loaded: dict[str, str] = {}
-        """Files of the tests that had one while they were loaded, each with it."""
+        """Files of the tests that had one while no test ran, each with it; an empty name: none of them was there."""
         self.asked = 0
         """Number of requests that were performed."""
         self._fixtures: list[tuple[Any, str]] = []
@@ -70,14 +70,18 @@ class Conversation:
 
     def begin_test(self) -> None:
         """Forget what only one test has."""
-        self._begun, self.why = True, ""
+        self._runs, self.why = True, ""
+
+    def end_test(self) -> None:
+        """Let what comes from here on count for all tests that may rely on it."""
+        self._runs = False
 
     def note(self, why: str) -> None:
-        """Note *why* this is no one-way test; while a file is loaded, why none of those is one that may rely on it."""
-        file = self._find_loaded() if why else ""  # a test that is none may load a file that others rely on
-        if file:
+        """Note *why* this is no one-way test; while none runs, or a file is loaded, why none is that may rely on it."""
+        file, loading = self._find_place() if why else ("", False)  # a test may load a file that others rely on
+        if why and (loading or not self._runs):
             self._loaded.setdefault(file, why)
-        elif self._begun:
+        else:
             self.why = self.why or why
 
     def note_asked(self) -> None:
@@ -93,7 +97,7 @@ class Conversation:
             self._handed[kind] = self._describe(kind)
         is_double, active, active_object = self._handed[kind]
         why = active if of_class else active_object
-        if why and (of_class or is_double or not self._find_loaded()):
+        if why and (of_class or is_double or not self._find_place()[1]):
             self.note(f"the test hands the code {why}")
 
     def note_sent(self, thing: Any) -> None:
@@ -102,7 +106,8 @@ class Conversation:
         if kind not in self._extending:
             extending = (vars(base) for base in type.__getattribute__(kind, "__mro__") if vars(base).get(EXTENDS))
             self._extending[kind] = self._find_method(extending, DATA)
-        if name := self._extending[kind]:
+        name = self._extending[kind]
+        if name and (self._runs or self._find_place()[0]):  # the framework looks at such a class, too
             self.note(f"the test hands the code a class that extends one of it, and defines {name} in it")
 
     def find_state(self, functions: Iterable[Any]) -> str:
@@ -129,16 +134,16 @@ class Conversation:
             self.why = before or self.why
 
     def note_text(self, file: str, text: str) -> None:
-        """Note the *text* of a *file* of the tests: what it imports."""
-        self._imports[file] = {word for line in IMPORT.findall(text) for word in WORD.findall(line)}
+        """Note the *text* of a *file* of the tests: it may import what stands in it as a word."""
+        self._words[file] = set(WORD.findall(text))
 
     def relies_on(self, file: str, name: str) -> bool:
         """Return whether the tests of *file* may use what the file *name* did while it was loaded.
 
-        That has no tests, or it is imported by that file, or by one without tests.
+        That has no tests, or it is named in that file, or in one without tests.
         """
         stem = name.rpartition("/")[2].partition(".")[0]
-        users = (words for user, words in self._imports.items() if user == file or user not in self.files)
+        users = (words for user, words in self._words.items() if user == file or user not in self.files)
         return name == file or name not in self.files or any(stem in words for words in users)
 
     def note_used(self, fixtures: Collection[Any], file: str) -> None:
@@ -146,14 +151,20 @@ class Conversation:
         loaded = (why for name, why in self._loaded.items() if self.relies_on(file, name))
         self.note(next((why for fixture, why in self._fixtures if fixture in fixtures), next(loaded, "")))
 
-    def _find_loaded(self) -> str:
-        """Return the path of the file of the tests that is just being loaded; empty: there is none."""
+    def _find_place(self) -> tuple[str, bool]:
+        """Return the file of the tests that is just being loaded, else that whose code runs, and whether it is loaded.
+
+        An empty name: no code of theirs runs.
+        """
         frame: Any = sys._getframe(2)  # noqa: SLF001  there is no other way to see who asks
+        place = ""
         while frame is not None:
-            if frame.f_code.co_name == "<module>" and self._is_file(frame.f_globals.get("__file__")):
-                return str(frame.f_globals["__file__"])
+            if self._is_file(file := frame.f_globals.get("__file__")):
+                place = str(file)
+                if frame.f_code.co_name == "<module>":
+                    return place, True
             frame = frame.f_back
-        return ""
+        return place, False
 
     def _describe(self, kind: type) -> tuple[bool, str, str]:
         """Return whether an object of *kind* may be a double, and what is to be said of that and of such an object."""
