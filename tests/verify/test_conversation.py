@@ -13,6 +13,7 @@ from support.judging.two_process_verifier import confirm, outcomes, reported
 PRODUCT = """
 import json
 import logging
+import warnings
 
 
 class Money:
@@ -60,13 +61,15 @@ def write(path, text): path.write_text(text)
 def read(path): return path.read_text()
 def show(text): print(text)
 def log(text, name="shop"): logging.getLogger(name).warning(text)
+def warn(text): warnings.warn(text)
 def fail(): raise KeyError("a")
 def count(items): return sum(1 for _ in items)
 async def wait(n): return n
 """
 
 HEAD = """
-import asyncio, contextlib, dataclasses, enum, io, logging, random, sys, types
+import asyncio, contextlib, dataclasses, enum, io, logging, random, sys, types, unittest, warnings
+from logging import handlers
 from unittest import mock
 import pytest
 import product
@@ -91,6 +94,9 @@ class Screen:
 class Tap(logging.Filter):
     def filter(self, record): return True
 
+class Shape(logging.Formatter):
+    def format(self, record): return ""
+
 class Size(enum.Enum):
     SMALL = 1
 
@@ -104,6 +110,9 @@ class Fake:
 
 @pytest.fixture
 def patched(monkeypatch): return monkeypatch
+
+@pytest.fixture
+def get(request): return request.getfixturevalue
 """
 
 CALLED, HANDED, CHANGED, HEARD = (
@@ -130,6 +139,11 @@ BODIES = {
     "assert random.Random(3).random() < 1 and double(1) == 2": "",
     "assert Visitor().walk([1]) == [1]": "",
     "path = tmp_path / 'a'; path.write_text('b'); assert read(path) == 'b'": "",
+    "with pytest.warns(UserWarning): warn('a')": "",
+    "caplog = get('caplog'); log('a'); assert caplog.messages == ['a']": "",
+    "capsys = get('capsys'); show('a'); assert capsys.readouterr().out == 'a\\n'": "",
+    "with unittest.TestCase().assertLogs('shop') as heard: log('a')\n    assert heard.output": "",
+    "logging.getLogger('over').addHandler(logging.StreamHandler(sys.__stderr__)); log('a', 'over')": "",
     "patched.setattr(product, 'limit', 2); assert product.limit == 2": "",
     "class Own(Visitor): limit = 3\n    assert Own().walk([1]) == [1]": "",
     # Code of the tests may run where the code under test asks it, or did.
@@ -149,6 +163,16 @@ BODIES = {
     "assert Order([1]) == Order([1]) and total(Order([Order])) if 0 else apply(Order, 1)": CALLED,
     "patched.setattr(sys, 'stdout', Screen()); show('a'); assert double(1) == 2": "the code writes into a Screen",
     "with contextlib.redirect_stdout(io.StringIO()): show('a')": "the code writes into a StringIO",
+    "with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())): show('a')": "the code writes into a Text",
+    "with contextlib.redirect_stdout(open(tmp_path / 'a', 'w')): show('a')": "the code writes into a TextIOWrapper",
+    "with contextlib.redirect_stderr(mock.Mock()): show('a'); log('a')": "",
+    "with contextlib.redirect_stdout(mock.Mock()): show('a')": "the code writes into a Mock",
+    "logging.getLogger('kept').addHandler(handlers.MemoryHandler(9)); log('a', 'kept')": "the code writes into a",
+    "made = logging.StreamHandler(); made.setFormatter(Shape()); logging.getLogger('made').addHandler(made); "
+    "log('a', 'made')": "the code writes into a Shape",
+    "logging.setLogRecordFactory(lambda *args: logging.LogRecord(*args)); log('a'); "
+    "logging.setLogRecordFactory(logging.LogRecord)": "the code writes into a function",
+    "patched.setattr(warnings, 'showwarning', print); warn('a')": "the code writes into a builtin",
     "logging.getLogger('late').addFilter(Tap()); log('a', 'late'); assert double(1) == 2": "the code writes into a Tap",
     # What the test holds is not what it was.
     "found = []; collect([1], found); assert found": CHANGED,
@@ -173,7 +197,7 @@ def give(n): return n
 
 @pytest.mark.slow
 def test_a_test_that_asks_and_gets_data_back_is_one_way(tmp_path: Path) -> None:
-    tests = "".join(f"def test_{n}(tmp_path, patched):\n    {body}\n" for n, body in enumerate(BODIES))
+    tests = "".join(f"def test_{n}(tmp_path, patched, get):\n    {body}\n" for n, body in enumerate(BODIES))
     said = confirm(tmp_path, {"product.py": PRODUCT, "test_product.py": f"{HEAD}\n\n{tests}"})
 
     reasons = {body: said.conversed.get(f"test_product.py::test_{n}", "") for n, body in enumerate(BODIES)}

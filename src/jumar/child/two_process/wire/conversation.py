@@ -7,7 +7,7 @@ and nothing that they hold changed behind their back, so there is nothing to exp
 from __future__ import annotations
 
 import contextlib
-import io
+import itertools
 import re
 import sys
 import types
@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from jumar.child.challenge.asserting_functions import list_all, list_codes, list_functions
-from jumar.child.two_process.wire import library_values, mocks
+from jumar.child.two_process.wire import library_values, mocks, notices
 
 DATA = frozenset((
     "__init__", "__post_init__", "__repr__", "__setattr__", "__delattr__", "__replace__", "__getstate__",
@@ -117,10 +117,9 @@ class Conversation:
         return next((name for code in codes for name in code.co_names if name in STATE), "")
 
     def note_output(self, listeners: Iterable[Any]) -> None:
-        """Note that *listeners* hear what the product prints or logs: code of the tests, or streams that they hold."""
-        for one in listeners:
-            if isinstance(one, (io.StringIO, io.BytesIO)) or self._is_own(one) or self._list_bodies(type(one)):
-                self.note(f"the code writes into a {type(one).__name__} of the test")
+        """Note that *listeners*, which hear what the product prints or logs, are the test's."""
+        for one in itertools.filterfalse(notices.is_usual, listeners):
+            self.note(f"the code writes into a {type(one).__name__} of the test")
 
     @contextlib.contextmanager
     def watch(self, fixture: Any) -> Iterator[None]:

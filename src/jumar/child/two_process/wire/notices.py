@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -20,6 +21,17 @@ RECORD = "record"
 
 MOST_BYTES = 64 << 20
 """The product may print, and tell without being asked, so much."""
+
+
+USUAL = ("_pytest.", "logging", "unittest.case", "unittest._log")
+"""Modules of what hears for `capsys`, `caplog` and `assertLogs`."""
+
+
+def is_usual(listener: Any) -> bool:
+    """Return whether *listener* is what pytest, unittest or Python itself hears by; it may be a class or None."""
+    usual: Any = (None, sys.__stdout__, sys.__stderr__, vars(warnings).get("_showwarning_orig"))
+    module = str((listener if isinstance(listener, type) else type(listener)).__module__)
+    return any(listener is one for one in usual) or module in USUAL or module.startswith(USUAL[0])
 
 
 def send_records(send: Callable[[str, Any], None]) -> None:
@@ -113,11 +125,11 @@ def _read_record(
 
 
 def _list_listeners(logger: Any) -> Iterator[Any]:
-    """Yield the filters of *logger*, and the handlers that hear it, with their filters and streams."""
-    yield from logger.filters
+    """Yield what makes records, the filters of *logger*, and the handlers that hear it with all that they have."""
+    yield from (importlib.import_module("logging").getLogRecordFactory(), *logger.filters)
     while logger is not None:
         for handler in logger.handlers:
-            yield from (handler, *handler.filters)
+            yield from (handler, handler.formatter, *handler.filters)
             if not type(handler).__module__.startswith("_pytest"):
                 yield getattr(handler, "stream", None)
         logger = logger.parent if logger.propagate else None
