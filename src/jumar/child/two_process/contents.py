@@ -68,19 +68,11 @@ CONTENTS: dict[type, Any] = {
 TEXTS = (str, bytes)
 """Types of them whose subclasses may have operators of their own (`Markup` escapes)."""
 
-FIXED = (int, float, complex, frozenset, str, bytes, set)
-"""Types of them whose methods are those of the content, whatever their subclasses define."""
-
 SEQUENCES = (list, tuple, collections.deque, bytearray)
 """Types of them whose subclasses may have operators of their own among themselves, as vectors have."""
 
 UNORDERED = (set, frozenset, dict)
 """Types among them that may be iterated in any order."""
-
-CHANGES = {
-    name for name in vars(set) if name in ("add", "clear", "discard", "pop", "remove") or name.endswith("update")
-}
-"""Methods of sets that change them."""
 
 FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions of the methods of built-in types."""
@@ -184,21 +176,6 @@ def is_heard(thing: Any, others: tuple[Any, ...]) -> bool:
     return told or any(proxies.get_fact(part, HEARD) for part in (thing, *others))
 
 
-def is_computed(thing: Any, name: str, others: tuple[Any, ...]) -> bool:
-    """Return whether *name* is an operator of a number, set or dict that would tell *thing* a value of the tests."""
-    return name in OPERATORS and find_base(thing) not in (None, *TEXTS, *SEQUENCES) and is_heard(thing, others)
-
-
-def operate(thing: Any, name: str, others: tuple[Any, ...], give_up: Callable[[str], NoReturn]) -> Any:
-    """Return what the operator *name* of the content of *thing* comes to: the product does not hear of it."""
-    try:
-        return OPERATORS[name](CONTENTS[find_base(thing)](thing), *map(_get_content, others))
-    except TypeError:
-        if not endings.is_operation_awaited():
-            give_up(f"{name} of a {type(thing).__name__} is none of its content, and would hear what is expected")
-        raise
-
-
 def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due: Any) -> bool:
     """Return whether *answer* may be what *name* of *thing* came to: what is *due*, or an object that heard a value."""
     base = find_base(thing)
@@ -209,6 +186,11 @@ def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due:
     if due is not NOTHING:
         return isinstance(answer, TEXTS) if base in TEXTS else agrees(answer, due)
     return isinstance(answer, proxies.Proxy) and not isinstance(answer, VALUES)
+
+
+def is_of_library(thing: Any, name: str) -> bool:
+    """Return whether the special method *name* of *thing*, of the product, is that of a class of a library."""
+    return proxies.is_library(next(base for base in type(thing).__mro__ if name in vars(base)).__module__)
 
 
 def is_difference(thing: Any, name: str, others: tuple[Any, ...]) -> bool:
@@ -224,16 +206,6 @@ def may_tell(thing: Any, name: str) -> bool:
     """
     told = find_base(thing) and (name in READ or name in SHOWN)
     return bool(told) or name in OPERATORS or name in proxies.COMPARING - {"__contains__"}
-
-
-def find_method(thing: Any, name: str) -> Any:
-    """Return the method *name* of the content of *thing*, if its built-in type has one that changes nothing; else None.
-
-    `issubset`, `find` or `difference` of a subclass could answer anything.
-    """
-    base = find_base(thing)
-    known = base in FIXED and name not in CHANGES and callable(vars(base).get(name))
-    return getattr(CONTENTS[base](thing), name) if known else None
 
 
 def check_method(thing: Any, name: str, found: Any, give_up: Callable[[str], NoReturn]) -> Any:

@@ -53,8 +53,6 @@ class ProductThings:
         marked = any(proxies.get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
         if (marked and name == "__wrapped__") or not proxies.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
-        if not isinstance(thing, type) and (method := contents.find_method(thing, name)):
-            return method
         self.check_use(thing, name)
         if name == "utcoffset" and self.running and isinstance(thing, dt.tzinfo):
             self.give_up(f"a {type(thing).__name__} of the product would decide how times compare")
@@ -132,14 +130,8 @@ class ProductThings:
         return self.peer.ask(op, kind, *arguments)
 
     def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:
-        """Call the special method *name* of a thing of the product, as the class *owner* has it.
-
-        With a value of the tests, an operator of a number or set is computed here: the product does not hear it.
-        """
+        """Call the special method *name* of a thing of the product, as the class *owner* has it."""
         self.check_use(thing, name)
-        if contents.is_computed(thing, name, args):
-            self._matched |= self.own_instances.is_compared((thing, thing))
-            return contents.operate(thing, name, args, self.give_up)
         if not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  there is no other way to see who asks
             if base := library_values.find_lasting(thing, name):
                 return getattr(base, name)(thing, *args, **keywords)
@@ -147,7 +139,7 @@ class ProductThings:
         self._note_heard(thing, name, args)
         early = name in contents.OPERATORS or name == "__hash__"  # they do not wait for what the product changes
         due = contents.compute(thing, name, args) if early else contents.NOTHING
-        if name == "__hash__" and due is not contents.NOTHING:
+        if name == "__hash__" and due is not contents.NOTHING and contents.is_of_library(thing, name):
             return due
         owned = proxies.get_fact(thing, contents.OWNER) or (proxies.get_number(thing), name in contents.MUTATING)
         self.peer.values.changes.note_method(*owned, reads=name in contents.TELLING)
@@ -235,11 +227,14 @@ class ProductThings:
 
         `in` of a container that the test itself made is a method like any other; flags have the values that crossed.
         """
-        if name in ("__eq__", "__ne__") and others and others[0] is thing:
-            return name == "__eq__"
+        equal = name == "__eq__"
+        itself = name in ("__eq__", "__ne__") and others and others[0] is thing
+        if itself and self._ask_aside("method", thing, owner, name, others, None) is equal:
+            return equal
         if name in ("__eq__", "__ne__") and (data := library_values.read_namespaces(thing, others, self.list_fields)):
-            return (data[0] == data[1]) is (name == "__eq__")
-        if name == "__contains__" and (held := object_data.hold_flags(thing, others[0])) is not None:
+            return (data[0] == data[1]) is equal
+        held = object_data.hold_flags(thing, others[0]) if name == "__contains__" else None
+        if held is not None and self.peer.ask("method", thing, owner, name, others, None) is held:
             return held
         if name == "__contains__" and not isinstance(thing, type) and self.own_instances.may_contain(thing):
             ask = functools.partial(self.peer.ask, "method", thing, owner, name)
@@ -285,16 +280,16 @@ class ProductThings:
             self.give_up("a context manager of the product makes an exception disappear")
         return answer
 
-    def belongs(self, kind: Any, thing: Any, op: str = "isinstance") -> bool:
-        """Return whether *thing* belongs to *kind*. Where that decides it, as a protocol does, the product is asked.
+    def belongs(self, kind: Any, thing: Any, known: bool, op: str = "isinstance") -> bool:  # noqa: FBT001  an answer
+        """Return whether *thing* belongs to *kind*, which extends it if it is *known* to. A protocol, say, is asked.
 
         A test may ask for it, and what handles exceptions may not. Of what is no thing of its own it hears the type.
         """
         if not type.__getattribute__(kind, "_jumar_checks"):
-            return False
+            return known
         raised = (isinstance(one, type) and issubclass(one, BaseException) for one in (kind, thing, type(thing)))
         if any(raised) or not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  as above
-            self.give_up(f"{kind.__name__} would decide what its instances are")
+            return known or self.give_up(f"{kind.__name__} would decide what its instances are")
         self.capabilities.conversation.note(f"{kind.__name__} says itself what belongs to it")
         whole = op == "issubclass" or isinstance(thing, proxies.Proxy)
         return self.peer.ask(*((op, thing) if whole else ("issubclass", type(thing))), kind) is True

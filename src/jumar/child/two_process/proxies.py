@@ -110,10 +110,10 @@ class ProxyClass(type):
         return bool(find_peer(cls).side.compare("__contains__", None, cls, (item,)))
 
     def __instancecheck__(cls, thing: Any) -> bool:
-        return type.__instancecheck__(cls, thing) or find_peer(cls).side.belongs(cls, thing)
+        return bool(find_peer(cls).side.belongs(cls, thing, type.__instancecheck__(cls, thing)))
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return type.__subclasscheck__(cls, other) or find_peer(cls).side.belongs(cls, other, "issubclass")
+        return bool(find_peer(cls).side.belongs(cls, other, type.__subclasscheck__(cls, other), "issubclass"))
 
 
 def get_number(proxy: Any) -> int:
