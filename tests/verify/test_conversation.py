@@ -68,7 +68,8 @@ async def wait(n): return n
 """
 
 HEAD = """
-import asyncio, contextlib, dataclasses, enum, io, logging, random, sys, types, unittest, warnings
+import asyncio, contextlib, dataclasses, enum, fractions, io, logging, operator, random, sys, types, unittest, warnings
+from array import array
 from logging import handlers
 from unittest import mock
 import pytest
@@ -185,6 +186,10 @@ BODIES = {
     "assert isinstance(3, Any)": "Any says itself",
     "assert User().name == 'x'": HEARD,
     "random.seed(3); assert double(1) == 2": "the code has the generator that the test seeds",
+    "with contextlib.ExitStack() as stack: stack.callback(random.seed, 7)": "the code has the generator",
+    "keep(random.Random(7)); assert double(1) == 2": "the code has a copy of a Random of the test",
+    "values = array('i', [1]); assert count(values) == 1": "the code has a copy of a array of the test",
+    "keep(operator.itemgetter(1)); keep(fractions.Fraction(1, 2)); keep(types.GenericAlias(list, int))": "",
     "query = Money(1) == 2; keep(query); assert double(1) == 2": HEARD,
 }
 

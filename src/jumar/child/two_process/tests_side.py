@@ -54,7 +54,7 @@ class TestsSide(ProductThings):
         self.capabilities = Capabilities(environment.room)
         able = self.capabilities
         self.take_back, self.list_members, self.offers = able.take_back, able.list_members, able.offers
-        self.note_body, environment.note = able.note_body, able.conversation.note
+        self.note_body, environment.note_seed = able.note_body, able.conversation.note_seed
         self.follow = self.names.follow
         self.running = False  # True if the files of the tests are loaded
         self.note_text: Callable[[str], object] = str  # is told what the product prints
@@ -175,7 +175,9 @@ class TestsSide(ProductThings):
             return ["q", value.__name__, ""] if proxies.is_library(value.__name__) else None
         if self.capabilities.is_bound(value):
             return None
-        return object_data.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
+        form = object_data.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
+        self.capabilities.conversation.note_copied(value, form)
+        return form
 
     def admit(self, value: Any) -> None:
         """Decide whether *value* of the tests may be sent to the product's process.

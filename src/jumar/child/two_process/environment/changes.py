@@ -32,8 +32,8 @@ class ProductEnvironment:
         """Levels that tests gave to loggers, by name."""
         self.seeds: dict[str, int] = {}
         """Times that generators were seeded, by module (`seeds.watch_seeds`)."""
-        self.note: Callable[[str], object] = str
-        """Is told what the product gets by a seed."""
+        self.note_seed: Callable[[], object] = str
+        """Is told that one of those is seeded."""
         self.begin()
 
     def begin(self) -> None:

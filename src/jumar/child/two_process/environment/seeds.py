@@ -24,9 +24,7 @@ def _note_seed(seed: Any, name: str, environment: Any) -> Any:
     def seed_and_note(*args: Any, **keywords: Any) -> None:
         seed(*args, **keywords)
         environment.seeds[name] = environment.seeds.get(name, 0) + 1
-        file = sys._getframe(1).f_globals.get("__file__")  # noqa: SLF001  plug-ins seed, too
-        if str(file).startswith(environment.room):
-            environment.note("the code has the generator that the test seeds")
+        environment.note_seed()
 
     return seed_and_note
 

@@ -36,6 +36,9 @@ STATE = frozenset((
 WORD = re.compile(r"(?:def|class) \w+|\w+")
 """Word of a file, by which it may import another one; what it defines itself is none."""
 
+CONSTANT = ("operator", "re", "_struct")
+"""Modules of objects that never change, and that are no keys by their value."""
+
 EXTENDS = "_jumar_extends"
 """Name in the body of a class of the tests that extends one of the product."""
 
@@ -99,6 +102,18 @@ class Conversation:
         why = active if of_class else active_object
         if why and (of_class or is_double or not self._find_place()[1]):
             self.note(f"the test hands the code {why}")
+
+    def note_copied(self, thing: Any, form: Any) -> None:
+        """Note that the product gets a copy of *thing*, as *form* tells, if that may change: its value is no key."""
+        kind: Any = type(thing)
+        copied = form and form[0] == "d" and kind.__module__ not in CONSTANT
+        if copied and kind.__hash__ in (None, object.__hash__):
+            self.note(f"the code has a copy of a {kind.__name__} of the test")
+
+    def note_seed(self) -> None:
+        """Note that a generator that all use is seeded, if the tests do it, also by a library: plug-ins do it, too."""
+        if self._find_place()[0]:
+            self.note("the code has the generator that the test seeds")
 
     def note_sent(self, thing: Any) -> None:
         """Note that *thing* of the product is sent: an instance of a class of the tests that extends one, or that."""
