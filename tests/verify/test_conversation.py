@@ -263,15 +263,26 @@ def test_what_crosses_while_a_file_is_loaded_counts_for_its_tests(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "looked", ["os.getcwd()", "dict(os.environ)", "'json' in sys.modules", "(lambda: os.getcwd())()"]
-)
+    "looked", [
+        "os.getcwd()", "dict(os.environ)", "'json' in sys.modules", "(lambda: os.getcwd())()", "here()", "look()",
+        "helpers.look()", "list(sys.path)", "threading.enumerate()", "sys.setrecursionlimit(900)",
+        "setattr(socket, 'a', 1) or give(3)",
+    ]
+)  # fmt: skip
 def test_a_test_that_looks_at_its_own_process_is_judged_there(tmp_path: Path, looked: str) -> None:
-    tests = f"import os, sys\nfrom product import double\n\ndef test_double():\n    before = {looked}\n"
-    tests += f"    assert double(2) == 4 and {looked} == before\n"
+    """By a helper at any depth, too, and not where another thing has such a name."""
+    head = "import contextlib, os, socket, sys, threading\nimport helpers\nfrom os import getcwd as here\n"
+    head += "from product import double\n\ndef look(): return [*helpers.tell(), *enumerate(os.path.basename('a'))]\n"
+    head += "def give(n):\n    socket.b = n\n    return n\n"
+    helpers = "import contextlib, os\n@contextlib.contextmanager\ndef unchanged():\n    here = os.getcwd()\n"
+    helpers += "    yield here\ndef tell():\n    with unchanged() as here: return here\ndef look(): return tell()\n"
+    body = "    before = {0}\n    assert double(2) == 4 and {0} == before\n"
+    tests = f"{head}def test_double():\n{body.format(looked)}\ndef test_name():\n"
+    tests += body.format("[*enumerate(os.path.basename(helpers.__name__))]")
 
-    report = confirm(tmp_path, {"product.py": PRODUCT, "test_product.py": tests})
+    report = confirm(tmp_path, {"product.py": PRODUCT, "helpers.py": helpers, "test_product.py": tests})
 
-    assert outcomes(report) == {"test_double": "failed"}
+    assert outcomes(report) == {"test_double": "failed", "test_name": "passed"}
     assert report.tied == ("test_product.py::test_double",)
 
 

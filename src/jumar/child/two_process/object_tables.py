@@ -287,6 +287,7 @@ class ObjectTables:
             object.__setattr__(error, name, value)
         self._known[number] = error
         for name, form in (("__cause__", cause), ("__context__", context)):
-            if form is not None and not self._side.heard_ends.drops(reason := decode(form, depth + 1)):
-                object.__setattr__(error, name, reason)
+            if form is not None:
+                drops = self._side.heard_ends.drops(reason := decode(form, depth + 1))
+                object.__setattr__(error, name, Exception("left out") if drops else reason)
         return error

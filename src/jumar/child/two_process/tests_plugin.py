@@ -16,6 +16,7 @@ from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.environment.clocks import refuse_clocks
 from jumar.child.two_process.environment.kinds import refuse_kinds
 from jumar.child.two_process.environment.levels import watch_levels
+from jumar.child.two_process.environment.own_process import find_state
 from jumar.child.two_process.environment.seeds import end_early, watch_seeds
 from jumar.child.two_process.wire import frames, library_values, rpc
 from jumar.child.two_process.wire.containers.held_changes import HeldChanges
@@ -171,7 +172,7 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Check after the call; a test that the product could leave out is no evidence."""
-        if name := self._side.capabilities.conversation.find_state(_unwrap_chain(getattr(item, "obj", None))):
+        if name := find_state(_unwrap_chain(getattr(item, "obj", None)), self._side.capabilities.is_file):
             self._side.note_tie(f"the test looks at its own process by {name}, and the product has another one")
         doubt = self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), "")
         yield from self._watch_phase(doubt, item=item)

@@ -10,12 +10,11 @@ import contextlib
 import itertools
 import re
 import sys
-import types
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from jumar.child.challenge.asserting_functions import list_all, list_codes, list_functions
+from jumar.child.challenge.asserting_functions import list_functions
 from jumar.child.two_process.wire import library_values, mocks, notices
 
 DATA = frozenset((
@@ -26,12 +25,6 @@ DATA = frozenset((
 
 COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """The same, by which it is compared: they run where the product asks, which is noted."""
-
-STATE = frozenset((
-    "active_count", "cwd", "environ", "excepthook", "gc", "getcontext", "getcwd", "getcwdb", "getenv",
-    "getrecursionlimit", "getstate", "get_state", "modules", "psutil", "tracemalloc", "umask", "weakref",
-))  # fmt: skip
-"""Names by which a test looks at the state of its process: what the product does to its own is not seen there."""
 
 WORD = re.compile(r"(?:def|class) \w+|\w+")
 """Word of a file, by which it may import another one; what it defines itself is none."""
@@ -124,12 +117,6 @@ class Conversation:
         name = self._extending[kind]
         if name and self._runs and not self._find_place()[1]:  # to hand it out once and for all is as `@shop.route`
             self.note(f"the test hands the code a class that extends one of it, and defines {name} in it")
-
-    def find_state(self, functions: Iterable[Any]) -> str:
-        """Return by which name *functions* look at the process, which is not that of the product; or ""."""
-        own = (function for function in functions if type(function) is types.FunctionType and self._is_own(function))
-        codes = (inner for function in own for code in list_codes(function) for inner in list_all(code))
-        return next((name for code in codes for name in code.co_names if name in STATE), "")
 
     def note_output(self, listeners: Iterable[Any]) -> None:
         """Note that *listeners*, which hear what the product prints or logs, are the test's."""

@@ -1,0 +1,77 @@
+"""Tells by which name a test looks at its own process, or arranges it: what the product does to its is not seen there.
+
+Functions of the tests' files that the test names are looked at, and those that they name in turn.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from jumar.child.challenge.asserting_functions import list_all
+
+STATE = frozenset((
+    "abspath", "active_count", "cwd", "environ", "excepthook", "gc", "getcontext", "getcwd", "getcwdb", "getenv",
+    "getrecursionlimit", "getstate", "get_state", "gettempdir", "meta_path", "modules", "process_time", "psutil",
+    "setrecursionlimit", "sys.path", "threading.enumerate", "tracemalloc", "traps", "umask", "warnings.filters",
+    "weakref",
+))  # fmt: skip
+"""Names of what a process has; with a dot: of what a module has, as others have that name, too."""
+
+CARRIED = ("sys", "builtins")
+"""Modules of which the product gets what a test sets."""
+
+NAMED = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+"""Types of what may be imported under another name."""
+
+
+def find_state(functions: Iterable[Any], is_file: Callable[[Any], bool]) -> str:
+    """Return by which name *functions*, or those of the tests' files that they reach, look at their process; or ""."""
+    todo, seen = list(functions), set()
+    while todo:
+        function = todo.pop()
+        if type(function) is not types.FunctionType or function in seen:
+            continue
+        seen.add(function)
+        todo.append(vars(function).get("__wrapped__"))
+        if is_file(function.__globals__.get("__file__")):
+            names = {name for code in list_all(function.__code__) for name in code.co_names}
+            if found := _find_name(function, names, is_file):
+                return found
+            todo += _list_named(function.__globals__, names, is_file)
+    return ""
+
+
+def _list_named(held: dict[str, Any], names: set[str], is_file: Callable[[Any], bool]) -> Iterator[Any]:
+    """Yield what *names* stand for in *held*, and in the modules of the tests' files that they name."""
+    for value in (held[name] for name in names if name in held):
+        yield value
+        if type(value) is types.ModuleType and is_file(vars(value).get("__file__")):
+            yield from (vars(value).get(name) for name in names)
+
+
+def _find_name(function: types.FunctionType, names: set[str], is_file: Callable[[Any], bool]) -> str:
+    held: dict[str, Any] = function.__globals__
+    aliased: dict[str, str] = {name: held[name].__name__ for name in names if type(held.get(name)) in NAMED}
+    for name in (*names, *aliased.values()):
+        if name in STATE:
+            return name
+    for owner, name, sets in _list_attributes(function.__code__):
+        module: Any = held.get(owner)
+        dotted = f"{aliased.get(owner, owner)}.{name}"
+        library = type(module) is types.ModuleType and not is_file(vars(module).get("__file__"))
+        if dotted in STATE or (sets and library and module.__name__ not in CARRIED):
+            return dotted
+    return ""
+
+
+@functools.lru_cache(maxsize=1000)
+def _list_attributes(code: types.CodeType) -> tuple[tuple[str, str, bool], ...]:
+    """Return the attributes of names in *code*: the name, the attribute, and whether it is set."""
+    steps = [step for inner in list_all(code) for step in dis.get_instructions(inner)]
+    pairs = zip(steps, steps[1:])  # noqa: B905, RUF007  Python 3.8 has neither
+    attributes = ((one, two) for one, two in pairs if two.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR"))
+    return tuple((str(one.argval), str(two.argval), two.opname == "STORE_ATTR") for one, two in attributes)
