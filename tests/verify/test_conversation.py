@@ -65,6 +65,7 @@ def warn(text): warnings.warn(text)
 def fail(): raise KeyError("a")
 def count(items): return sum(1 for _ in items)
 async def wait(n): return n
+def apply_late(function): return keep(function) or function
 """
 
 HEAD = """
@@ -224,6 +225,8 @@ def load_two(folder: Path, head: str, loaded: str, others: Mapping[str, str]) ->
 @pytest.mark.parametrize(
     ("asserting", "silent"),
     [("keep(check)", {"test_one.py"}), ("keep(give)", set()), ("from helper import *", {"test_one.py", "test_two.py"}),
+     ("@apply_late\ndef same(n): equal(n)\n\ndef equal(n): return other(n).check()\n\ndef other(n): assert n == 1",
+      {"test_one.py"}),
      ("class Own(Visitor):\n    def visit(self, n): assert n == 1", {"test_one.py"})],
 )  # fmt: skip
 def test_what_a_file_hands_out_while_it_is_loaded_has_to_assert_in_its_tests(
@@ -241,7 +244,8 @@ def test_what_a_file_hands_out_while_it_is_loaded_has_to_assert_in_its_tests(
     [("keep(Fake())", {"test_one.py"}), ("keep(Fake)", {"test_one.py"}), ("keep(double)", set()),
      ("class Own(Visitor):\n    def visit(self, item): return item", set()), ("apply(lambda n: n, 1)", {"test_one.py"}),
      ("class Own(Visitor):\n    def visit(self, item): return item\nkeep(Own)", set()),
-    ("found = []\ncollect([1], found)", {"test_one.py"}), ("Money(1) + 2", {"test_one.py"}),
+     ("heard = []\nkeep(lambda n: heard.append(n) if n != 1 else 0)", {"test_one.py"}),
+     ("found = []\ncollect([1], found)", {"test_one.py"}), ("Money(1) + 2", {"test_one.py"}),
      ("from other import *", {"test_one.py", "test_two.py"}),
      ("from test_zero import (\n    Fake as Other)", {"test_one.py"}),
      ("import importlib\nimportlib.import_module('test_zero')", {"test_one.py"}), ("def test_zero(): pass", set()),

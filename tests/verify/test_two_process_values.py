@@ -382,6 +382,7 @@ def test_a_message_that_is_begun_anew_explains_what_it_names() -> None:
 
 
 DOUBLES = """
+import asyncio
 import sys
 
 class Fine:
@@ -404,6 +405,9 @@ def wrap(check): return lambda: None
 def run(check): return lambda: check()
 def emit(listener): listener("a")
 def forget(listener): pass
+def walk(steps): return list(steps)
+def drive(steps): asyncio.run(await_all(steps))
+async def await_all(steps): return await steps
 def same(thing): return thing
 def page(): return Fine
 def pages(): return Fine()
@@ -519,13 +523,39 @@ HANDED_BODIES: dict[str, str] = {
     "class Own(Walker):\n        def step(self, text): assert text == 'b'\n    Own()": "error",
     "class Own(Walker):\n        def step(self, text): assert text == 'a'\n    Own().walk()": "passed",
     "class Own(Walker):\n        def check(self, text): assert text == 'a'\n    Own().check('a')": "passed",
+    # The function itself has to be among what compares, however deep what it names lies.
+    "def check(text): equal(text, 'a')\n    forget(check)\n    equal(1, 1)": "error",
+    "def check(text): equal(text, 'a')\n    emit(check)": "passed",
+    "def check(text): deeper(text)\n    emit(check)": "passed",
+    "def check(text): deeper(text)\n    forget(check)": "error",
+    "def check(text): Tools.same(text, 'a')\n    forget(check)": "error",
+    "def check(text): Tools.same(text, 'a')\n    emit(check)": "passed",
+    "def check(text): TOOLS.equal(text, 'a')\n    forget(check)": "error",
+    "tools = TOOLS\n    def check(text): tools.equal(text, 'a')\n    forget(check)": "error",
+    "def check(text): TOOLS.equal(text, 'a')\n    emit(check)": "passed",
+    "def check(text): own(text, 'a')\n    own = partial(equal)\n    forget(check)": "error",
+    # So has a generator or coroutine, which runs by itself; a coroutine to its end.
+    "def steps():\n        yield 1\n        assert title() == 'a title'\n    forget(steps())": "error",
+    "def steps():\n        yield 1\n        assert title() == 'a title'\n    walk(steps())": "passed",
+    "async def steps(): assert title() == 'a title'\n    made = steps()\n    forget(made)\n    made.close()": "error",
+    "async def steps(): assert title() == 'a title'\n    drive(steps())": "passed",
 }
+
+TOOLS_HEAD = """
+def equal(one, other): assert one == other
+def deeper(text): equal(text, "a")
+class Tools:
+    @staticmethod
+    def same(one, other): deeper(one) if other == "a" else None
+    def equal(self, one, other): equal(one, other)
+TOOLS = Tools()
+"""
 
 
 @pytest.mark.slow
 def test_what_is_handed_out_and_asserts_has_to_run_and_no_mock_is_asserted(tmp_path: Path) -> None:
     """As in a confirmation, where what is compared is seen."""
-    head = f"from functools import partial\nfrom unittest import mock\n{DOUBLES_HEAD}{VISITOR}"
+    head = f"from functools import partial\nfrom unittest import mock\n{DOUBLES_HEAD}{VISITOR}{TOOLS_HEAD}"
 
     assert confirm_bodies(tmp_path, DOUBLES, head, HANDED_BODIES) == HANDED_BODIES
 

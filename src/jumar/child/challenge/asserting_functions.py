@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dis
 import functools
+import gc
 import linecache
 import re
 import types
 import weakref
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -26,6 +28,9 @@ COMPARING = ("COMPARE_OP", "CONTAINS_OP", "IS_OP")
 COMPARED = frozenset(("see", "call", "call_false", "look", "see_kind"))
 """Methods of `Questions` that a file which is rewritten calls where it compares."""
 
+ASSERTS, COMPARES = "asserts", "compares"
+"""Words for what a function does."""
+
 LATER = 0x20 | 0x80 | 0x200
 """Flags of the code of generators and coroutines: to call such a function runs nothing of it."""
 
@@ -38,27 +43,32 @@ UNCALLED = frozenset(("__init__", "__set_name__", "__set__", "__delete__", "__po
 DEEPEST = 4
 """Layers of methods, partial functions and mocks around a function."""
 
+STEPPED = {types.GeneratorType: "gi", types.CoroutineType: "cr", types.AsyncGeneratorType: "ag"}
+"""Types of what runs step by step -> beginning of the names of its code and its frame."""
+
 
 class HandedFunctions:
     """Functions of the tests with a comparison in them that the product has, to call: each has to come to one.
 
     Those that a file hands out while it is loaded, or a fixture of several tests, count in each test that may rely on
-    them: *relies_on* tells if those of one file do on another one.
+    them: *relies_on* tells if those of one file do on another one. What they name is looked up once all is loaded.
     """
 
     def __init__(self, relies_on: Callable[[str, str], bool]) -> None:
         self._relies_on = relies_on
         self._called: set[str] = set()
         """Names of methods that the files of the tests call: those are not the product's alone."""
-        self._idle: list[tuple[Any, types.FunctionType]] = []
-        self._ran: list[tuple[Any, types.FunctionType]] = []
+        self._idle: list[tuple[Any, Any]] = []
+        self._ran: list[tuple[Any, Any]] = []
         """The same of those that ran: they may be handed out again, to be removed from where they stand."""
         self._kinds: weakref.WeakKeyDictionary[type, list[types.FunctionType]] = weakref.WeakKeyDictionary()
-        """Class -> its methods that assert: it is asked for with each of its objects that crosses."""
+        """Class -> its methods: it is asked for with each of its objects that crosses."""
         self._methods: dict[types.FunctionType, None] = {}
         """Methods of objects and classes that this test hands out."""
         self._standing: dict[str, dict[types.FunctionType, None]] = {}
         """File -> functions that it hands out for several tests."""
+        self._judged: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        """Functions of rewritten files -> what they do (`judge`)."""
 
     def read(self, file: str) -> str:
         """Return the text of a *file* of the tests; note which methods it calls by their names."""
@@ -77,58 +87,75 @@ class HandedFunctions:
         if function is None or function in self._methods:
             return
         known = any(one is function and _is_same(thing, other) for other, one in (*self._idle, *self._ran))
-        if not known and _counts(function):
-            self._stand(function) if lasting else self._idle.append((thing, function))
+        if lasting:
+            self._stand(function)
+        elif not known and judge(function) == ASSERTS:
+            held = self._idle if type(function) in (types.FunctionType, types.CoroutineType) else self._ran
+            held.append((thing, function))
 
     def note_class(self, kind: type, list_bodies: Callable[[type], Iterable[Any]], *, lasting: bool) -> None:
         """Note *kind*, of which the product has an instance, or itself. Its bodies are listed once."""
         if kind not in self._kinds:
-            self._kinds[kind] = [one for body in list_bodies(kind) for one in _list_asserting(body)]
+            self._kinds[kind] = [one for body in list_bodies(kind) for one in _list_methods(body)]
         self._add(self._kinds[kind], lasting=lasting)
 
     def note_body(self, body: Any, *, lasting: bool) -> None:
         """Note the *body* of a class of the tests that extends one of the product."""
-        self._add(_list_asserting(body), lasting=lasting)
+        self._add(_list_methods(body), lasting=lasting)
 
     def _add(self, functions: Iterable[types.FunctionType], *, lasting: bool) -> None:
         for function in functions:
             self._stand(function) if lasting else self._methods.setdefault(function)
 
-    def _stand(self, function: types.FunctionType) -> None:
-        self._standing.setdefault(str(function.__globals__.get("__file__")), {})[function] = None
+    def _stand(self, function: Any) -> None:
+        self._standing.setdefault(str(_open(function)[1].get("__file__")), {})[function] = None
 
     def note_run(self, thing: Any) -> None:
         """Note that the product called *thing*, which came to its end."""
         function = find_function(thing) if self._idle else None
-        self._end(lambda other, one: one is function and not one.__code__.co_flags & LATER and _is_same(thing, other))
+        later = type(function) is not types.FunctionType or function.__code__.co_flags & LATER
+        self._end(lambda other, one: one is function and not later and _is_same(thing, other))
 
     def note_stepped(self, thing: Any) -> None:
         """Note that *thing*, a coroutine or generator, which tells its code alone, came to its end."""
-        code = getattr(thing, "cr_code", None) or getattr(thing, "gi_code", None)
-        self._end(lambda _, one: one.__code__ is code)
+        code = _open(thing)[0] if type(thing) in STEPPED else None
+        self._end(lambda _, one: one is thing or getattr(one, "__code__", None) is code)
 
-    def _end(self, ended: Callable[[Any, types.FunctionType], bool]) -> None:
+    def _end(self, ended: Callable[[Any, Any], bool]) -> None:
         self._ran += [pair for pair in self._idle if ended(*pair)]
         self._idle = [pair for pair in self._idle if not ended(*pair)]
 
-    def find_idle(self, file: str, compared: Collection[types.CodeType]) -> str:
-        """Return what is wrong in the test of *file* if a function that asserts came to nothing; or "".
+    def find_idle(self, file: str, compared: Collection[types.CodeType]) -> tuple[str, bool]:
+        """Return which function came to nothing in the test of *file*, and whether it asserts; "": none.
 
-        *compared* is the code that compared something in that test.
+        *compared* is the code that compared something in that test, or called what did.
         """
         if self._idle:
-            return f"{self._idle[0][1].__name__}, which asserts, was handed to the product, which did not run it"
+            return f"{self._idle[0][1].__name__}, which asserts, was handed to the product, which did not run it", True
         standing = (held for name, held in self._standing.items() if self._relies_on(file, name))
-        methods = chain(self._methods, *standing)
-        functions = [*(one for _, one in self._ran), *(one for one in methods if one.__name__ not in self._called)]
-        name = next((one.__name__ for one in functions if not _came(one, compared)), "")
-        return f"{name}, which asserts, is the product's to call, and compared nothing" if name else ""
+        alone = (one for one in chain(self._methods, *standing) if not self._is_called(one))
+        silent = {one: self._judge(one) for one in (*(one for _, one in self._ran), *alone) if not _came(one, compared)}
+        for said in (ASSERTS, COMPARES):
+            if name := next((one.__name__ for one, found in silent.items() if found == said), ""):
+                return f"{name}, which {said}, is the product's to call, and compared nothing", said == ASSERTS
+        return "", False
+
+    def _is_called(self, one: Any) -> bool:
+        """Return whether *one* is a method of a name by which the files of the tests, or pytest, call one."""
+        called = one.__name__ in self._called or one.__name__[:4] == "test"
+        return called and "." in one.__qualname__.rpartition("<locals>.")[2]
+
+    def _judge(self, one: Any) -> str:
+        """Return what `judge` finds of *one*; nobody knows what compared where no file is rewritten."""
+        if one not in self._judged:
+            rewritten = any(NAME in code.co_names for code in list_codes(one))
+            self._judged[one] = judge(one) if rewritten else ""
+        return self._judged[one]
 
 
-def _came(function: types.FunctionType, compared: Collection[types.CodeType]) -> bool:
-    """Return whether *function* is among what *compared*; nobody knows of one whose file was not rewritten."""
-    codes = [code for each in list_codes(function) for code in list_all(each)]
-    return any(code in compared for code in codes) or not any(NAME in code.co_names for code in codes)
+def _came(function: Any, compared: Collection[types.CodeType]) -> bool:
+    """Return whether *function* is among what *compared*."""
+    return any(code in compared for code in list_all(_open(function)[0]))
 
 
 def _is_same(thing: Any, other: Any) -> bool:
@@ -139,10 +166,13 @@ def _is_same(thing: Any, other: Any) -> bool:
 
 
 def find_function(thing: Any) -> Any:
-    """Return the function that is run where *thing* is called: of a method, a partial function, an object, a mock."""
+    """Return the function that is run where *thing* is called: of a method, a partial function, an object, a mock.
+
+    A generator or coroutine runs by itself.
+    """
     for _ in range(DEEPEST):
         kind = type(thing)
-        if kind is types.FunctionType:
+        if kind is types.FunctionType or kind in STEPPED:
             return thing
         if kind is types.MethodType:
             thing = thing.__func__
@@ -162,24 +192,23 @@ def list_functions(value: Any) -> list[Any]:
     return [value.__func__ if issubclass(type(value), (staticmethod, classmethod)) else value]
 
 
-def _list_asserting(body: Mapping[str, Any]) -> list[types.FunctionType]:
-    """Return the methods in *body*, of a class, that assert and that the product can call."""
-    members = (value for name, value in body.items() if name[:4] != "test" and name not in UNCALLED)
-    functions = (one for value in members for one in list_functions(value) if type(one) is types.FunctionType)
-    return list(filter(_counts, functions))
+def _list_methods(body: Mapping[str, Any]) -> list[types.FunctionType]:
+    """Return the methods in *body*, of a class, that the product can call."""
+    members = (value for name, value in body.items() if name not in UNCALLED)
+    return [one for value in members for one in list_functions(value) if type(one) is types.FunctionType]
 
 
-def _counts(function: types.FunctionType) -> bool:
-    return asserts(function) and any(map(_compares, list_codes(function)))
+def judge(function: Any) -> str:
+    """Return whether *function* asserts, or just compares, or none: functions of the tests that it names count."""
+    codes = list(list_codes(function))
+    if not any(map(_compares, codes)):
+        return ""
+    return ASSERTS if any(map(_asserts, codes)) else COMPARES
 
 
 def list_all(code: types.CodeType) -> list[types.CodeType]:
     """Return *code*, and that of the functions in it."""
-    return [code, *(each for inner in _list_inner(code) for each in list_all(inner))]
-
-
-def _list_inner(code: types.CodeType) -> list[types.CodeType]:
-    return [const for const in code.co_consts if isinstance(const, types.CodeType)]
+    return [code, *(each for const in code.co_consts if isinstance(const, types.CodeType) for each in list_all(const))]
 
 
 def asserts(function: types.FunctionType) -> bool:
@@ -187,14 +216,54 @@ def asserts(function: types.FunctionType) -> bool:
     return any(map(_asserts, list_codes(function)))
 
 
-def list_codes(function: types.FunctionType) -> Iterator[types.CodeType]:
-    """Yield the code of *function*, and of the functions of files of tests that it names."""
-    yield function.__code__
-    for name in function.__code__.co_names:
-        helper: Any = function.__globals__.get(name)
-        held = helper.__globals__ if type(helper) is types.FunctionType else {}
-        if NAME in held or held is function.__globals__:
-            yield helper.__code__
+def list_codes(function: Any) -> Iterator[types.CodeType]:
+    """Yield the code of *function*, and of the functions of files of tests that it names, or that those do."""
+    todo, seen, inner = [function], set(), _unwrap(function)
+    file = _open(inner if type(inner) is types.FunctionType else function)[1].get("__file__")
+    while todo:
+        code, names = _open(one := todo.pop())
+        if code not in seen:
+            seen.add(code)
+            yield from list_all(code)
+            named = ((each, _open(each)[1]) for each in _list_named(one, code, names))
+            todo += [each for each, held in named if NAME in held or held.get("__file__") == file]
+
+
+def _open(function: Any) -> tuple[types.CodeType, Mapping[str, Any]]:
+    """Return the code of *function*, or of a generator or coroutine, and what its names stand for."""
+    if start := STEPPED.get(type(function)):
+        frame = getattr(function, f"{start}_frame")
+        return getattr(function, f"{start}_code"), {**frame.f_globals, **frame.f_locals} if frame else {}
+    cells = zip(function.__code__.co_freevars, function.__closure__ or ())  # noqa: B905  Python 3.8 has no `strict`
+    known = {name: held for name, cell in cells for held in gc.get_referents(cell)}  # one may be empty
+    return function.__code__, ChainMap(known, function.__globals__)
+
+
+def _list_named(function: Any, code: types.CodeType, held: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the functions that *function* names: by a variable, or as what a module, class or object there has."""
+    inner = list_all(code)
+    names = {"__init__", "__call__", *(name for each in inner for name in (*each.co_names, *each.co_freevars))}
+    values = [*(held.get(name) for name in names), getattr(function, "__dict__", {}).get("__wrapped__")]
+    places = _list_places([*values, held.get(function.__qualname__.partition(".")[0])])
+    for each in (*values, *(place[name] for place in places for name in names & place.keys())):
+        yield from (one for one in map(_unwrap, list_functions(each)) if type(one) in (types.FunctionType, *STEPPED))
+
+
+def _unwrap(found: Any) -> Any:
+    """Return the function in *found*, a method, partial function or function that wraps another one."""
+    while type(found) in (types.MethodType, functools.partial):
+        found = found.__func__ if type(found) is types.MethodType else found.func
+    return vars(found).get("__wrapped__", found) if type(found) is types.FunctionType else found
+
+
+def _list_places(values: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield what modules and classes among *values* have, and the classes of objects."""
+    for value in values:
+        if type(value) is types.ModuleType:
+            yield vars(value)
+            continue
+        kind = value if issubclass(type(value), type) else type(value)
+        yield from (vars(base) for base in type.__getattribute__(kind, "__mro__"))
 
 
 @functools.lru_cache(maxsize=1000)
@@ -202,7 +271,7 @@ def _asserts(code: types.CodeType) -> bool:
     """Return whether *code* raises an assertion, or calls what does so by its name."""
     named = any(name.lower().startswith("assert") or name in FAILING for name in code.co_names)
     steps = zip(code.co_code[::2], code.co_code[1::2])  # noqa: B905  Python 3.8 has no `strict`
-    return named or not RAISING.isdisjoint(steps) or any(map(_asserts, _list_inner(code)))
+    return named or not RAISING.isdisjoint(steps)
 
 
 @functools.lru_cache(maxsize=1000)

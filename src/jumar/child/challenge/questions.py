@@ -37,8 +37,8 @@ class Listener:
     def call(self, name: str, function: Any) -> None:
         """Hear that *function* asserts, which the tests call by *name*."""
 
-    def run(self, code: Any) -> None:
-        """Hear that *code* compares something."""
+    def run(self, frame: Any) -> None:
+        """Hear that the code of *frame* compares something."""
 
     def show(self) -> None:
         """Hear that a statement begins that compares one thing with a literal."""
@@ -103,7 +103,7 @@ class Questions:
     def _check_window(self, frame: Any) -> None:
         """Tell who compares. Doubt the test if that is while such a statement of another *frame* runs."""
         if frame is not None:
-            self.listener.run(frame.f_code)
+            self.listener.run(frame)
         if self._window is not None and frame is not self._window:
             self.hide()
             self.listener.doubt()

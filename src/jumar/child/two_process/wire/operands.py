@@ -44,7 +44,7 @@ class Operands(Listener):
     def __init__(self, fault: Callable[[str], None], get_fact: Callable[[Any, str], Any]) -> None:
         self._fault, self._get_fact = fault, get_fact
         self.compared: set[Any] = set()
-        """Code that compared something in this test."""
+        """Code that compared something in this test, or called what did."""
         self.changes: Any = None
         """Shows and hides what the product changed (`held_changes.HeldChanges`)."""
         self._handed: dict[int, Any] = {}
@@ -79,9 +79,11 @@ class Operands(Listener):
         if self._get_fact(function, "_jumar_thing") is not None:
             self._fault(f"{name} is a function of the product, which says itself what holds")
 
-    def run(self, code: Any) -> None:
-        """Note that *code* compares something."""
-        self.compared.add(code)
+    def run(self, frame: Any) -> None:
+        """Note that the code of *frame* compares something, for what pytest runs."""
+        while frame is not None and frame.f_globals.get("__name__") != "pluggy._callers":
+            self.compared.add(frame.f_code)
+            frame = frame.f_back
 
     def see(self, value: Any) -> None:
         """Note that *value* is compared, if it could matter: what is kept here lives longer than the tests know."""
