@@ -42,7 +42,7 @@ class Any(metaclass=Kind):
 
 
 class Table:
-    def __init__(self): self.rows = []
+    def __init__(self, made=None): self.rows = []
     def add(self, row): self.rows.append(row)
 
 
@@ -244,6 +244,9 @@ def test_what_a_file_hands_out_while_it_is_loaded_has_to_assert_in_its_tests(
     [("keep(Fake())", {"test_one.py"}), ("keep(Fake)", {"test_one.py"}), ("keep(double)", set()),
      ("class Own(Visitor):\n    def visit(self, item): return item", set()), ("apply(lambda n: n, 1)", {"test_one.py"}),
      ("class Own(Visitor):\n    def visit(self, item): return item\nkeep(Own)", set()),
+     ("from types import SimpleNamespace as Names\nkeep(Names(call=lambda n: n))", {"test_one.py"}),
+     ("keep({'call': lambda n: n})", {"test_one.py"}), ("Table(made=lambda n: n)", {"test_one.py"}),
+     ("keep(thing=lambda n: n)", set()),
      ("heard = []\nkeep(lambda n: heard.append(n) if n != 1 else 0)", {"test_one.py"}),
      ("found = []\ncollect([1], found)", {"test_one.py"}), ("Money(1) + 2", {"test_one.py"}),
      ("from other import *", {"test_one.py", "test_two.py"}),

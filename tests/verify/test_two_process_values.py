@@ -438,6 +438,7 @@ def title(): return "a title"
 """
 
 DOUBLES_HEAD = """
+from types import SimpleNamespace as Names
 import sqlite3
 import unittest
 import pytest
@@ -457,6 +458,9 @@ class Held:
 
 BASE = sqlite3.connect(":memory:")
 COLUMN = "2"
+
+def make_log(): return make_any("Log")
+def make_any(name): return Log()
 """
 
 DOUBLE_BODIES: dict[str, str] = {
@@ -488,6 +492,12 @@ DOUBLE_BODIES: dict[str, str] = {
     "product.mailer = log = Log()\n    assert product.mailer is log": "passed",
     "assert App(Log()).log.partition('a')": "failed",
     "app = App(); app.log.check('a')": "passed",
+    # So has a data object of functions, and a function that may make one.
+    "App(Names(check=lambda text: False)).log.check('a')": "failed",
+    "App(Names(parts=lambda text: False)).log.check('a')": "passed",
+    "App(lambda: Log()).log.check('a')": "failed",
+    "App(make_log).log.check('a')": "failed",
+    "App(lambda: print).log.check('a')": "passed",
     "assert BASE.execute(query()).fetchall() == [(1,)]": "failed",
     "assert BASE.cursor().execute('/**/ ' + query()).fetchall() == [(1,)]": "failed",
     "BASE.executescript(query())": "failed",

@@ -218,15 +218,28 @@ def asserts(function: types.FunctionType) -> bool:
 
 def list_codes(function: Any) -> Iterator[types.CodeType]:
     """Yield the code of *function*, and of the functions of files of tests that it names, or that those do."""
+    return (each for code, _ in _walk(function) for each in list_all(code))
+
+
+def list_classes(thing: Any) -> list[Any]:
+    """Return the classes that the function *thing* names, or one of files of tests that it names."""
+    function = find_function(thing)
+    walked = () if function is None else _walk(function)
+    return [kind for _, kinds in walked for kind in kinds]
+
+
+def _walk(function: Any) -> Iterator[tuple[types.CodeType, list[Any]]]:
+    """Yield the code of *function*, and of the functions of `list_codes`, each with the classes that it names."""
     todo, seen, inner = [function], set(), _unwrap(function)
     file = _open(inner if type(inner) is types.FunctionType else function)[1].get("__file__")
     while todo:
         code, names = _open(one := todo.pop())
         if code not in seen:
             seen.add(code)
-            yield from list_all(code)
-            named = ((each, _open(each)[1]) for each in _list_named(one, code, names))
-            todo += [each for each, held in named if NAME in held or held.get("__file__") == file]
+            named = [*_list_named(one, code, names)]
+            yield code, [each for each in named if issubclass(type(each), type)]
+            functions = (each for each in named if type(each) in (types.FunctionType, *STEPPED))
+            todo += [each for each in functions if NAME in (held := _open(each)[1]) or held.get("__file__") == file]
 
 
 def _open(function: Any) -> tuple[types.CodeType, Mapping[str, Any]]:
@@ -240,13 +253,13 @@ def _open(function: Any) -> tuple[types.CodeType, Mapping[str, Any]]:
 
 
 def _list_named(function: Any, code: types.CodeType, held: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the functions that *function* names: by a variable, or as what a module, class or object there has."""
+    """Yield what *function* names: by a variable, or as what a module, class or object there has."""
     inner = list_all(code)
     names = {"__init__", "__call__", *(name for each in inner for name in (*each.co_names, *each.co_freevars))}
     values = [*(held.get(name) for name in names), getattr(function, "__dict__", {}).get("__wrapped__")]
     places = _list_places([*values, held.get(function.__qualname__.partition(".")[0])])
     for each in (*values, *(place[name] for place in places for name in names & place.keys())):
-        yield from (one for one in map(_unwrap, list_functions(each)) if type(one) in (types.FunctionType, *STEPPED))
+        yield from map(_unwrap, list_functions(each))
 
 
 def _unwrap(found: Any) -> Any:

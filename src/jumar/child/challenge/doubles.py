@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from jumar.child.challenge.asserting_functions import asserts
+from jumar.child.challenge.asserting_functions import asserts, list_classes
 
 
 class Doubles:
@@ -22,11 +22,17 @@ class Doubles:
         self._methods: set[str] = set()
         self._lasting: set[str] = set()
         """Names of all public methods of what was handed out in this test, and of what was for several."""
+        self._late: list[Any] = []
+        """Things that were handed out for several tests since the last one: what they name may be defined later."""
         self._put: dict[tuple[int, str], tuple[Any, Any]] = {}
         """Places where the tests put a thing: identity of what has it, and a name -> that, and the thing."""
 
     def begin_test(self) -> None:
         """Forget what only one test has."""
+        late, self._late = self._late, []
+        for thing, list_bodies in late:
+            self.note_named(thing, list_bodies, lasting=True)
+        self._late.clear()
         self._asserting = set(self._standing)
         self._methods = set(self._lasting)
         self._put.clear()
@@ -36,6 +42,13 @@ class Doubles:
         if kind not in self._known:
             self._known[kind] = _list_methods(list_bodies(kind))
         self._add(*self._known[kind], lasting=lasting)
+
+    def note_named(self, thing: Any, list_bodies: Callable[[type], Iterable[Any]], *, lasting: bool) -> None:
+        """Note the classes that *thing* names, if it is a function: it may make instances of them for the product."""
+        if lasting:
+            self._late.append((thing, list_bodies))
+        for kind in list_classes(thing):
+            self.note_class(kind, list_bodies, lasting=lasting)
 
     def note_body(self, body: Any, *, lasting: bool) -> None:
         """Note the *body* of a class of the tests that extends one of the product."""
@@ -47,6 +60,12 @@ class Doubles:
         if lasting:
             self._standing |= asserting
             self._lasting |= public
+
+    def note_fields(self, thing: Any, functions: Collection[type], *, lasting: bool) -> None:
+        """Note under which names *thing*, which the product has, holds *functions*: things of these types."""
+        held = getattr(thing, "__dict__", {}).items()
+        names = {name for name, value in held if type(value) in functions and name[:1] != "_"}
+        self._add(set(), names, lasting=lasting)
 
     def note_put(self, thing: Any, name: str, value: Any, *, own: bool) -> None:
         """Note that the tests set *name* of *thing*, of the product, to *value*, which may be one of their *own*."""

@@ -75,6 +75,8 @@ class Capabilities:
             self.conversation.note_handed(thing)
         kind = thing if isinstance(thing, type) else type(thing)
         self.doubles.note_class(kind, self._list_bodies, lasting=self.lasting)
+        self.doubles.note_named(thing, self._list_bodies, lasting=self.lasting)
+        self.doubles.note_fields(thing, CALLED, lasting=self.lasting)
         self.handed.note_class(kind, self._list_bodies, lasting=self.lasting)
         self.handed.note_handed(thing, lasting=self.lasting)
 

@@ -65,15 +65,10 @@ class ProductThings:
         endings.mark_step(found, name, thing, proxies.Proxy)
         self.own_instances.note_method(found, name, thing, known=import_hook.is_known(thing))
         import_hook.note_name(found, name)
-        if owner is None:
-            self._check_double(thing, name, found)
-        return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
-
-    def _check_double(self, thing: Any, name: str, found: Any) -> None:
-        """Give the test up if *found*, which it read of *thing*, or that, may stand for a double that it handed out."""
         known = import_hook.is_known(thing) or self.own_instances.may_contain(thing)
-        if why := self.capabilities.doubles.find_fault(thing, name, found, known=known):
+        if owner is None and (why := self.capabilities.doubles.find_fault(thing, name, found, known=known)):
             self.tie(why)
+        return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
         """Set the attribute *name* of a thing of the product."""
@@ -144,7 +139,8 @@ class ProductThings:
         owned = proxies.get_fact(thing, contents.OWNER) or (proxies.get_number(thing), name in contents.MUTATING)
         self.peer.values.changes.note_method(*owned, reads=name in contents.TELLING)
         ask = self.peer.ask if name in ASKING else self._ask_aside
-        answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
+        with self.capabilities.conversation.give((*args, *keywords.values())):
+            answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
         if name in contents.OPERATORS:
             self._check_operator(answer, name, thing, args, due)
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
@@ -171,7 +167,8 @@ class ProductThings:
 
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:
         """Make an instance of *kind*, a class of the product."""
-        made = self.peer.ask("call", kind, args, keywords or None)
+        with self.capabilities.conversation.give(()):
+            made = self.peer.ask("call", kind, args, keywords or None)
         if type(made) is kind and proxies.is_named(kind):
             self.own_instances.note_made(made)
         if proxies.get_fact(kind, "_jumar_extends") and not isinstance(made, kind):
