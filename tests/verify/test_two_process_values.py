@@ -386,6 +386,7 @@ import asyncio
 import sys
 
 class Fine:
+    count, call_count = 0, 1
     def verify(self, *due): pass
     def check(self, *due): pass
     def partition(self, text): return True
@@ -438,6 +439,7 @@ def title(): return "a title"
 """
 
 DOUBLES_HEAD = """
+from unittest import mock
 from types import SimpleNamespace as Names
 import sqlite3
 import unittest
@@ -492,6 +494,9 @@ DOUBLE_BODIES: dict[str, str] = {
     "product.mailer = log = Log()\n    assert product.mailer is log": "passed",
     "assert App(Log()).log.partition('a')": "failed",
     "app = App(); app.log.check('a')": "passed",
+    "app = App(mock.Mock())\n    assert app.log.count == 0": "passed",
+    "app = App(mock.Mock())\n    assert app.log.call_count == 1": "failed",
+    "app = App()\n    assert app.log.call_count == 1": "passed",
     # So has a data object of functions, and a function that may make one.
     "App(Names(check=lambda text: False)).log.check('a')": "failed",
     "App(Names(parts=lambda text: False)).log.check('a')": "passed",

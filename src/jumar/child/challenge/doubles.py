@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from jumar.child.challenge.asserting_functions import asserts, list_classes
@@ -61,11 +61,9 @@ class Doubles:
             self._standing |= asserting
             self._lasting |= public
 
-    def note_fields(self, thing: Any, functions: Collection[type], *, lasting: bool) -> None:
-        """Note under which names *thing*, which the product has, holds *functions*: things of these types."""
-        held = getattr(thing, "__dict__", {}).items()
-        names = {name for name, value in held if type(value) in functions and name[:1] != "_"}
-        self._add(set(), names, lasting=lasting)
+    def note_names(self, names: Iterable[str], *, lasting: bool) -> None:
+        """Note *names* of what the product has: of its fields with functions, of what tells how it was called."""
+        self._add(set(), {name for name in names if name[:1] != "_"}, lasting=lasting)
 
     def note_put(self, thing: Any, name: str, value: Any, *, own: bool) -> None:
         """Note that the tests set *name* of *thing*, of the product, to *value*, which may be one of their *own*."""

@@ -76,7 +76,8 @@ class Capabilities:
         kind = thing if isinstance(thing, type) else type(thing)
         self.doubles.note_class(kind, self._list_bodies, lasting=self.lasting)
         self.doubles.note_named(thing, self._list_bodies, lasting=self.lasting)
-        self.doubles.note_fields(thing, CALLED, lasting=self.lasting)
+        held = [name for name, value in getattr(thing, "__dict__", {}).items() if type(value) in CALLED]
+        self.doubles.note_names([*held, *(mocks.WITHHELD if mocks.is_mock(kind) else ())], lasting=self.lasting)
         self.handed.note_class(kind, self._list_bodies, lasting=self.lasting)
         self.handed.note_handed(thing, lasting=self.lasting)
 
