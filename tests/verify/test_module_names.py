@@ -23,8 +23,18 @@ def two(): return 2
 
 current = one
 count = 0
+WORD, LIMIT, MARK = "a", 1, object()
+last = []
 
 class Kept: pass
+
+def grow():
+    global LIMIT
+    LIMIT += 1
+
+def level(text):
+    last.append([text])
+    return text
 
 def switch():
     global current
@@ -38,6 +48,10 @@ def __getattr__(name):
     if name == "OLD":
         warnings.warn("use one", DeprecationWarning)
         return one
+    if name == "ANSWER" and last:
+        return last[-1][0]
+    if name == "MADE":
+        return Kept()
     raise AttributeError(name)
 
 def read(thing): return (thing.level, len(thing.names))
@@ -74,6 +88,27 @@ def test_it_is_computed():
         with pytest.warns(DeprecationWarning):
             assert product.OLD() == 1
 
+def test_a_constant():
+    assert product.WORD == "a" and product.WORD == "a" and product.MARK is product.MARK
+
+def test_a_constant_that_the_test_sets(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(product, "WORD", "b")
+        assert product.WORD == "b"
+    assert product.WORD == "a"
+
+def test_a_number_grows():
+    assert product.LIMIT == 1
+    product.grow()
+    assert product.LIMIT == 2
+
+def test_a_constant_follows():
+    assert product.level("b") == product.ANSWER
+    assert product.level("c") == product.ANSWER
+
+def test_a_constant_is_made():
+    assert product.MADE is not product.MADE
+
 def test_it_is_deleted():
     assert product.Kept() is not None
     product.drop()
@@ -109,7 +144,8 @@ def test_many_objects():
 def test_what_changes_is_seen_changed(tmp_path: Path) -> None:
     said = outcomes(reported(tmp_path, {"product.py": PRODUCT, "test_product.py": TESTS}))
 
-    assert {name: outcome for name, outcome in said.items() if outcome != "passed"} == {}
+    following = dict.fromkeys(("test_a_constant_follows", "test_a_constant_is_made"), "failed")
+    assert {name: outcome for name, outcome in said.items() if outcome != "passed"} == following
     assert len(said) == TESTS.count("def test_")
 
 
@@ -119,7 +155,7 @@ def test_a_known_name_is_what_the_module_has(steps: list[tuple[str, Any]]) -> No
     module, number = types.ModuleType("product"), 4
     values = {0: lambda: 0, 1: lambda: 1, "data": 5}
     vars(module).update(a=values[0], b=values[1])
-    watched, known = WatchedNames(), KnownNames(callable)
+    watched, known = WatchedNames(), KnownNames(callable, str, ())
 
     def ask(name: str) -> Any:
         found = vars(module).get(name)
@@ -140,7 +176,7 @@ def test_a_known_name_is_what_the_module_has(steps: list[tuple[str, Any]]) -> No
 @pytest.mark.parametrize("told", [5, [], ["a", []], [0], [0, [[1]]], [0, [["a", "b"]]], [0, [[1, 2]]], [True, []]])
 def test_what_is_no_report_of_names_is_refused(told: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
-        KnownNames(callable).follow(told)
+        KnownNames(callable, str, ()).follow(told)
 
 
 class Thing:

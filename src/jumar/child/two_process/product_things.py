@@ -32,7 +32,8 @@ class ProductThings:
     def __init__(self) -> None:
         self._queries = operands.Queries()
         self.find_unasked = self._queries.find_unasked
-        self._matched, self.names = False, KnownNames(import_hook.is_function_or_class)
+        self._matched = False
+        self.names = KnownNames(import_hook.is_function_or_class, self.fault, (str, *THINGS))
         self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances(proxies.get_fact)
         self.note_known = self.own_instances.note_returned
         self.operands = operands.Operands(self.fault, proxies.get_fact)
@@ -73,11 +74,13 @@ class ProductThings:
     def assign(self, thing: Any, name: str, value: Any) -> None:
         """Set the attribute *name* of a thing of the product."""
         self.capabilities.note_put(thing, name, value)
+        self.names.forget(name)
         self.peer.ask("set", thing, name, value)
 
     def remove(self, thing: Any, name: str, op: str = "delete") -> None:
         """Delete the attribute *name* of a thing of the product, or `restore` what was found in a class."""
         self.capabilities.note_put(thing, name, None)
+        self.names.forget(name)
         self.peer.ask(op, thing, name)
 
     def list_fields(self, thing: Any, name: str = "__dict__") -> Any:

@@ -52,9 +52,14 @@ class WatchedNames:
 class KnownNames:
     """The same names in the process of the tests, with what they stand for."""
 
-    def __init__(self, lasts: Callable[[Any], bool]) -> None:
-        """*lasts* tells a function or class of the product: what else comes has to be checked each time."""
-        self._lasts = lasts
+    def __init__(self, lasts: Callable[[Any], bool], fault: Callable[[str], object], things: tuple[Any, ...]) -> None:
+        """*lasts* tells a function or class of the product: what else comes has to be checked each time.
+
+        *fault* records why the test is no evidence; *things* are the types of what a constant does not change.
+        """
+        self._lasts, self._fault, self._things = lasts, fault, things
+        self._constants: dict[tuple[int, str], Any] = {}
+        """Names in capitals, each with the first thing or text that it stood for."""
         self._changes = 0
         self._watched: set[tuple[int, str]] = set()
         self._known: dict[tuple[int, str], Any] = {}
@@ -78,6 +83,10 @@ class KnownNames:
             self._known.clear()
         self._watched.update((number, name) for number, name in asked)
 
+    def forget(self, name: str) -> None:
+        """Forget what *name* was: the tests set it."""
+        self._constants = {key: held for key, held in self._constants.items() if key[1] != name}
+
     def ask(self, number: int, name: str, ask: Callable[[], Any]) -> Any:
         """Return what *name* of the module with *number* stands for: as it is known, or as *ask* tells it."""
         key = number, name
@@ -88,6 +97,10 @@ class KnownNames:
             found = ask()
         finally:
             self.asking = False
+        if name.isupper() and isinstance(found, self._things):
+            first = self._constants.setdefault(key, found)
+            if found is not first and not (type(found) is type(first) is str and found == first):
+                self._fault(f"{name}, a constant of the product, is not what it was: it may follow the answers")
         if key in self._watched and self._lasts(found):
             self._known[key] = found
         return found
