@@ -214,12 +214,18 @@ def name(thing):
 def sort(rows):
     rows.sort()
     return rows
+def greet(thing):
+    if PLAIN: thing._greeted = True
+    return thing.name
+def count(thing):
+    thing._count = getattr(thing, "_count", 0) + 1
+    return thing._count
 """
 
 DEPENDENT = """
 import pytest
 
-from product_split import name, sort, total
+from product_split import count, greet, name, sort, total
 
 @pytest.fixture(scope="module")
 def held():
@@ -250,6 +256,15 @@ def test_data():
     assert name(thing) == "ann"
     assert thing.age == age
 
+def test_private_data():
+    thing = Thing()
+    assert greet(thing) == "ann"
+    assert vars(thing) == {"name": "ann", "age": 7}
+
+def test_cached():
+    thing = Thing()
+    assert (count(thing), count(thing)) == (1, 2)
+
 def test_unseen():
     assert total([1, 2]) == 3
 
@@ -275,7 +290,7 @@ def test_what_passes_only_because_it_does_not_see_a_change_is_judged_in_one_proc
     done = court.judge(tree, control=tree)
 
     assert {i.partition("::")[2]: grade for i, grade in done.grades.items()} == {
-        "test_text": "C", "test_item": "C", "test_data": "C",
+        "test_text": "C", "test_item": "C", "test_data": "C", "test_private_data": "C", "test_cached": "A",
         "test_unseen": "A", "test_given": "A", "test_seen": "B", "test_fixture": "B",
     }  # fmt: skip
 

@@ -12,11 +12,15 @@ from typing import Any
 
 from jumar.child.two_process import proxies
 from jumar.child.two_process.wire import library_values, own_instances, signatures, stand_ins
-from jumar.child.two_process.wire.containers.shared_container import CHANGING
+from jumar.child.two_process.wire.containers.shared_container import CHANGING, is_same
 from jumar.child.two_process.wire.signatures import DATA
 
 EMPTIABLE = (tuple, frozenset, list, dict, set)
 """Types of values of which an empty one is there to be replaced. A zero or an empty text may be what is expected."""
+
+
+ABSENT = object()
+"""Stands for a value that is not there."""
 
 
 class OwnFields:
@@ -70,7 +74,9 @@ class OwnFields:
                 held.pop(name, None)
         self._withheld = {}
         for name, value in told.items():
-            if now.get(name, self) is value or not _may_set(self._thing, name, value):
+            if type(name) is str and name[:1] == "_":
+                self._withheld[name] = value
+            if is_same(now.get(name, self), value) or not _may_set(self._thing, name, value):
                 continue
             if self._is_open(name):
                 self._given[name] = value
@@ -85,8 +91,9 @@ class OwnFields:
 
     def show(self) -> bool:
         """Show what was withheld, until `hide`; return whether there is something."""
-        now = OwnFields.read(self)
-        self._shown = {name: now[name] for name in self._withheld if name in now}
+        now, held = OwnFields.read(self), getattr(self._thing, "__dict__", {})
+        known = (*now, *(name for name in self._withheld if name[0] == "_" and type(held) is dict))
+        self._shown = {name: held.get(name, now.get(name, ABSENT)) for name in self._withheld if name in known}
         for name in self._shown:
             self._set(name, self._withheld[name])
         return bool(self._shown)
@@ -95,7 +102,10 @@ class OwnFields:
         """Show what the tests have; return whether something else was shown."""
         shown, self._shown = self._shown, {}
         for name, value in shown.items():
-            self._set(name, value)
+            if value is ABSENT:
+                vars(self._thing).pop(name, None)
+            else:
+                self._set(name, value)
         return bool(shown)
 
     def _set(self, name: str, value: Any) -> None:

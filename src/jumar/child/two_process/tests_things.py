@@ -36,18 +36,18 @@ class TestsThings:
         return len(members) if op == "len" else iter(members.values())
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
-        """Set public data of *thing*, which the tests hear with the next message; all else is kept here."""
+        """Set data of *thing*, which the tests hear with the next message; what is not public is kept here, too."""
         if isinstance(thing, type) or name in ("__class__", "__dict__"):
             raise AttributeError(name)
         fields = proxies.get_fact(thing, proxies.TOLD_FIELDS)
         if fields is None or name.startswith("_"):
             proxies.keep_attribute(thing, name, value)
-        else:
+        if fields is not None and name[:2] != "__":
             fields[name] = value
 
     def remove(self, thing: Any, name: str) -> None:
         """Remove public data of *thing*, or what is kept here."""
-        if get_fields(thing).pop(name, self) is self:
+        if get_fields(thing).pop(name, self) is self or name.startswith("_"):
             object.__delattr__(thing, name)
 
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:

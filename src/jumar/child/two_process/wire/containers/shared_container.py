@@ -21,6 +21,9 @@ FILES: dict[str, Any] = {"StringIO": io.StringIO, "BytesIO": io.BytesIO}
 THING = "_jumar_thing"
 """Attribute of what stands for a thing of the other side: its number."""
 
+CROSSING = frozenset((bool, int, float, str, bytes))
+"""Types of values that are made anew wherever they cross."""
+
 FIELDS = "fields"
 """Kind of the public data of an object of the tests (`object_data`)."""
 
@@ -43,6 +46,11 @@ class CopiedFields(dict):  # type: ignore[type-arg]  # no generic class before 3
 
     def note_unchanged(self, *, unchanged: bool) -> None:
         """Note nothing."""
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether *one* is the *other*, or a number or text like it, which is another one each time it crosses."""
+    return one is other or (type(one) is type(other) and type(one) in CROSSING and bool(one == other))
 
 
 def _find_number(thing: Any) -> int | None:
@@ -90,7 +98,11 @@ class SharedContainer:
             self.thing.note_unchanged(unchanged=False)  # it may be another one already
 
     def is_moved(self, items: list[Any]) -> bool:
-        """Return whether *items* are its content: of a file that was read or closed."""
+        """Return whether *items* are its content: of a file that was read or closed, of an object but for `_names`."""
+        if self.kind == FIELDS:
+            public = [part for pair in zip(items[::2], items[1::2]) if pair[0][:1] != "_" for part in pair]  # noqa: B905  as below
+            now = self.get_content()
+            return len(public) == len(now) and all(map(is_same, public, now))
         return self.kind in FILES and items[0] in (None, self.seen[0])
 
     def copy(self) -> SharedContainer:
