@@ -189,7 +189,6 @@ BODIES = {
     "random.seed(3); assert double(1) == 2": "the code has the generator that the test seeds",
     "with contextlib.ExitStack() as stack: stack.callback(random.seed, 7)": "the code has the generator",
     "keep(random.Random(7)); assert double(1) == 2": "the code has a copy of a Random of the test",
-    "values = array('i', [1]); assert count(values) == 1": "the code has a copy of a array of the test",
     "keep(operator.itemgetter(1)); keep(fractions.Fraction(1, 2)); keep(types.GenericAlias(list, int))": "",
     "query = Money(1) == 2; keep(query); assert double(1) == 2": HEARD,
 }
@@ -273,13 +272,14 @@ def test_what_crosses_while_a_file_is_loaded_counts_for_its_tests(
     "looked", [
         "os.getcwd()", "dict(os.environ)", "'json' in sys.modules", "(lambda: os.getcwd())()", "here()", "look()",
         "helpers.look()", "list(sys.path)", "threading.enumerate()", "sys.setrecursionlimit(900)",
-        "setattr(socket, 'a', 1) or give(3)",
+        "setattr(socket, 'a', 1) or give(3)", "double(array('i', [1])) is None",
     ]
 )  # fmt: skip
 def test_a_test_that_looks_at_its_own_process_is_judged_there(tmp_path: Path, looked: str) -> None:
     """By a helper at any depth, too, and not where another thing has such a name."""
     head = "import contextlib, os, socket, sys, threading\nimport helpers\nfrom os import getcwd as here\n"
-    head += "from product import double\n\ndef look(): return [*helpers.tell(), *enumerate(os.path.basename('a'))]\n"
+    head += "from array import array\nfrom product import double\n\n"
+    head += "def look(): return [*helpers.tell(), *enumerate(os.path.basename('a'))]\n"
     head += "def give(n):\n    socket.b = n\n    return n\n"
     helpers = "import contextlib, os\n@contextlib.contextmanager\ndef unchanged():\n    here = os.getcwd()\n"
     helpers += "    yield here\ndef tell():\n    with unchanged() as here: return here\ndef look(): return tell()\n"

@@ -51,8 +51,7 @@ class TestsSide(ProductThings):
         self.hidden: dict[str, str] = {}
         """Files of the tests that are no evidence as they are written, each with why: a name is hidden there, say."""
         self.environment = environment
-        self.capabilities = Capabilities(environment.room)
-        able = self.capabilities
+        self.capabilities = able = Capabilities(environment.room)
         self.take_back, self.list_members, self.offers = able.take_back, able.list_members, able.offers
         self.note_body, environment.note_seed = able.note_body, able.conversation.note_seed
         self.follow = self.names.follow
@@ -176,7 +175,8 @@ class TestsSide(ProductThings):
         if self.capabilities.is_bound(value):
             return None
         form = object_data.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
-        self.capabilities.conversation.note_copied(value, form)
+        if copied := self.capabilities.conversation.note_copied(value, form):
+            self.note_tie(f"the test would not see what the code changes in its copy of a {copied}")
         return form
 
     def admit(self, value: Any) -> None:

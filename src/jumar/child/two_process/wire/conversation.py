@@ -29,8 +29,11 @@ COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt
 WORD = re.compile(r"(?:def|class) \w+|\w+")
 """Word of a file, by which it may import another one; what it defines itself is none."""
 
-CONSTANT = ("operator", "re", "_struct")
+CONSTANT = ("operator", "re", "string", "_struct")
 """Modules of objects that never change, and that are no keys by their value."""
+
+DRAWING = ("random", "numpy.random")
+"""Modules of generators of random numbers."""
 
 EXTENDS = "_jumar_extends"
 """Name in the body of a class of the tests that extends one of the product."""
@@ -108,12 +111,22 @@ class Conversation:
         if why and (of_class or is_double or inside or not self._find_place()[1]):
             self.note(f"the test hands the code {why}")
 
-    def note_copied(self, thing: Any, form: Any) -> None:
-        """Note that the product gets a copy of *thing*, as *form* tells, if that may change: its value is no key."""
+    def note_copied(self, thing: Any, form: Any) -> str:
+        """Note that the product gets a copy of *thing*, a generator of random numbers, as *form* tells.
+
+        Return the name of the class of another object of Python's own library that may change: the test would not see
+        that.
+        """
         kind: Any = type(thing)
-        copied = form and form[0] == "d" and kind.__module__ not in CONSTANT
-        if copied and kind.__hash__ in (None, object.__hash__):
-            self.note(f"the code has a copy of a {kind.__name__} of the test")
+        module = str(kind.__module__)
+        copied = form and form[0] == "d" and module not in CONSTANT
+        if not copied or kind.__hash__ not in (None, object.__hash__):
+            return ""
+        if not module.startswith(DRAWING):  # arrays and tables of others are data for most
+            known = module.partition(".")[0] in getattr(sys, "stdlib_module_names", ())
+            return str(kind.__name__) if known else ""
+        self.note(f"the code has a copy of a {kind.__name__} of the test")
+        return ""
 
     def note_seed(self) -> None:
         """Note that a generator that all use is seeded, if the tests do it, also by a library: plug-ins do it, too."""
