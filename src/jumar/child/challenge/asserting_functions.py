@@ -28,9 +28,6 @@ COMPARING = ("COMPARE_OP", "CONTAINS_OP", "IS_OP")
 COMPARED = frozenset(("see", "call", "call_false", "look", "see_kind"))
 """Methods of `Questions` that a file which is rewritten calls where it compares."""
 
-ASSERTS, COMPARES = "asserts", "compares"
-"""Words for what a function does."""
-
 LATER = 0x20 | 0x80 | 0x200
 """Flags of the code of generators and coroutines: to call such a function runs nothing of it."""
 
@@ -67,8 +64,8 @@ class HandedFunctions:
         """Methods of objects and classes that this test hands out."""
         self._standing: dict[str, dict[types.FunctionType, None]] = {}
         """File -> functions that it hands out for several tests."""
-        self._judged: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-        """Functions of rewritten files -> what they do (`judge`)."""
+        self._counted: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+        """Functions -> whether they assert, and stand in rewritten files: else nobody knows what compared."""
 
     def read(self, file: str) -> str:
         """Return the text of a *file* of the tests; note which methods it calls by their names."""
@@ -89,7 +86,7 @@ class HandedFunctions:
         known = any(one is function and _is_same(thing, other) for other, one in (*self._idle, *self._ran))
         if lasting:
             self._stand(function)
-        elif not known and judge(function) == ASSERTS:
+        elif not known and counts(function):
             held = self._idle if type(function) in (types.FunctionType, types.CoroutineType) else self._ran
             held.append((thing, function))
 
@@ -125,32 +122,28 @@ class HandedFunctions:
         self._ran += [pair for pair in self._idle if ended(*pair)]
         self._idle = [pair for pair in self._idle if not ended(*pair)]
 
-    def find_idle(self, file: str, compared: Collection[types.CodeType]) -> tuple[str, bool]:
-        """Return which function came to nothing in the test of *file*, and whether it asserts; "": none.
+    def find_idle(self, file: str, compared: Collection[types.CodeType]) -> str:
+        """Return which function that asserts came to nothing in the test of *file*; or "".
 
         *compared* is the code that compared something in that test, or called what did.
         """
         if self._idle:
-            return f"{self._idle[0][1].__name__}, which asserts, was handed to the product, which did not run it", True
+            return f"{self._idle[0][1].__name__}, which asserts, was handed to the product, which did not run it"
         standing = (held for name, held in self._standing.items() if self._relies_on(file, name))
         alone = (one for one in chain(self._methods, *standing) if not self._is_called(one))
-        silent = {one: self._judge(one) for one in (*(one for _, one in self._ran), *alone) if not _came(one, compared)}
-        for said in (ASSERTS, COMPARES):
-            if name := next((one.__name__ for one, found in silent.items() if found == said), ""):
-                return f"{name}, which {said}, is the product's to call, and compared nothing", said == ASSERTS
-        return "", False
+        silent = (one for one in (*(one for _, one in self._ran), *alone) if not _came(one, compared))
+        name = next((one.__name__ for one in silent if self._counts(one)), "")
+        return f"{name}, which asserts, is the product's to call, and compared nothing" if name else ""
 
     def _is_called(self, one: Any) -> bool:
         """Return whether *one* is a method of a name by which the files of the tests, or pytest, call one."""
         called = one.__name__ in self._called or one.__name__[:4] == "test"
         return called and "." in one.__qualname__.rpartition("<locals>.")[2]
 
-    def _judge(self, one: Any) -> str:
-        """Return what `judge` finds of *one*; nobody knows what compared where no file is rewritten."""
-        if one not in self._judged:
-            rewritten = any(NAME in code.co_names for code in list_codes(one))
-            self._judged[one] = judge(one) if rewritten else ""
-        return self._judged[one]
+    def _counts(self, one: Any) -> bool:
+        if one not in self._counted:
+            self._counted[one] = any(NAME in code.co_names for code in list_codes(one)) and counts(one)
+        return self._counted[one]
 
 
 def _came(function: Any, compared: Collection[types.CodeType]) -> bool:
@@ -198,12 +191,10 @@ def _list_methods(body: Mapping[str, Any]) -> list[types.FunctionType]:
     return [one for value in members for one in list_functions(value) if type(one) is types.FunctionType]
 
 
-def judge(function: Any) -> str:
-    """Return whether *function* asserts, or just compares, or none: functions of the tests that it names count."""
+def counts(function: Any) -> bool:
+    """Return whether *function* compares and asserts, itself or by functions of the tests that it names."""
     codes = list(list_codes(function))
-    if not any(map(_compares, codes)):
-        return ""
-    return ASSERTS if any(map(_asserts, codes)) else COMPARES
+    return any(map(_compares, codes)) and any(map(_asserts, codes))
 
 
 def list_all(code: types.CodeType) -> list[types.CodeType]:

@@ -142,8 +142,7 @@ class ProductThings:
         owned = proxies.get_fact(thing, contents.OWNER) or (proxies.get_number(thing), name in contents.MUTATING)
         self.peer.values.changes.note_method(*owned, reads=name in contents.TELLING)
         ask = self.peer.ask if name in ASKING else self._ask_aside
-        with self.capabilities.conversation.give((*args, *keywords.values())):
-            answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
+        answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
         if name in contents.OPERATORS:
             self._check_operator(answer, name, thing, args, due)
         elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
@@ -170,8 +169,7 @@ class ProductThings:
 
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:
         """Make an instance of *kind*, a class of the product."""
-        with self.capabilities.conversation.give(()):
-            made = self.peer.ask("call", kind, args, keywords or None)
+        made = self.peer.ask("call", kind, args, keywords or None)
         if type(made) is kind and proxies.is_named(kind):
             self.own_instances.note_made(made)
         if proxies.get_fact(kind, "_jumar_extends") and not isinstance(made, kind):

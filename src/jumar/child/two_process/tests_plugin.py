@@ -182,9 +182,7 @@ class DoubtPlugin:
         used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
         doubt = next((why for fixture, why in self._doubted_fixtures if fixture in used), "")
         self._side.capabilities.conversation.note_used(used, str(_get_file(item)))
-        idle, asserts = self._side.capabilities.handed.find_idle(str(_get_file(item)), self._side.operands.compared)
-        self._side.capabilities.conversation.note("" if asserts else idle)
-        doubt = doubt or (idle if asserts else "")
+        doubt = doubt or self._side.capabilities.handed.find_idle(str(_get_file(item)), self._side.operands.compared)
         yield from self._watch_phase(doubt, last=True)
 
     def pytest_sessionfinish(self) -> Wrapper:

@@ -62,8 +62,6 @@ class Conversation:
         """Class -> what is to be said of it (`_describe`): it is asked for with each object that crosses."""
         self._loaded: dict[str, str] = {}
         """Files of the tests that had one while no test ran, each with it; an empty name: none of them was there."""
-        self._given: Collection[Any] | None = None
-        """Arguments of the call that is made."""
         self.asked = 0
         """Number of requests that were performed."""
         self._fixtures: list[tuple[Any, str]] = []
@@ -90,25 +88,15 @@ class Conversation:
         self.asked += 1
         self.note("the code calls into the tests")
 
-    @contextlib.contextmanager
-    def give(self, arguments: Collection[Any]) -> Iterator[None]:
-        """Call a function of the product in the body, with these *arguments*; a class, which holds them: with none."""
-        before, self._given = self._given, arguments
-        try:
-            yield
-        finally:
-            self._given = before
-
     def note_handed(self, thing: Any) -> None:
-        """Note that *thing* of the tests is handed out; while files are loaded, unless it is a function by itself."""
+        """Note that *thing* of the tests is handed out; while files are loaded, unless it is a function."""
         of_class = issubclass(type(thing), type)
         kind = thing if of_class else type(thing)
         if kind not in self._handed:
             self._handed[kind] = self._describe(kind)
         is_double, active, active_object = self._handed[kind]
         why = active if of_class else active_object
-        inside = self._given is not None and not any(thing is one for one in self._given)
-        if why and (of_class or is_double or inside or not self._find_place()[1]):
+        if why and (of_class or is_double or not self._find_place()[1]):
             self.note(f"the test hands the code {why}")
 
     def note_copied(self, thing: Any, form: Any) -> str:
