@@ -137,7 +137,7 @@ class ProductThings:
         self._note_heard(thing, name, args)
         early = name in contents.OPERATORS or name == "__hash__"  # they do not wait for what the product changes
         due = contents.compute(thing, name, args) if early else contents.NOTHING
-        if name == "__hash__" and due is not contents.NOTHING and contents.is_of_library(thing, name):
+        if name == "__hash__" and due is not contents.NOTHING and not contents.has_own_hash(thing):
             return due
         owned = proxies.get_fact(thing, contents.OWNER) or (proxies.get_number(thing), name in contents.MUTATING)
         self.peer.values.changes.note_method(*owned, reads=name in contents.TELLING)
