@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import dedent
 
 import anyio
+import msgspec
 import pytest
 
 from jumar.core.state.settings import Suite
@@ -169,6 +170,18 @@ def test_a_test_that_is_too_slow_in_two_processes_is_known_from_the_untouched_tr
 
     assert slow == {"test_calc.py::test_many"}
     assert first.grades == second.grades == {"test_calc.py::test_once": "A", "test_calc.py::test_many": "D"}
+
+
+def test_what_is_red_on_the_untouched_tree_may_run_in_two_processes_with_the_change() -> None:
+    """Held-out tests too, which no run has judged before."""
+    passed, failed = Outcome.PASSED, Outcome.FAILED
+    one = Report(Ended.NORMAL, (TestResult("a", passed), TestResult("hidden", failed), TestResult("c", passed)))
+    two = Report(Ended.NORMAL, (TestResult("a", failed), TestResult("hidden", failed), TestResult("c", passed)))
+    every = frozenset({"a", "hidden", "c"})
+    known = SuiteKnowledge(red=frozenset(), base_report=one, base_apart=two, compared=every, alike=frozenset({"c"}))
+
+    assert list_unable(known) == {"a"}
+    assert list_unable(replace(known, base_apart=msgspec.structs.replace(two, lost="a"))) == frozenset()
 
 
 class Hidden(Dice):

@@ -183,6 +183,23 @@ class Thing:
     """An object of the tests."""
 
 
+class Other:
+    """Another class of the tests."""
+
+
+def test_the_product_sets_no_name_of_python_itself() -> None:
+    thing = Thing()
+    vars(thing).update(level=1, _own=2)
+    fields = OwnFields(thing, lambda _: True)
+
+    fields.write({"__class__": Other, "__dict__": {}, "_own": 3, "_new": 4, "level": 5})
+    untouched = (type(thing), dict(vars(thing)))
+    fields.keep()
+
+    assert untouched == (Thing, {"level": 1, "_own": 2})
+    assert (type(thing), vars(thing)) == (Thing, {"level": 5, "_own": 3, "_new": 4})
+
+
 STEPS = st.tuples(st.sampled_from(["level", "_level", "seen"]), st.sampled_from([None, 1, 2, "told", "look"]))
 
 

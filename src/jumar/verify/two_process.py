@@ -180,8 +180,12 @@ def _is_packaged(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
 
 
 def _build_tests_invocation(invocation: Invocation, pipes: tuple[int, int], paths: SeparatedPaths) -> Invocation:
-    told = {"pipes": pipes, **paths._asdict(), "filter": (seccomp_processes.build_filter() or b"").hex()}
-    told["in_place"] = invocation.config.get("in_place", False)
+    told = {
+        "pipes": pipes,
+        **paths._asdict(),
+        "filter": (seccomp_processes.build_filter() or b"").hex(),
+        "in_place": invocation.config.get("in_place", False),
+    }
     argv = (*invocation.argv[:-2], *start.build_command(programs.TESTS))
     return msgspec.structs.replace(invocation, argv=argv, config={**invocation.config, "apart": told})
 

@@ -181,7 +181,7 @@ async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozense
     """
     doubtful = {i for i in apart if green.strengths.get(get_function(i), Strength.NONE) is Strength.NONE}
     red = doubtful & await find_red_tests(green) if doubtful.difference(green.accepted) else frozenset()
-    two = await _run_base_apart(green, {*green.ids} - {*apart} | red) if red else None
+    two = await _run_base_apart(green, red | {*green.ids}.difference(apart)) if red else None
     hollow = frozenset(red) & reconcile(tuple(red), two, green.accepted).green_ids if two else frozenset[str]()
     known = green.verifier.experience
     for _ in range(LUCKY if hollow - known.hollow else 0):  # a property that finds no example may pass there by chance
@@ -198,9 +198,10 @@ def list_unable(known: SuiteKnowledge) -> frozenset[str]:
     They are not tried again in two: what is in their way is how they are written, and no change of the code.
     """
     slow = _list_timeouts(known.base_apart) - _list_timeouts(known.base_report)
-    if known.red is None or known.base_apart is None or known.base_apart.lost:  # then chance had a part in it
+    if known.base_report is None or known.base_apart is None or known.base_apart.lost:  # then chance had a part in it
         return slow
-    return slow | (known.compared - known.alike - known.red)
+    passed = {result.id for result in known.base_report.results if result.outcome is Outcome.PASSED}
+    return slow | (passed & known.compared - known.alike)
 
 
 def _list_timeouts(report: Report | None) -> frozenset[str]:
@@ -228,7 +229,7 @@ async def _run_base_apart(green: GreenCandidate, ids: Collection[str]) -> Report
     if new := tuple(i for i in green.ids if i in deciding):
         report = await run_fresh_apart(replace(_lay_base(green), ids=new), Round(challenge=False), Seeds())
         if report is not None:
-            known.asked_apart |= deciding
+            known.asked_apart |= {*new}
             known.base_apart = merge_reports(known.base_apart, report) if known.base_apart else report
     return known.base_apart
 

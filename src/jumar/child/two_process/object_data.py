@@ -19,10 +19,6 @@ EMPTIABLE = (tuple, frozenset, list, dict, set)
 """Types of values of which an empty one is there to be replaced. A zero or an empty text may be what is expected."""
 
 
-ABSENT = object()
-"""Stands for a value that is not there."""
-
-
 class OwnFields:
     """Public data of *thing*, an object of the tests: what its instance holds, and nothing that code computes."""
 
@@ -74,7 +70,7 @@ class OwnFields:
                 held.pop(name, None)
         self._withheld = {}
         for name, value in told.items():
-            if type(name) is str and name[:1] == "_":
+            if _is_private(name):
                 self._withheld[name] = value
             if is_same(now.get(name, self), value) or not _may_set(self._thing, name, value):
                 continue
@@ -90,22 +86,24 @@ class OwnFields:
         return bool(self._withheld)
 
     def show(self) -> bool:
-        """Show what was withheld, until `hide`; return whether there is something."""
-        now, held = OwnFields.read(self), getattr(self._thing, "__dict__", {})
-        known = (*now, *(name for name in self._withheld if name[0] == "_" and type(held) is dict))
-        self._shown = {name: held.get(name, now.get(name, ABSENT)) for name in self._withheld if name in known}
+        """Show what was withheld of public data, until `hide`; return whether there is something."""
+        now = OwnFields.read(self)
+        self._shown = {name: now[name] for name in self._withheld if name in now}
         for name in self._shown:
             self._set(name, self._withheld[name])
         return bool(self._shown)
+
+    def keep(self) -> bool:
+        """Set for good what was withheld, private data too; return whether there is something public."""
+        held = getattr(self._thing, "__dict__", {})
+        held.update((name, value) for name, value in self._withheld.items() if _is_private(name))
+        return self.show()
 
     def hide(self) -> bool:
         """Show what the tests have; return whether something else was shown."""
         shown, self._shown = self._shown, {}
         for name, value in shown.items():
-            if value is ABSENT:
-                vars(self._thing).pop(name, None)
-            else:
-                self._set(name, value)
+            self._set(name, value)
         return bool(shown)
 
     def _set(self, name: str, value: Any) -> None:
@@ -149,6 +147,11 @@ def open_fields(value: Any, admits: Any) -> OwnFields:
 
 def _list_names(names: Any) -> tuple[str, ...]:
     return (names,) if type(names) is str else tuple(names)
+
+
+def _is_private(name: Any) -> bool:
+    """Return whether *name* is that of private data, and no name of Python's own (`__class__`)."""
+    return type(name) is str and name.isidentifier() and name[:1] == "_" and name[:2] != "__"
 
 
 def _may_set(thing: Any, name: Any, value: Any) -> bool:

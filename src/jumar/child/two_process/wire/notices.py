@@ -23,15 +23,15 @@ MOST_BYTES = 64 << 20
 """The product may print, and tell without being asked, so much."""
 
 
-USUAL = ("_pytest.", "logging", "unittest.case", "unittest._log")
-"""Modules of what hears for `capsys`, `caplog` and `assertLogs`."""
+USUAL = ("logging", "unittest.case", "unittest._log")
+"""Modules of what hears beside pytest's own: Python's handlers, and `assertLogs`."""
 
 
 def is_usual(listener: Any) -> bool:
     """Return whether *listener* is what pytest, unittest or Python itself hears by; it may be a class or None."""
     usual: Any = (None, sys.__stdout__, sys.__stderr__, vars(warnings).get("_showwarning_orig"))
     module = str((listener if isinstance(listener, type) else type(listener)).__module__)
-    return any(listener is one for one in usual) or module in USUAL or module.startswith(USUAL[0])
+    return any(listener is one for one in usual) or module in USUAL or module.startswith("_pytest.")
 
 
 def send_records(send: Callable[[str, Any], None]) -> None:

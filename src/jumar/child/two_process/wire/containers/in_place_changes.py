@@ -17,7 +17,7 @@ class InPlaceChanges(HeldChanges):
     def note_filled(self, entry: Any) -> None:
         """Take over the data of an object, too."""
         super().note_filled(entry)
-        if entry.kind == FIELDS and entry.thing.show():
+        if entry.kind == FIELDS and entry.thing.keep():
             self._values.note_content(self._values.numbers[id(entry.thing)], entry, entry.get_content())
 
     def show(self) -> None:
