@@ -536,3 +536,28 @@ def test_a_verdict_is_worth_no_more_than_what_proves_the_held_out_tests(tmp_path
     assert (done.grade, done.reachable) == ("D", "A")
     assert (right.grade, right.reachable) == ("A+H", "A")
     assert not any("test_more" in told for told in done.warnings)
+
+
+WORDS = """
+import pytest
+
+from calc import Total
+
+
+def check(value, due):
+    assert value == due, "not due"
+
+
+def test_what_an_assertion_says():
+    with pytest.raises(AssertionError) as caught:
+        assert [Total(1) == 2, 3] == [True, 4]
+    assert "At index 0 diff" in str(caught.value)
+"""
+
+
+def test_a_test_that_reads_the_words_of_an_assertion_is_confirmed_with_them(tmp_path: Path) -> None:
+    """Words of assertions are not prepared in a confirmation, unless a test turns out to need them."""
+    done = judged(tmp_path, "class Total(int):\n    pass\n", WORDS)
+
+    assert done.verdict.green
+    assert "or on each other" in done.warnings[0]

@@ -7,7 +7,7 @@ grade of what was done with itself (`core/gate/grades.py`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,10 +76,9 @@ async def _accept_green(
     ids, patience = (*names, *verifier.held_out.ids), rounds.estimate_patience(first)
     whole = rounds.GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, patience)
     apart, found = await _run_apart(whole)
-    rest = replace(whole, ids=_list_rest(whole.ids, apart))
-    rest.strengths = {}
-    if rest.ids and found.void is None and not found.flaky:
-        before, found = found, await _confirm_green(rest, _list_challenged(rest, apart))
+    rest = replace(whole, strengths={})
+    if len(apart) < len(whole.ids) and found.void is None and not found.flaky:
+        before, found = found, await _confirm_green(rest, apart)
         found = found._replace(warnings=(*before.warnings, *found.warnings))
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake: the visible ones alone were answered.
@@ -118,10 +117,13 @@ class _Found(NamedTuple):
     """Its chances."""
 
 
-def _list_rest(ids: Sequence[str], apart: Collection[str]) -> tuple[str, ...]:
-    """Return the tests in *ids* that are run in one process: all of each file with one that is not in *apart*."""
-    files = {i.partition("::")[0] for i in ids if i not in apart}
-    return tuple(i for i in ids if i.partition("::")[0] in files)
+def _list_rest(ids: Sequence[str], apart: Collection[str], part: Callable[[str], str]) -> tuple[str, ...]:
+    """Return the tests in *ids* that are run in one process: all of each function, or file, with one not in *apart*.
+
+    *part* names the function, or the file, of a test.
+    """
+    parts = {part(i) for i in ids if i not in apart}
+    return tuple(i for i in ids if part(i) in parts)
 
 
 NOT_GENERAL = _Found(
@@ -167,9 +169,16 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
     return kept - await find_hollow(green, kept), _Found()
 
 
-async def _confirm_green(green: rounds.GreenCandidate, challenged: Collection[str]) -> _Found:
-    """Run all the rounds; in another order first, and if that is what breaks the tests, in their own."""
+async def _confirm_green(green: rounds.GreenCandidate, apart: Collection[str]) -> _Found:
+    """Run all the rounds of what is not in *apart*, which becomes the ids of *green*.
+
+    In another order first, without the other tests of their files, and without the words of failed assertions. If that
+    is what breaks the tests, then all is as it was in the first run.
+    """
     verifier, experience = green.verifier, green.verifier.experience
+    whole = _list_rest(green.ids, apart, lambda test_id: test_id.partition("::")[0])
+    green.ids = whole if experience.ordered else _list_rest(green.ids, apart, get_function)
+    challenged = _list_challenged(green, apart)
     plan = plan_rounds(challenged, verifier.suite.confirm, rounds.toss_coins())
     found = await _run_plan(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
@@ -179,13 +188,14 @@ async def _confirm_green(green: rounds.GreenCandidate, challenged: Collection[st
     same, _ = await rounds.run_round(green, found.step, found.draw)
     if set(same.unsteady) != set(found.flaky):
         return found
+    green.ids = whole
     beyond = await _run_plan(
         green, plan_rounds(challenged, verifier.suite.confirm + 1, rounds.toss_coins()), shuffled=False
     )
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
         seen = [i for i in found.flaky if i not in verifier.held_out.ids] or ["one"]
-        said = f"the tests depend on their order: {', '.join(seen[:3])} failed in another one"
+        said = f"the tests depend on their order, or on each other: {', '.join(seen[:3])} failed in another one"
         return beyond._replace(warnings=(said,))
     return beyond
 

@@ -262,8 +262,7 @@ def build_challenge(green: GreenCandidate, step: Round, draw: Seeds) -> Challeng
     files = {path: data for path, data in known.items() if path in chosen}
     changed, false = falsify_files(files, step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
     hashes = {path: hashlib.sha256(changed.get(path, data)).hexdigest() for path, data in known.items()}
-    falsified, seed = sorted(step.falsified), draw.falsities
-    told = {"files": hashes, "falsified": falsified, "false": false, "seed": seed}
+    told = {"files": hashes, "falsified": sorted(step.falsified), "false": false, "seed": draw.falsities}
     return Challenge(told, changed)
 
 
