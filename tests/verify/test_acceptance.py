@@ -538,14 +538,10 @@ def test_a_verdict_is_worth_no_more_than_what_proves_the_held_out_tests(tmp_path
     assert not any("test_more" in told for told in done.warnings)
 
 
-WORDS = """
+SAID = """
 import pytest
 
 from calc import Total
-
-
-def check(value, due):
-    assert value == due, "not due"
 
 
 def test_what_an_assertion_says():
@@ -557,7 +553,7 @@ def test_what_an_assertion_says():
 
 def test_a_test_that_reads_the_words_of_an_assertion_is_confirmed_with_them(tmp_path: Path) -> None:
     """Words of assertions are not prepared in a confirmation, unless a test turns out to need them."""
-    done = judged(tmp_path, "class Total(int):\n    pass\n", WORDS)
+    done = judged(tmp_path, "class Total(int):\n    pass\n", SAID)
 
     assert done.verdict.green
     assert "or on each other" in done.warnings[0]
