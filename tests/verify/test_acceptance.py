@@ -18,11 +18,11 @@ from jumar.ports import Verification
 from jumar.process.progress import Tell, ignore_progress
 from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.unconfined import Unconfined
-from jumar.verify.acceptance import accept_green
+from jumar.verify.acceptance.accept_green import accept_green
+from jumar.verify.acceptance.rounds import estimate_patience
+from jumar.verify.acceptance.untouched_tree import list_unable
 from jumar.verify.challenge.falsified_files import Challenge
 from jumar.verify.execution import HeldOut, SuiteKnowledge
-from jumar.verify.rounds import estimate_patience
-from jumar.verify.untouched_tree import list_unable
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.sandboxes import ENVIRON, s3
@@ -134,13 +134,7 @@ def test_tests_that_depend_on_their_order_are_no_flakes_and_it_is_said() -> None
 
 
 def test_a_test_gets_as_much_time_in_two_processes_as_its_own_first_run_gives_it() -> None:
-    took = {"test_a.py::short": 10, "test_a.py::long": 4000}
-    verdict = reconcile(
-        tuple(took), Report(Ended.NORMAL, tuple(TestResult(i, Outcome.PASSED, ms) for i, ms in took.items()))
-    )
-    first = Verification(verdict=verdict, ended=Ended.NORMAL, executions=1, duration_ms=1, output="")
-
-    assert estimate_patience(first) == {"test_a.py::long": 80.0}
+    assert estimate_patience({"test_a.py::short": 10, "test_a.py::long": 4000}) == {"test_a.py::long": 80.0}
 
 
 MANY_CALLS = """

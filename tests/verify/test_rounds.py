@@ -8,9 +8,12 @@ from textwrap import dedent
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jumar.core.gate.challenge_rounds import Round
-from jumar.verify.rounds import GreenCandidate, Seeds, build_challenge, confirm_forged, run_round_apart
+from jumar.verify.acceptance.green_candidate import PART_MS, GreenCandidate, run_side_by_side, split_ids
+from jumar.verify.acceptance.rounds import Seeds, build_challenge, confirm_forged, run_round_apart
 from support.judging.real_verifier import Court
 
 PRODUCT = "import os\n\n\ndef leave():\n    os._exit(3)\n\n\ndef add(a, b):\n    return a + b\n"
@@ -218,3 +221,34 @@ def test_a_test_that_comes_to_none_of_its_assertions_is_no_evidence(tmp_path: Pa
     kept = {i.partition("::")[2] for i in result.kept}
     assert kept == {"test_nothing", "test_more[0]", "test_more[1]"}, "it calls what asserts, or another case asserts"
     assert green.doubted == {"test_app.py::test_parts": "it came to none of its assertions"}
+
+
+@given(st.dictionaries(st.tuples(st.sampled_from("abcd"), st.integers(0, 9)), st.integers(0, 2 * PART_MS)))
+def test_parts_are_whole_files_and_all_of_them(took: Mapping[tuple[str, int], int]) -> None:
+    times = {f"test_{file}.py::test_{number}": took_ms for (file, number), took_ms in took.items()}
+
+    parts = split_ids(tuple(times), times)
+
+    assert sorted(i for part in parts for i in part) == sorted(times)
+    files = [{i.partition("::")[0] for i in part} for part in parts]
+    assert sum(map(len, files)) == len(set().union(*files)), "a file is in one part"
+    if len(parts) > 1:
+        assert all(parts)
+        assert sum(times.values()) + 3 * len(times) >= PART_MS * len(parts)
+
+
+def test_what_one_part_raises_ends_the_others() -> None:
+    ended: list[str] = []
+
+    async def fail() -> None:
+        raise ValueError("broken")
+
+    async def wait() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append("wait")
+
+    with pytest.raises(ValueError, match="broken"):
+        anyio.run(run_side_by_side, [wait, fail])
+    assert ended == ["wait"]

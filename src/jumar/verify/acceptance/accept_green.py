@@ -18,11 +18,12 @@ from jumar.core.gate.challenge_rounds import Round, Strength, plan_rounds
 from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, get_function, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
-from jumar.verify import rounds
+from jumar.verify.acceptance import rounds
+from jumar.verify.acceptance.evidence import grade_green, list_weaker
+from jumar.verify.acceptance.green_candidate import GreenCandidate, is_pytest
+from jumar.verify.acceptance.untouched_tree import find_hollow, list_unable
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
-from jumar.verify.evidence import grade_green, list_weaker
 from jumar.verify.two_process import find_product_start
-from jumar.verify.untouched_tree import find_hollow, list_unable
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
@@ -73,8 +74,9 @@ async def _accept_green(
     """
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
-    ids, patience = (*names, *verifier.held_out.ids), rounds.estimate_patience(first)
-    whole = rounds.GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, patience)
+    took = {first.natives.get(i, i): result.duration_ms for i, result in first.verdict.results.items()}
+    ids = (*names, *verifier.held_out.ids)
+    whole = GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, took)
     apart, found = await _run_apart(whole)
     rest = replace(whole, strengths={})
     if len(apart) < len(whole.ids) and found.void is None and not found.flaky:
@@ -134,7 +136,7 @@ NOT_GENERAL = _Found(
 )
 
 
-async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Found]:
+async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
     """Run the tests in two processes; return those that this proves, and what refutes the green, if anything does.
 
     A falsified test that passes was asked of an object that answers whatever it is asked: the code under test knows
@@ -169,7 +171,7 @@ async def _run_apart(green: rounds.GreenCandidate) -> tuple[frozenset[str], _Fou
     return kept - await find_hollow(green, kept), _Found()
 
 
-async def _confirm_green(green: rounds.GreenCandidate, apart: Collection[str]) -> _Found:
+async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Found:
     """Run all the rounds of what is not in *apart*, which becomes the ids of *green*.
 
     In another order first, without the other tests of their files, and without the words of failed assertions. If that
@@ -200,7 +202,7 @@ async def _confirm_green(green: rounds.GreenCandidate, apart: Collection[str]) -
     return beyond
 
 
-async def _run_plan(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuffled: bool) -> _Found:
+async def _run_plan(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) -> _Found:
     """Run *plan*, up to the first round that does not come out as it must."""
     green.done.clear()
     green.unproved.clear()
@@ -222,7 +224,7 @@ async def _run_plan(green: rounds.GreenCandidate, plan: Sequence[Round], *, shuf
     return _Found()
 
 
-def _judge_forged(green: rounds.GreenCandidate, forged: Sequence[str], again: Sequence[str]) -> _Found:
+def _judge_forged(green: GreenCandidate, forged: Sequence[str], again: Sequence[str]) -> _Found:
     """Judge tests that passed although falsified: random if not all of them are forged *again*, by the same files."""
     wavering = set(forged).difference(again)
     if {get_function(i) for i in green.verifier.held_out.ids}.issuperset(forged):
@@ -234,16 +236,16 @@ def _judge_forged(green: rounds.GreenCandidate, forged: Sequence[str], again: Se
     return _Found(void=Void(Cause.TAMPER, _hide_output(green) or some))
 
 
-def _hide_output(green: rounds.GreenCandidate) -> str:
+def _hide_output(green: GreenCandidate) -> str:
     """Return the text that replaces the output of a room with held-out tests, which could quote them; else empty."""
     if not green.verifier.held_out.ids:
         return ""
     return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
 
 
-def _list_challenged(rest: rounds.GreenCandidate, apart: Collection[str]) -> tuple[str, ...]:
+def _list_challenged(rest: GreenCandidate, apart: Collection[str]) -> tuple[str, ...]:
     """Return the test functions of *rest* that a challenge falsifies: those with a case that is not in *apart*."""
-    if not rest.ids or not rounds.is_pytest(rest.verifier) or not _read_files(rest.verifier):
+    if not rest.ids or not is_pytest(rest.verifier) or not _read_files(rest.verifier):
         return ()
     judging = (get_function(i) for i in rest.ids if i not in apart and i not in rest.accepted)
     return tuple(dict.fromkeys(judging))
@@ -271,7 +273,7 @@ def _list_unfalsifiable(verifier: TreeRunner, strengths: Mapping[str, Strength])
 
 
 async def _inspect_code(verifier: TreeRunner, tree: str) -> tuple[str, ...]:
-    if not rounds.is_pytest(verifier):
+    if not is_pytest(verifier):
         return ()
     tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))
     store = verifier.store

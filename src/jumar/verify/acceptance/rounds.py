@@ -6,18 +6,19 @@ import hashlib
 import random
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check_round, find_empty, is_unable
-from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
-from jumar.ports import Invocation, Verification
+from jumar.ports import Invocation
+from jumar.verify.acceptance.green_candidate import APART, GreenCandidate, is_pytest, run_parts
 from jumar.verify.challenge.falsified_files import UNCHALLENGED, Challenge, falsify_files
+from jumar.verify.merge_reports import merge_reports
 from jumar.verify.two_process import list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
@@ -33,46 +34,6 @@ STARTS = 5
 
 EMPTY = "it came to none of its assertions"
 """Reason that a test which passes is no evidence."""
-
-APART = ("S3", "S2")
-"""Tiers in which a process cannot reach another one: below them two processes are one."""
-
-
-@dataclass(slots=True)
-class GreenCandidate:
-    """A green that is being accepted, or a part of its tests."""
-
-    verifier: TreeRunner
-    tree: str
-    """The candidate's, with the held-out tests."""
-    alone: str
-    """The candidate's, without them: nothing else lies where the code under test has a process of its own."""
-    ids: tuple[str, ...]
-    """All that is judged, by the runner's names; held-out tests too."""
-    accepted: Mapping[str, Outcome]
-    """By the runner's names: what the frozen run had for ids that did not pass."""
-    patience: Mapping[str, float] = field(default_factory=dict)
-    """Seconds that a test may take in two processes, where that is more than `LEAST_PATIENCE`."""
-    runs: list[str] = field(default_factory=list)
-    """Trees of the runs that its acceptance took; its parts share the list."""
-    asked: int | None = None
-    """Requests of the code under test that the tests performed in two processes; None: it was in none."""
-    done: list[Round] = field(default_factory=list)
-    unproved: set[str] = field(default_factory=set)
-    strengths: dict[str, Strength] = field(default_factory=dict)
-    """Test function -> the way in which it was falsified, as its rounds have seen; its parts share this."""
-    matched: set[str] = field(default_factory=set)
-    """Tests that compare an object of the code under test with one that they made of a class of it."""
-    tied: set[str] = field(default_factory=set)
-    """Tests that need the code under test in their own process by what they do themselves."""
-    doubted: dict[str, str] = field(default_factory=dict)
-    """Tests that are no evidence in two processes, each with why."""
-    conversed: dict[str, str] = field(default_factory=dict)
-    """Tests in which more than questions and data crossed between two processes, each with why."""
-    copied: set[str] = field(default_factory=set)
-    """Tests that hold something of which the code under test changed its copy."""
-    in_place: bool = False
-    """True if the tests are to see such changes in two processes, as they do in one."""
 
 
 class Seeds(NamedTuple):
@@ -128,9 +89,13 @@ def toss_coins() -> Iterator[bool]:
 
 async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
     """Run a round; its result, and the cause if there is none. The same draw makes the same files in the same order."""
-    ids, challenge = list_asked(green, step), build_challenge(green, step, draw)
-    report = await green.verifier.run_fresh(green.tree, ids, challenge, draw.order)
-    green.runs.append(green.tree)
+    challenge = build_challenge(green, step, draw)
+
+    async def run(part: GreenCandidate) -> Report:
+        part.runs.append(part.tree)
+        return await part.verifier.run_fresh(part.tree, list_asked(part, step), challenge, draw.order)
+
+    report = reduce(merge_reports, await run_parts(green, run))
     note_strengths(green, report, step)
     cause = Cause.HARNESS if report.ended is Ended.UNSTARTED and not report.anomalies else Cause.TAMPER
     return check_round(report, step, green.ids, green.accepted), cause
@@ -142,7 +107,16 @@ def can_run_apart(verifier: TreeRunner) -> bool:
 
 
 async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> ApartResult:
-    """Run a round in two processes. Whatever a test cannot do there makes it no forgery, only not proved that way.
+    """Run a round in two processes. Whatever a test cannot do there makes it no forgery, only not proved that way."""
+    done = await run_parts(green, lambda part: _run_part_apart(part, step, draw))
+    kept: frozenset[str] = frozenset().union(*(result.kept for result in done))
+    forged = dict.fromkeys(name for result in done for name in result.forged)
+    why = next((result.why for result in done if result.why), "")
+    return ApartResult(frozenset(), why=why) if why else ApartResult(kept, tuple(forged))
+
+
+async def _run_part_apart(green: GreenCandidate, step: Round, draw: Seeds) -> ApartResult:
+    """Run a part of a round; see `run_round_apart`.
 
     Where a test costs the process of the code under test, those after it run again without it.
     """
@@ -174,7 +148,7 @@ async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         if not later:
             break
         left = replace(left, ids=tuple(i for i in left.ids if i in later))
-    return ApartResult(kept, tuple(dict.fromkeys(forged)))
+    return ApartResult(kept, tuple(forged))
 
 
 async def confirm_forged(
@@ -217,7 +191,7 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
 def _limit_tests(build: Callable[[Path], Invocation], green: GreenCandidate, room: Path) -> Invocation:
     """Return the invocation that *build* makes for *room*, with what *green* says of time and of changes."""
     made = build(room)
-    more = {"patience": [LEAST_PATIENCE, green.patience], "in_place": green.in_place}
+    more = {"patience": [LEAST_PATIENCE, estimate_patience(green.took)], "in_place": green.in_place}
     return msgspec.structs.replace(made, config={**made.config, **more})
 
 
@@ -235,13 +209,13 @@ async def find_dependent(green: GreenCandidate, kept: frozenset[str]) -> frozens
     return frozenset(ids) - frozenset(i for i in shown.kept if i in seeing.copied)
 
 
-def estimate_patience(first: Verification) -> Mapping[str, float]:
-    """Return the seconds for each test that gets more than `LEAST_PATIENCE` in two processes, by its *first* run.
+def estimate_patience(took: Mapping[str, int]) -> Mapping[str, float]:
+    """Return the seconds for each test that gets more than `LEAST_PATIENCE` in two processes; it *took* milliseconds.
 
     Each call of the code under test takes longer there. Of a test that hangs or calls it many thousand times nothing is
     learnt by waiting for long: it is judged in one process.
     """
-    times = {first.natives.get(i, i): SLOWER * r.duration_ms / 1000 for i, r in first.verdict.results.items()}
+    times = {i: SLOWER * milliseconds / 1000 for i, milliseconds in took.items()}
     return {i: seconds for i, seconds in times.items() if seconds > LEAST_PATIENCE}
 
 
@@ -279,8 +253,3 @@ def note_strengths(green: GreenCandidate, report: Report, step: Round) -> None:
         if seen is Strength.IDLE:
             seen = Strength.EMPTY if result.id in empty else Strength.WHOLE
         green.strengths[name] = min(seen, green.strengths.get(name, seen))
-
-
-def is_pytest(verifier: TreeRunner) -> bool:
-    """Return whether the tests are pytest's: these can be falsified, and separated from the code under test."""
-    return verifier.runner.name == "pytest" and verifier.runner.grade != Grade.X

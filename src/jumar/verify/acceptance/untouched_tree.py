@@ -10,18 +10,20 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
+from jumar.verify.acceptance.green_candidate import run_parts
+from jumar.verify.acceptance.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_round_apart
 from jumar.verify.challenge.falsified_files import UNCHALLENGED
 from jumar.verify.merge_reports import merge_reports
-from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_round_apart
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
+    from jumar.verify.acceptance.green_candidate import GreenCandidate
     from jumar.verify.execution import SuiteKnowledge, TreeRunner
-    from jumar.verify.rounds import GreenCandidate
 
 DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
 """Reason that two processes are no evidence for a test: a class of the code under test has that method."""
@@ -227,10 +229,11 @@ async def _run_base_apart(green: GreenCandidate, ids: Collection[str]) -> Report
     known = green.verifier.experience
     deciding = {*ids, *green.conversed, *(known.red or ())} - known.asked_apart
     if new := tuple(i for i in green.ids if i in deciding):
-        report = await run_fresh_apart(replace(_lay_base(green), ids=new), Round(challenge=False), Seeds())
-        if report is not None:
+        part = replace(_lay_base(green), ids=new)
+        reports = await run_parts(part, lambda one: run_fresh_apart(one, Round(challenge=False), Seeds()))
+        if whole := [report for report in reports if report is not None] if None not in reports else []:
             known.asked_apart |= {*new}
-            known.base_apart = merge_reports(known.base_apart, report) if known.base_apart else report
+            known.base_apart = reduce(merge_reports, [known.base_apart, *whole] if known.base_apart else whole)
     return known.base_apart
 
 
