@@ -18,11 +18,11 @@ from jumar.ports import Verification
 from jumar.process.progress import Tell, ignore_progress
 from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.unconfined import Unconfined
-from jumar.verify.acceptance.accept_green import accept_green
-from jumar.verify.acceptance.rounds import estimate_patience
-from jumar.verify.acceptance.untouched_tree import list_unable
+from jumar.verify.acceptance import accept_green
 from jumar.verify.challenge.falsified_files import Challenge
 from jumar.verify.execution import HeldOut, SuiteKnowledge
+from jumar.verify.two_process import estimate_patience
+from jumar.verify.untouched_tree import list_unable
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.sandboxes import ENVIRON, s3

@@ -11,8 +11,7 @@ import anyio
 import pytest
 
 from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength
-from jumar.verify.acceptance.green_candidate import GreenCandidate
-from jumar.verify.acceptance.rounds import draw_seeds, run_round
+from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round
 from support.judging.challenge_stats import Figures, Subject, challenged, of_task, of_upstream, tasks
 from support.judging.downloaded_suites import UPSTREAM
 from support.judging.real_verifier import Court

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.core.gate.challenge_rounds import Round
-from jumar.verify.acceptance.green_candidate import PART_MS, GreenCandidate, run_side_by_side, split_ids
-from jumar.verify.acceptance.rounds import Seeds, build_challenge, confirm_forged, run_round_apart
+from jumar.verify.merge_reports import PART_MS, run_side_by_side, split_ids
+from jumar.verify.rounds import GreenCandidate, Seeds, build_challenge, confirm_forged, run_round_apart
 from support.judging.real_verifier import Court
 
 PRODUCT = "import os\n\n\ndef leave():\n    os._exit(3)\n\n\ndef add(a, b):\n    return a + b\n"

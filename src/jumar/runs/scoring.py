@@ -36,16 +36,16 @@ from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.tree.plain_suite import read_plain_ids
 from jumar.runs.tree.task_tree import settle_tree
 from jumar.task.task import Task, build_write_rules
-from jumar.verify.acceptance.rounds import expect_rounds
 from jumar.verify.execution import HeldOut
 from jumar.verify.mutation_probe import MutationFindings, probe
+from jumar.verify.rounds import expect_rounds
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.files.trees import EntryKind, find_differences, overlay
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 
-CONFIRMING = ("jumar.verify.acceptance.accept_green", "jumar.process.sandbox_probe")
+CONFIRMING = ("jumar.verify.acceptance", "jumar.process.sandbox_probe")
 """Modules that take a while to import, and judge a green."""
 
 

@@ -1,14 +1,25 @@
-"""Merges the reports of several processes on one tree: each process judges one part of the ids."""
+"""Splits tests among processes, and merges the reports of several on one tree: each judges one part of the ids."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import anyio
 import msgspec
 
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, Void
+from jumar.errors import find_cause
+
+PART_MS = 150
+"""Least work of a part, in milliseconds of a first run: to start one takes a third of that."""
+
+EACH_MS = 3
+"""More milliseconds for each test: its report, and its calls of another process."""
+
+_Done = TypeVar("_Done")
 
 
 class ReportPart(NamedTuple):
@@ -30,6 +41,40 @@ class FirstReport(NamedTuple):
     fresh: bool = True
     """True if it comes from processes that ran nothing else before."""
     warnings: tuple[str, ...] = ()
+
+
+def split_ids(ids: Sequence[str], took: Mapping[str, int]) -> list[tuple[str, ...]]:
+    """Split *ids* by their files, so that each core has as much to do: tests *took* so many milliseconds.
+
+    What is small stays whole.
+    """
+    files: dict[str, int] = {}
+    for test_id in ids:
+        file = test_id.partition("::")[0]
+        files[file] = files.get(file, 0) + EACH_MS + took.get(test_id, 0)
+    most = min(len(os.sched_getaffinity(0)), len(files), sum(files.values()) // PART_MS)
+    loads = [0] * max(1, most)
+    part_of: dict[str, int] = {}
+    for file in sorted(files, key=lambda name: (-files[name], name)):
+        part_of[file] = loads.index(min(loads))
+        loads[part_of[file]] += files[file]
+    return [tuple(i for i in ids if part_of[i.partition("::")[0]] == part) for part in range(len(loads))]
+
+
+async def run_side_by_side(calls: Sequence[Callable[[], Awaitable[_Done]]]) -> list[_Done]:
+    """Await all *calls* at once; what they returned, in their order. The first exception of one ends the others."""
+    done: dict[int, _Done] = {}
+
+    async def run(number: int) -> None:
+        done[number] = await calls[number]()
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            for number in range(len(calls)):
+                tasks.start_soon(run, number)
+    except BaseExceptionGroup as several:
+        raise find_cause(several) from None
+    return [done[number] for number in range(len(calls))]
 
 
 def list_retries(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> list[ReportPart]:

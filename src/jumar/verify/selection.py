@@ -16,9 +16,9 @@ from jumar.core.state.verdict import Ended, Outcome, Verdict, reconcile
 from jumar.languages.test_annotations import is_slug
 from jumar.ports import Record, Verification
 from jumar.process.room import lay_out, list_paths
-from jumar.verify.acceptance.green_candidate import is_pytest
 from jumar.verify.localisation.coverage_spectrum import build_coverage_invocation, find_problem
 from jumar.verify.merge_reports import ReportPart
+from jumar.verify.rounds import is_pytest
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:

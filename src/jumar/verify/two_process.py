@@ -36,6 +36,10 @@ TESTING = frozenset(("test", "tests", "testing", "conftest.py", "__pycache__"))
 """Names of what belongs to tests, wherever it lies."""
 
 
+LEAST_PATIENCE, SLOWER = 1.5, 20.0
+"""Seconds that any test may take in two processes, and times as long as it took in one."""
+
+
 class TwoProcessTrial(NamedTuple):
     """Tree, tests and processes of a run in two processes."""
 
@@ -208,3 +212,13 @@ def find_product_start(tests: Invocation, warm: WarmStart | None = None) -> Scri
     """
     env = {name: value for name, value in tests.env.items() if not name.startswith("PYTEST")}
     return ScriptStart((tests.argv[0], "-I", "-B"), env, warm, Role.CONFIRMING)
+
+
+def estimate_patience(took: Mapping[str, int]) -> Mapping[str, float]:
+    """Return the seconds for each test that gets more than `LEAST_PATIENCE` in two processes; it *took* milliseconds.
+
+    Each call of the code under test takes longer there. Of a test that hangs or calls it many thousand times nothing is
+    learnt by waiting for long: it is judged in one process.
+    """
+    times = {i: SLOWER * milliseconds / 1000 for i, milliseconds in took.items()}
+    return {i: seconds for i, seconds in times.items() if seconds > LEAST_PATIENCE}

@@ -136,7 +136,7 @@ class TrustedVerifier(TreeRunner):
         if tree == self.base:
             self._remember_base(report, done)
         if done.verdict.green and self.suite.confirm and self.expected:
-            from jumar.verify.acceptance.accept_green import accept_green  # noqa: PLC0415  it takes a while to import
+            from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
             done = await accept_green(self, done, tree, accepted)
         return msgspec.structs.replace(done, warnings=(*done.warnings, *first.warnings))

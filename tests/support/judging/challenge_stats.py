@@ -18,8 +18,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.acceptance.green_candidate import GreenCandidate
-from jumar.verify.acceptance.rounds import draw_seeds, run_round
+from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 from support.judging.downloaded_suites import Upstream

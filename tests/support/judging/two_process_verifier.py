@@ -13,8 +13,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report, reconcile
 from jumar.ports import Sandbox
 from jumar.runners.pytest import plugin
-from jumar.verify.acceptance.green_candidate import GreenCandidate
-from jumar.verify.acceptance.rounds import Seeds, begin_rounds, run_fresh_apart
+from jumar.verify.rounds import GreenCandidate, Seeds, begin_rounds, run_fresh_apart
 from jumar.verify.two_process import run_two_processes
 from support.judging.real_verifier import Court
 from support.processes.sandboxes import ENVIRON

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
-from jumar.verify.acceptance.green_candidate import run_parts
-from jumar.verify.acceptance.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_round_apart
 from jumar.verify.challenge.falsified_files import UNCHALLENGED
 from jumar.verify.merge_reports import merge_reports
+from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_parts, run_round_apart
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
-    from jumar.verify.acceptance.green_candidate import GreenCandidate
     from jumar.verify.execution import SuiteKnowledge, TreeRunner
+    from jumar.verify.rounds import GreenCandidate
 
 DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
 """Reason that two processes are no evidence for a test: a class of the code under test has that method."""

@@ -7,7 +7,8 @@ grade of what was done with itself (`core/gate/grades.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,12 +19,12 @@ from jumar.core.gate.challenge_rounds import Round, Strength, plan_rounds
 from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, get_function, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
-from jumar.verify.acceptance import rounds
-from jumar.verify.acceptance.evidence import grade_green, list_weaker
-from jumar.verify.acceptance.green_candidate import GreenCandidate, is_pytest
-from jumar.verify.acceptance.untouched_tree import find_hollow, list_unable
+from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
+from jumar.verify.evidence import grade_green, list_weaker
+from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.two_process import find_product_start
+from jumar.verify.untouched_tree import find_hollow, list_unable
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         return frozenset(), _Found()
     # The first run of the tree counts, too: what passes in two processes passed in one.
     runs = max(1, green.verifier.suite.confirm - 1)
-    plan = plan_rounds(_list_challenged(green, ()), runs, rounds.toss_coins())
+    plan = plan_rounds(_list_challenged(green, ()), runs, _toss_coins())
     for number, step in enumerate(plan, 1):
         green.verifier.tell(ProgressPart.ROUND, number, len(plan))
         # Shuffled: or answers could go by the number of the call.
@@ -171,6 +172,12 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
     return kept - await find_hollow(green, kept), _Found()
 
 
+def _toss_coins() -> Iterator[bool]:
+    """Yield fair random bits without end."""
+    while True:
+        yield bool(secrets.randbits(1))
+
+
 async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Found:
     """Run all the rounds of what is not in *apart*, which becomes the ids of *green*.
 
@@ -181,7 +188,7 @@ async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Foun
     whole = _list_rest(green.ids, apart, lambda test_id: test_id.partition("::")[0])
     green.ids = whole if experience.ordered else _list_rest(green.ids, apart, get_function)
     challenged = _list_challenged(green, apart)
-    plan = plan_rounds(challenged, verifier.suite.confirm, rounds.toss_coins())
+    plan = plan_rounds(challenged, verifier.suite.confirm, _toss_coins())
     found = await _run_plan(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
         return found
@@ -191,9 +198,7 @@ async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Foun
     if set(same.unsteady) != set(found.flaky):
         return found
     green.ids = whole
-    beyond = await _run_plan(
-        green, plan_rounds(challenged, verifier.suite.confirm + 1, rounds.toss_coins()), shuffled=False
-    )
+    beyond = await _run_plan(green, plan_rounds(challenged, verifier.suite.confirm + 1, _toss_coins()), shuffled=False)
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
         seen = [i for i in found.flaky if i not in verifier.held_out.ids] or ["one"]

@@ -5,35 +5,75 @@ from __future__ import annotations
 import hashlib
 import random
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check_round, find_empty, is_unable
+from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
 from jumar.ports import Invocation
-from jumar.verify.acceptance.green_candidate import APART, GreenCandidate, is_pytest, run_parts
 from jumar.verify.challenge.falsified_files import UNCHALLENGED, Challenge, falsify_files
-from jumar.verify.merge_reports import merge_reports
-from jumar.verify.two_process import list_confirming, run_two_processes
+from jumar.verify.merge_reports import merge_reports, run_side_by_side, split_ids
+from jumar.verify.two_process import LEAST_PATIENCE, estimate_patience, list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
 if TYPE_CHECKING:
     from jumar.process.launch import Confinement
     from jumar.verify.execution import TreeRunner
 
-LEAST_PATIENCE, SLOWER = 1.5, 20.0
-"""Seconds that any test may take in two processes, and times as long as it took in one."""
-
 STARTS = 5
 """Times that the code under test is started in one round, where tests cost its process."""
 
 EMPTY = "it came to none of its assertions"
 """Reason that a test which passes is no evidence."""
+
+
+APART = ("S3", "S2")
+"""Tiers in which a process cannot reach another one: below them two processes are one."""
+
+_Done = TypeVar("_Done")
+
+
+@dataclass(slots=True)
+class GreenCandidate:
+    """A green that is being accepted, or a part of its tests."""
+
+    verifier: TreeRunner
+    tree: str
+    """The candidate's, with the held-out tests."""
+    alone: str
+    """The candidate's, without them: nothing else lies where the code under test has a process of its own."""
+    ids: tuple[str, ...]
+    """All that is judged, by the runner's names; held-out tests too."""
+    accepted: Mapping[str, Outcome]
+    """By the runner's names: what the frozen run had for ids that did not pass."""
+    took: Mapping[str, int] = field(default_factory=dict)
+    """Milliseconds that tests took in their first run."""
+    runs: list[str] = field(default_factory=list)
+    """Trees of the runs that its acceptance took."""
+    asked: int | None = None
+    """Requests of the code under test that the tests performed in two processes; None: it was in none."""
+    done: list[Round] = field(default_factory=list)
+    unproved: set[str] = field(default_factory=set)
+    strengths: dict[str, Strength] = field(default_factory=dict)
+    """Test function -> the way in which it was falsified, as its rounds have seen; its parts share this."""
+    matched: set[str] = field(default_factory=set)
+    """Tests that compare an object of the code under test with one that they made of a class of it."""
+    tied: set[str] = field(default_factory=set)
+    """Tests that need the code under test in their own process by what they do themselves."""
+    doubted: dict[str, str] = field(default_factory=dict)
+    """Tests that are no evidence in two processes, each with why."""
+    conversed: dict[str, str] = field(default_factory=dict)
+    """Tests in which more than questions and data crossed between two processes, each with why."""
+    copied: set[str] = field(default_factory=set)
+    """Tests that hold something of which the code under test changed its copy."""
+    in_place: bool = False
+    """True if the tests are to see such changes in two processes, as they do in one."""
 
 
 class Seeds(NamedTuple):
@@ -81,12 +121,6 @@ def draw_seeds(*, shuffled: bool) -> Seeds:
     return Seeds(secrets.randbits(32) if shuffled else None, secrets.randbits(64))
 
 
-def toss_coins() -> Iterator[bool]:
-    """Yield fair random bits without end."""
-    while True:
-        yield bool(secrets.randbits(1))
-
-
 async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
     """Run a round; its result, and the cause if there is none. The same draw makes the same files in the same order."""
     challenge = build_challenge(green, step, draw)
@@ -104,6 +138,22 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
 def can_run_apart(verifier: TreeRunner) -> bool:
     """Return whether two processes are to be tried."""
     return verifier.experience.apart and is_pytest(verifier) and verifier.sandbox.tier in APART
+
+
+async def run_parts(green: GreenCandidate, run: Callable[[GreenCandidate], Awaitable[_Done]]) -> list[_Done]:
+    """Let *run* run the tests of *green*: those of some files beside those of others, where there are cores for that.
+
+    They are parts of one round: processes that are confined alike, and know no more than one process for all would.
+    """
+    splits = is_pytest(green.verifier) and green.verifier.sandbox.tier in APART
+    chosen = split_ids(green.ids, green.took) if splits else [green.ids]
+    parts = [replace(green, ids=tuple(ids), runs=[], asked=None) for ids in chosen]
+    done = await run_side_by_side([partial(run, part) for part in parts])
+    longest = max((part.runs for part in parts), key=len)
+    green.runs += longest
+    asked = [part.asked for part in parts if part.asked is not None]
+    green.asked = sum(asked, green.asked or 0) if asked else green.asked
+    return done
 
 
 async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> ApartResult:
@@ -209,16 +259,6 @@ async def find_dependent(green: GreenCandidate, kept: frozenset[str]) -> frozens
     return frozenset(ids) - frozenset(i for i in shown.kept if i in seeing.copied)
 
 
-def estimate_patience(took: Mapping[str, int]) -> Mapping[str, float]:
-    """Return the seconds for each test that gets more than `LEAST_PATIENCE` in two processes; it *took* milliseconds.
-
-    Each call of the code under test takes longer there. Of a test that hangs or calls it many thousand times nothing is
-    learnt by waiting for long: it is judged in one process.
-    """
-    times = {i: SLOWER * milliseconds / 1000 for i, milliseconds in took.items()}
-    return {i: seconds for i, seconds in times.items() if seconds > LEAST_PATIENCE}
-
-
 def lay_held_out(verifier: TreeRunner, tree: str) -> str:
     """Return *tree* with the held-out tests in it."""
     if not verifier.held_out.tree:
@@ -253,3 +293,8 @@ def note_strengths(green: GreenCandidate, report: Report, step: Round) -> None:
         if seen is Strength.IDLE:
             seen = Strength.EMPTY if result.id in empty else Strength.WHOLE
         green.strengths[name] = min(seen, green.strengths.get(name, seen))
+
+
+def is_pytest(verifier: TreeRunner) -> bool:
+    """Return whether the tests are pytest's: these can be falsified, and separated from the code under test."""
+    return verifier.runner.name == "pytest" and verifier.runner.grade != Grade.X

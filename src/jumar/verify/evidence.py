@@ -9,8 +9,8 @@ import msgspec
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
-from jumar.verify.acceptance.green_candidate import GreenCandidate, is_pytest
-from jumar.verify.acceptance.untouched_tree import find_drawn_in, find_red_tests, find_retreated
+from jumar.verify.rounds import GreenCandidate, is_pytest
+from jumar.verify.untouched_tree import find_drawn_in, find_red_tests, find_retreated
 
 UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a challenge proves it: no +H"
 
