@@ -32,7 +32,6 @@ STARTS = 5
 EMPTY = "it came to none of its assertions"
 """Reason that a test which passes is no evidence."""
 
-
 APART = ("S3", "S2")
 """Tiers in which a process cannot reach another one: below them two processes are one."""
 
@@ -249,14 +248,15 @@ async def find_dependent(green: GreenCandidate, kept: frozenset[str]) -> frozens
     """Return those of *kept* that pass only as long as they do not see what the code changes of what they hold.
 
     Values cross by copy, so a change that must not be would go unseen, and one that must be made alike could be. What
-    comes to the same in both ways depends on neither.
+    comes to the same in both ways depends on neither. All tests of a file run, as a later one may hold the same thing.
     """
-    ids = tuple(i for i in green.ids if i in kept and (i in green.copied or get_function(i) in green.copied))
-    if not ids:
+    copied = {i for i in kept if i in green.copied or get_function(i) in green.copied}
+    files = {i.partition("::")[0] for i in copied}
+    if not (ids := tuple(i for i in green.ids if i in kept and i.partition("::")[0] in files)):
         return frozenset()
     seeing = replace(green, ids=ids, copied=set(), in_place=True)
     shown = await run_round_apart(seeing, Round(challenge=False), Seeds())
-    return frozenset(ids) - frozenset(i for i in shown.kept if i in seeing.copied)
+    return frozenset(ids) - frozenset(i for i in shown.kept if i not in copied or i in seeing.copied)
 
 
 def lay_held_out(verifier: TreeRunner, tree: str) -> str:

@@ -172,7 +172,7 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Check after the call; a test that the product could leave out is no evidence."""
-        if name := find_state(_unwrap_chain(getattr(item, "obj", None)), self._side.capabilities.is_file):
+        if name := find_state(_list_run(item), self._side.capabilities.is_file):
             self._side.note_tie(f"the test looks at its own process by {name}, and the product has another one")
         doubt = self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), "")
         yield from self._watch_phase(doubt, item=item)
@@ -250,6 +250,15 @@ def _name_file(item: pytest.Item) -> str:
 
 def _get_file(item: pytest.Item) -> Any:
     return getattr(item, "path", None) or item.fspath
+
+
+def _list_run(item: Any) -> Iterator[Any]:
+    """Yield what runs for the test *item*: its function, its fixtures, its class, and its parameters."""
+    yield from _unwrap_chain(getattr(item, "obj", None))
+    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values()
+    yield from (fixture.func for several in fixtures for fixture in several)
+    yield getattr(item, "cls", None)
+    yield from getattr(getattr(item, "callspec", None), "params", {}).values()
 
 
 def _unwrap_chain(function: Any) -> Iterator[Any]:

@@ -1,41 +1,55 @@
 """Tells by which name a test looks at its own process, or arranges it: what the product does to its is not seen there.
 
-Functions of the tests' files that the test names are looked at, and those that they name in turn.
+Functions and classes of the tests' files that the test, its fixtures and its class name are looked at, and those that
+they name in turn.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from jumar.child.challenge.asserting_functions import list_all
+from jumar.child.challenge.asserting_functions import list_all, list_functions
 
 STATE = frozenset((
-    "abspath", "active_count", "cwd", "environ", "excepthook", "gc", "getcontext", "getcwd", "getcwdb", "getenv",
-    "getrecursionlimit", "getstate", "get_state", "gettempdir", "meta_path", "modules", "process_time", "psutil",
-    "setrecursionlimit", "sys.path", "threading.enumerate", "tracemalloc", "traps", "umask", "warnings.filters",
-    "weakref",
+    "__stderr__", "__stdout__", "abspath", "active_count", "all_tasks", "cwd", "environ", "excepthook", "gc",
+    "get_state", "getcontext", "getcwd", "getcwdb", "getenv", "getrecursionlimit", "getsignal", "getstate",
+    "gettempdir", "meta_path", "modules", "process_time", "process_time_ns", "psutil", "set_exception_handler",
+    "setrecursionlimit", "sys.argv", "sys.path", "threading.enumerate", "tracemalloc", "traps", "umask",
+    "warnings.filters", "weakref",
 ))  # fmt: skip
 """Names of what a process has; with a dot: of what a module has, as others have that name, too."""
 
 CARRIED = ("sys", "builtins")
 """Modules of which the product gets what a test sets."""
 
-NAMED = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+NAMED = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 """Types of what may be imported under another name."""
 
 
-def find_state(functions: Iterable[Any], is_file: Callable[[Any], bool]) -> str:
-    """Return by which name *functions*, or those of the tests' files that they reach, look at their process; or ""."""
-    todo, seen = list(functions), set()
+def find_state(things: Iterable[Any], is_file: Callable[[Any], bool]) -> str:
+    """Return by which name *things*, or those of the tests' files that they reach, look at their process; or "".
+
+    Things are functions, classes and what has one of the tests' files.
+    """
+    todo, seen = list(things), set()
     while todo:
-        function = todo.pop()
-        if type(function) is not types.FunctionType or function in seen:
+        thing = todo.pop()
+        function = thing if type(thing) is types.FunctionType else _get_class(thing, is_file)
+        if type(thing) in NAMED and thing.__name__ in STATE:
+            return str(thing.__name__)
+        if function is None or id(function) in seen:
             continue
-        seen.add(function)
+        seen.add(id(function))
+        if type(function) is not types.FunctionType:
+            bodies = (vars(base) for base in function.__mro__ if _get_class(base, is_file))
+            members = (value for body in bodies for name, value in body.items() if name[:4] != "test")
+            todo += [each for value in members for each in list_functions(value)]
+            continue
         todo.append(vars(function).get("__wrapped__"))
         if is_file(function.__globals__.get("__file__")):
             names = {name for code in list_all(function.__code__) for name in code.co_names}
@@ -43,6 +57,13 @@ def find_state(functions: Iterable[Any], is_file: Callable[[Any], bool]) -> str:
                 return found
             todo += _list_named(function.__globals__, names, is_file)
     return ""
+
+
+def _get_class(thing: Any, is_file: Callable[[Any], bool]) -> Any:
+    """Return *thing*, or its class, if that is of the tests' files; or None."""
+    kind = thing if issubclass(type(thing), type) else type(thing)
+    module = sys.modules.get(str(type.__getattribute__(kind, "__module__")))
+    return kind if is_file(getattr(module, "__file__", None)) else None
 
 
 def _list_named(held: dict[str, Any], names: set[str], is_file: Callable[[Any], bool]) -> Iterator[Any]:
@@ -59,6 +80,9 @@ def _find_name(function: types.FunctionType, names: set[str], is_file: Callable[
     for name in (*names, *aliased.values()):
         if name in STATE:
             return name
+    for dotted, value in _list_dotted():
+        if any(held.get(name) is value for name in names):
+            return dotted
     for owner, name, sets in _list_attributes(function.__code__):
         module: Any = held.get(owner)
         dotted = f"{aliased.get(owner, owner)}.{name}"
@@ -66,6 +90,14 @@ def _find_name(function: types.FunctionType, names: set[str], is_file: Callable[
         if dotted in STATE or (sets and library and module.__name__ not in CARRIED):
             return dotted
     return ""
+
+
+def _list_dotted() -> Iterator[tuple[str, Any]]:
+    """Yield the names in `STATE` that have a dot, each with what it stands for now: it may be imported by itself."""
+    for dotted in STATE:
+        module, dot, name = dotted.rpartition(".")
+        if dot and name in vars(sys.modules.get(module, types)):
+            yield dotted, vars(sys.modules[module])[name]
 
 
 @functools.lru_cache(maxsize=1000)
