@@ -551,3 +551,46 @@ def test_a_test_that_reads_the_words_of_an_assertion_is_confirmed_with_them(tmp_
 
     assert done.verdict.green
     assert "or on each other" in done.warnings[0]
+
+
+READ = """
+from calc import size
+
+
+def test_size(tmp_path):
+    (tmp_path / "a.txt").write_text("ann")
+    assert size(str(tmp_path / "a.txt")) == 3
+"""
+
+BESIDE = """
+from calc import size
+
+
+def test_what_lies_beside_stays(tmp_path):
+    file, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    file.write_text("carl")
+    other.write_text("x")
+    assert size(str(file)) == 4
+    assert other.exists()
+"""
+
+
+@pytest.mark.parametrize(("line", "accepted"), [("pass", True), ("file.unlink()", False)])
+def test_held_out_tests_see_in_one_process_what_the_code_does_beside(tmp_path: Path, line: str, accepted: bool) -> None:  # noqa: FBT001
+    """In two processes the code does not have what the test did not hand out."""
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    court.verifier.held_out = HeldOut(
+        court.tree({"test_more.py": BESIDE}), ("test_more.py::test_what_lies_beside_stays",)
+    )
+    base = court.tree({"calc.py": "def size(name):\n    return None\n", "test_calc.py": READ})
+    court.collect(base)
+    lines = (
+        "from pathlib import Path", "def size(name):", "    found = len(Path(name).read_text())",
+        "    for file in Path(name).parent.iterdir():", f"        {line}", "    return found",
+    )  # fmt: skip
+
+    done = court.judge(court.tree({"calc.py": "\n".join(lines) + "\n", "test_calc.py": READ}), control=base)
+
+    assert done.verdict.green is accepted
+    assert accepted or (done.verdict.void is not None and done.verdict.void.cause is Cause.HELD_OUT)
