@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jumar.child.challenge.rewritten_comparisons import list_comparisons
@@ -331,6 +331,7 @@ VALUES = st.recursive(
 
 @pytest.mark.slow
 @settings(deadline=None)
+@example(1.3e308 + 1.3e308j, 0)
 @given(VALUES, st.integers())
 def test_another_value_is_never_equal_and_can_be_written_down(value: Any, seed: int) -> None:
     other = make_other(value, Random(seed))

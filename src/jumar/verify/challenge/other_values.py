@@ -39,7 +39,8 @@ def _step(value: Any, random: Random) -> Any:
         return float(step)  # to what is infinite, nothing can be added
     if isinstance(value, complex) or (value < 0) != (abs(value) >= step and random.random() < 1 / 2):
         step = -step  # no sign changes by it
-    return value / step if not isinstance(value, int) and abs(value) > LARGE else value + step
+    large = max(abs(value.real), abs(value.imag)) > LARGE  # of a complex one `abs` may be too large
+    return value / step if not isinstance(value, int) and large else value + step
 
 
 def _spell(value: str, random: Random) -> str:
