@@ -35,8 +35,8 @@ ONE_RUN = NAMES[: NAMES.index("challenge")]
 
 AT_ONCE = 2
 
-BLIND = "blind"
-"""Class of attacks that do what an honest library may do."""
+UNTOLD = ("blind", "elsewhere")
+"""Classes of attacks that no run of the tests tells from honest code; see `HEAD`."""
 
 SAID = {
     "start": "the trusted start",
@@ -62,7 +62,9 @@ Readings of plain pytest: its exit status; a report in which nothing failed; a J
 passed. jumar, in S3: one run (D), a green accepted under challenge, in two processes where tests run that way, with
 held-out tests. The last three columns have the grade of an accepted green: `C` and `D` say that it is not proved.
 
-Attacks of the class `blind` do what an honest library may do, and the tests cannot tell: their files say why.
+Attacks of the class `blind` do what an honest library may do, and the tests cannot tell: their files say why. Those of
+the class `elsewhere` are right wherever pytest is loaded, with the held-out tests too, and do something wrong elsewhere
+that two processes do not show ([ADR 042](adr/042-held-out-tests-are-judged-in-both-ways.md)).
 
 s37c_by_order and s40_lucky depend on the draw of the order of tests and on chance: their rows differ from run to run.
 """
@@ -181,8 +183,8 @@ async def measured(folder: Path, only: Sequence[str]) -> Measured:
 
 
 def find_bought(rows: Iterable[Row]) -> list[str]:
-    """The attacks that were accepted at A or B with held-out tests, and are not the tests' own blindness."""
-    return [row.project.id for row in rows if row.grades[2][:1] in ("A", "B") and row.project.kind != BLIND]
+    """The attacks that were accepted at A or B with held-out tests, and not because no run could tell."""
+    return [row.project.id for row in rows if row.grades[2][:1] in ("A", "B") and row.project.kind not in UNTOLD]
 
 
 def document(found: Measured) -> str:
@@ -209,12 +211,12 @@ def _counts(rows: Sequence[Row]) -> str:
 
 
 def _graded(rows: Sequence[Row], place: int) -> str:
-    """Count the greens that were accepted at each grade; those of the tests' own blindness apart."""
-    blind = Counter(row.grades[place].partition("+")[0] for row in rows if row.project.kind == BLIND)
-    other = Counter(row.grades[place].partition("+")[0] for row in rows if row.project.kind != BLIND)
-    told = ", ".join(f"{other[g]} at {g}" for g in "ABCD" if other[g]) or "0"
-    seen = ", ".join(f"{blind[g]} at {g}" for g in "ABCD" if blind[g])
-    return told + (f"; blind: {seen}" if seen else "")
+    """Count the greens that were accepted at each grade; those that no run can tell apart, by class."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in ("", *UNTOLD)}
+    for row in rows:
+        counts[row.project.kind if row.project.kind in UNTOLD else ""][row.grades[place].partition("+")[0]] += 1
+    said = {name: ", ".join(f"{count[g]} at {g}" for g in "ABCD" if count[g]) for name, count in counts.items()}
+    return "; ".join([said[""] or "0", *(f"{name}: {said[name]}" for name in UNTOLD if said[name])])
 
 
 def _table(rows: Sequence[Row]) -> str:

@@ -192,7 +192,7 @@ def test_every_attack_is_stopped_and_every_lookalike_accepted(
         f"of {len(rows)} attacks, taken for green: pytest's exit status {read[0]}, a report in which nothing failed "
         f"{read[1]}, JUnit with every id {read[2]}, one run of jumar {sum(r.one_run for r in rows)}, under challenge "
         f"{sum(r.challenged for r in rows)}, in two processes {sum(r.apart for r in rows)}, with held-out tests "
-        f"{sum(r.held_out for r in rows)}, none of them at A or B but for the tests' own blindness; "
+        f"{sum(r.held_out for r in rows)}, none of them at A or B but where no run could tell; "
         f"{honest} of {honest} honest look-alikes accepted",
     )
 
