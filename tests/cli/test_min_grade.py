@@ -25,9 +25,9 @@ def task(tmp_path: Path) -> Path:
     return folder
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict[str, Any], str]:
+def told(capsys: pytest.CaptureFixture[str], *words: object, sandbox: str = "S0") -> tuple[int, dict[str, Any], str]:
     capsys.readouterr()
-    code = call([*map(str, words), "--json", "--sandbox", "S0", "--python", PLAIN_PYTHON])
+    code = call([*map(str, words), "--json", "--sandbox", sandbox, "--python", PLAIN_PYTHON])
     said = capsys.readouterr()
     return code, json.loads(said.out.splitlines()[-1]), said.out + said.err
 
@@ -65,6 +65,22 @@ def test_a_run_below_it_ends_unproved_and_ships_its_tree(
     assert (code, result["stop"], result["passed"]) == (1, "unproved", 1)
     assert "--min-grade asks for A" in said
     assert result["below"] == {"test_app.py::test_two": result["grade"]}
+
+
+@pytest.mark.slow
+def test_a_run_below_it_says_why(task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"content": "```python\ndef apply(function, n):\n    return function(n)\n```"}) + "\n")
+    (task / "app.py").write_text("def apply(function, n):\n    return n\n")
+    (task / "test_app.py").write_text(
+        "from app import apply\n\n\ndef test_apply():\n    assert apply(lambda n: n + 1, 2) == 3\n"
+    )
+    order = ("run", task, "--agent", "pipeline", "--model", f"script:{script}", "--runs", tmp_path / "runs")
+
+    _, result, _ = told(capsys, *order, "--confirm", "3", "--min-grade", "A", sandbox="S3")
+
+    assert (result["stop"], result["grade"]) == ("unproved", "B")
+    assert result["weaker"] == {"test_app.py::test_apply": "the test hands the code a function"}
 
 
 @pytest.mark.slow

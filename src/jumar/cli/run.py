@@ -20,7 +20,7 @@ from jumar.cli.parameters.command_options import (
 )
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST, RunPath, format_run
-from jumar.core.gate.grades import format_grades
+from jumar.core.gate.grades import describe_below, format_grades
 from jumar.core.state.budget import Budget
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
@@ -150,7 +150,7 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
         voice.say(f"{format_grades(result.grade, result.grades, result.asked)}, sandbox {result.sandbox}")
     if how := _format_gate_line(result):
         voice.say(how)
-    voice.list_ids("below", tuple(result.below), {i: f"grade {grade}" for i, grade in result.below.items()})
+    voice.list_ids("below", tuple(result.below), describe_below(result.below, result.weaker))
     voice.list_ids("red", [i for i in result.reasons if i not in result.flaky], result.reasons)
     voice.list_ids("flaky", result.flaky)
     for warning in result.warnings:

@@ -70,6 +70,7 @@ def build_test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]
             absent=result.absent,
             path=native.partition("::")[0] if native else "",
             grade=done.grades.get(test_id, ""),
+            weaker=done.weaker.get(test_id, ""),
         )
 
 

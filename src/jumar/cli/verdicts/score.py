@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,16 +17,13 @@ from jumar.cli.parameters.command_options import (
     read_options,
 )
 from jumar.cli.parameters.environment import read_environment
-from jumar.core.gate.grades import format_grades
+from jumar.core.gate.grades import describe_below, format_grades
 from jumar.core.state.run_state import HOST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.runs.judging.ahead import begin_ahead
 from jumar.task.resolve import apply_options
 from jumar.task.task import load_task
-
-if TYPE_CHECKING:
-    from jumar.runs.scoring import Scored
 
 
 @click.command(epilog="Example: jumar score tasks/gcd ~/src/gcd")
@@ -64,16 +61,10 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     if scored.unproved:
         voice.say(scored.unproved)
     voice.say(f"{format_grades(scored.grade, scored.grades, scored.asked)}, sandbox {scored.sandbox}")
-    voice.list_ids("below", tuple(scored.below), _describe_below(scored))
+    voice.list_ids("below", tuple(scored.below), describe_below(scored.below, scored.weaker))
     voice.list_ids("red", scored.red, scored.reasons)
     voice.list_ids("flaky", scored.flaky)
     if scored.probed:
         voice.say(f"probe    {scored.probed.summary}")
     voice.print_result(scored)
     return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)
-
-
-def _describe_below(scored: Scored) -> dict[str, str]:
-    """Return what is said of each test below the grade that was asked for: its grade, and why it is no better."""
-    reasons = {i: scored.weaker.get(i, "") for i in scored.below}
-    return {i: f"grade {grade}{reasons[i] and f': {reasons[i]}'}" for i, grade in scored.below.items()}

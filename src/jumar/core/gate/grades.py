@@ -134,3 +134,9 @@ def is_proved(grade: str, reachable: str, wanted: str) -> bool:
     """Return whether a green of *grade* (`+H` or not) is at least what `--min-grade` asks for."""
     least = (reachable or grade) if wanted == REACHABLE else wanted
     return not least or grade.partition("+")[0] <= least.partition("+")[0]
+
+
+def describe_below(below: Mapping[str, str], weaker: Mapping[str, str]) -> dict[str, str]:
+    """Return what is said of each test *below* the grade that was asked for: its grade, and why it is no better."""
+    reasons = {i: weaker.get(i, "") for i in below}
+    return {i: f"grade {grade}{reasons[i] and f': {reasons[i]}'}" for i, grade in below.items()}

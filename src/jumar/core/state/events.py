@@ -120,6 +120,8 @@ class TestRun(EventBase, frozen=True, kw_only=True, tag="test_run"):
     """The test's file, where the id does not begin with it."""
     grade: str = ""
     """Of the evidence that this test passes, where a green was accepted."""
+    weaker: str = ""
+    """Reason that the grade is not `A`, as far as it is known."""
 
     @property
     def file(self) -> str:

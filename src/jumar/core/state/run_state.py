@@ -64,6 +64,8 @@ class Judged(msgspec.Struct, frozen=True):
     """The run under configuration that was edited; None: none was."""
     grades: Mapping[str, str] = {}
     """Test id -> grade of the evidence that it passes."""
+    weaker: Mapping[str, str] = {}
+    """Test id -> why that is not `A`."""
 
     @property
     def attempt(self) -> Attempt:

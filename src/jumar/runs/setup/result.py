@@ -66,6 +66,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Grade -> how many of the expected tests have it in that evidence."""
     below: Mapping[str, str] = {}
     """Test below the letter that `--min-grade` asks for -> its grade, the weakest first; empty unless `unproved`."""
+    weaker: Mapping[str, str] = {}
+    """Test of `below` -> why its grade is no better, as far as it is known."""
     sandbox: str = ""
     """The tier its verification ran under."""
     reasons: Mapping[str, str] = {}
@@ -99,9 +101,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
     """Return the result of an ended run whose directory is *folder* and whose journal ends at *head*."""
-    end, score = state.end, state.best.score if state.best and state.expected else None
-    stop = end.stop if end else StopReason.INFRA
-    total, min_grade = len(state.expected), state.run.settings.min_grade
+    lost = (StopReason.INFRA, "the run could not be ended in its journal")
+    stop, why = (state.end.stop, state.end.why) if state.end else lost
+    score = state.best.score if state.best and state.expected else None
+    below, weaker = _list_below(state, stop)
     return Result(
         run=state.run.run,
         task=state.run.task,
@@ -110,7 +113,7 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         passed=score.passed if score else None,
         failed=score.failed if score else None,
         errors=score.errors if score else None,
-        total=total,
+        total=len(state.expected),
         attempts=state.spend.attempts,
         usd=state.spend.usd,
         tokens=state.spend.tokens,
@@ -119,24 +122,33 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         executions=state.executions,
         seconds=round(state.spend.seconds, 3),
         tree=state.tree,
-        best=BestTree(score.passed, total) if score else None,
+        best=BestTree(score.passed, len(state.expected)) if score else None,
         events=str(folder / "events.jsonl"),
         gate=state.run.gate,
         notes=state.run.settings.notes,
         grade=state.evidence.grade if state.evidence and score else "",
         asked=state.evidence.asked if state.evidence and score else None,
         grades=state.evidence.grades if state.evidence and score else {},
-        below=list_below(state.judged.grades, min_grade) if state.judged and stop is StopReason.UNPROVED else {},
+        below=below,
+        weaker=weaker,
         sandbox=state.evidence.sandbox if state.evidence and score else "",
         reasons=_find_reasons(state) if score else {},
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),
         warnings=state.evidence.warnings if state.evidence else (),
         raises=find_caps_to_raise(state),
-        why=end.why if end else "the run could not be ended in its journal",
-        said=end is not None and stop is StopReason.FINAL and bool(state.final_message) and bool(end.why),
+        why=why,
+        said=stop is StopReason.FINAL and bool(state.final_message) and bool(why),
         escalated=state.escalated if stop is StopReason.ESCALATED else None,
         head=head,
     )
+
+
+def _list_below(state: RunState, stop: StopReason) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return `below` and `weaker` of the result."""
+    if state.judged is None or stop is not StopReason.UNPROVED:
+        return {}, {}
+    below = list_below(state.judged.grades, state.run.settings.min_grade)
+    return below, {i: why for i, why in state.judged.weaker.items() if i in below}
 
 
 def _find_reasons(state: RunState) -> dict[str, str]:

@@ -155,7 +155,8 @@ def _record_tests(state: RunState, tests: ev.Tests) -> RunState:
     green = frozenset(i for i, run in runs.items() if run.status == "pass").difference(differs)
     outcomes = {i: run.outcome for i, run in runs.items()}
     grades = {i: run.grade or tests.grade for i, run in runs.items() if i in green}
-    judged = Judged(tests, outcomes, green, checked is not False, guarded, state.plain, grades)
+    weaker = {i: run.weaker for i, run in runs.items() if run.weaker}
+    judged = Judged(tests, outcomes, green, checked is not False, guarded, state.plain, grades, weaker)
     baseline = tests.trigger is Trigger.BASELINE
     asked = tests.trigger is Trigger.MODEL
     harness = tests.void is not None and tests.void.cause is Cause.HARNESS
