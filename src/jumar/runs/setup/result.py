@@ -99,10 +99,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return f"tests {NOT_RUN}" if self.stop is not StopReason.UNTESTED else "no tests"
 
 
+UNENDED = (StopReason.INFRA, "the run could not be ended in its journal")
+"""How and why a run stopped whose journal does not say."""
+
+
 def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
     """Return the result of an ended run whose directory is *folder* and whose journal ends at *head*."""
-    lost = (StopReason.INFRA, "the run could not be ended in its journal")
-    stop, why = (state.end.stop, state.end.why) if state.end else lost
+    stop, why = (state.end.stop, state.end.why) if state.end else UNENDED
     score = state.best.score if state.best and state.expected else None
     below, weaker = _list_below(state, stop)
     return Result(
