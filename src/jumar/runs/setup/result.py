@@ -99,15 +99,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return f"tests {NOT_RUN}" if self.stop is not StopReason.UNTESTED else "no tests"
 
 
-UNENDED = (StopReason.INFRA, "the run could not be ended in its journal")
-"""How and why a run stopped whose journal does not say."""
-
-
 def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
     """Return the result of an ended run whose directory is *folder* and whose journal ends at *head*."""
-    stop, why = (state.end.stop, state.end.why) if state.end else UNENDED
+    stop, why, below, weaker = _find_end(state)
     score = state.best.score if state.best and state.expected else None
-    below, weaker = _list_below(state, stop)
     return Result(
         run=state.run.run,
         task=state.run.task,
@@ -146,12 +141,14 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
     )
 
 
-def _list_below(state: RunState, stop: StopReason) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return `below` and `weaker` of the result."""
-    if state.judged is None or stop is not StopReason.UNPROVED:
-        return {}, {}
+def _find_end(state: RunState) -> tuple[StopReason, str, Mapping[str, str], Mapping[str, str]]:
+    """Return how and why the run ended, and `below` and `weaker` of its result."""
+    if state.end is None:
+        return StopReason.INFRA, "the run could not be ended in its journal", {}, {}
+    if state.judged is None or state.end.stop is not StopReason.UNPROVED:
+        return state.end.stop, state.end.why, {}, {}
     below = list_below(state.judged.grades, state.run.settings.min_grade)
-    return below, {i: why for i, why in state.judged.weaker.items() if i in below}
+    return state.end.stop, state.end.why, below, {i: w for i, w in state.judged.weaker.items() if i in below}
 
 
 def _find_reasons(state: RunState) -> dict[str, str]:
