@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,19 @@ WORD, LIMIT, MARK = "a", 1, object()
 last = []
 
 class Kept: pass
+
+class Kind(type):
+    ANSWER = property(lambda kind: last[-1][0])
+    def __getattribute__(kind, name):
+        return name if name == "carl" else type.__getattribute__(kind, name)
+
+class Level(metaclass=Kind):
+    FULL, LAST = object(), (1, "a")
+    ANSWER = property(lambda self: last[-1][0])
+    @classmethod
+    def READ(cls): return 1
+
+levels = Level()
 
 def grow():
     global LIMIT
@@ -97,10 +111,31 @@ def test_a_constant_that_the_test_sets(monkeypatch):
         assert product.WORD == "b"
     assert product.WORD == "a"
 
-def test_a_number_grows():
+def test_a_number_in_capitals_grows():
     assert product.LIMIT == 1
     product.grow()
     assert product.LIMIT == 2
+
+def test_a_constant_of_a_class():
+    assert product.Level.FULL is product.Level.FULL and product.Level.LAST == (1, "a") == product.Level.LAST
+    assert product.Level.READ() == product.Level.READ() == 1
+
+def test_a_constant_of_a_class_follows():
+    assert product.level("b") == product.Level.ANSWER
+    assert product.level("c") == product.Level.ANSWER
+
+def test_a_constant_of_an_object_follows():
+    assert product.level("b") == product.levels.ANSWER
+    assert product.level("c") == product.levels.ANSWER
+
+class Wanted(product.Level):
+    ann, bob, carl = True, False, True
+
+def test_what_a_class_of_the_tests_says():
+    assert Wanted.ann is True and Wanted.bob is False
+
+def test_what_the_product_says_in_its_place():
+    assert Wanted.carl == "carl"
 
 def test_a_constant_follows():
     assert product.level("b") == product.ANSWER
@@ -144,7 +179,8 @@ def test_many_objects():
 def test_what_changes_is_seen_changed(tmp_path: Path) -> None:
     said = outcomes(reported(tmp_path, {"product.py": PRODUCT, "test_product.py": TESTS}))
 
-    following = dict.fromkeys(("test_a_constant_follows", "test_a_constant_is_made"), "failed")
+    names = re.findall(r"def (test_(?:a_constant\w*_(?:follows|is_made)|a_number\w+|what_the_product_says\w+))", TESTS)
+    following = dict.fromkeys(names, "failed")
     assert {name: outcome for name, outcome in said.items() if outcome != "passed"} == following
     assert len(said) == TESTS.count("def test_")
 

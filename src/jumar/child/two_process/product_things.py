@@ -13,7 +13,7 @@ from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
 from jumar.child.two_process.environment.module_names import KnownNames
 from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
-from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances
+from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances, is_constant
 
 THINGS = (proxies.Proxy, proxies.ProxyClass)
 
@@ -49,7 +49,8 @@ class ProductThings:
         """Return the attribute *name* of a thing of the product, as the class *owner* has it or as it has it itself."""
         if name == "throw" and self.capabilities.is_waiting():
             self.tie("what the product awaits of the tests would not hear that it is cancelled")
-        if self.running and not self.capabilities.performing and name in (proxies.get_fact(thing, TOLD) or ()):
+        told = (proxies.get_fact(thing, TOLD) or {}).get(name, contents.NOTHING)
+        if self.running and not self.capabilities.performing and told is not contents.NOTHING and is_constant(told):
             self.tie(f"a test reads {name}, a constant of its own class that the product knows, too")
         marked = any(proxies.get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
         if (marked and name == "__wrapped__") or not proxies.is_readable(name):  # as pytest asks for it
@@ -63,6 +64,9 @@ class ProductThings:
             found = self.names.ask(import_hook.get_number(thing), name, lambda: self._ask_aside("get", thing, name))
         else:
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
+        if told is not contents.NOTHING and isinstance(thing, type) and not (found is told or found == told):
+            self.tie(f"{name}, in a class of the tests, is not what they wrote there")
+        self.names.check_constant(proxies.get_number(thing), name, found)
         endings.mark_step(found, name, thing, proxies.Proxy)
         self.own_instances.note_method(found, name, thing, known=import_hook.is_known(thing))
         import_hook.note_name(found, name)

@@ -14,6 +14,9 @@ from typing import Any
 LASTING = (types.FunctionType, type)
 """Types of what a name of a module stands for until that is given another value."""
 
+MADE_ANEW = ("method", "builtin_function_or_method", "method-wrapper")
+"""Types of what is another object each time that it is asked for."""
+
 
 class WatchedNames:
     """Names that the tests were told of, in the process of the product: once one is another, all have to be asked for.
@@ -59,11 +62,11 @@ class KnownNames:
     def __init__(self, lasts: Callable[[Any], bool], fault: Callable[[str], object], things: tuple[Any, ...]) -> None:
         """*lasts* tells a function or class of the product: what else comes has to be checked each time.
 
-        *fault* records why the test is no evidence; *things* are the types of what a constant does not change.
+        *fault* records why the test is no evidence; *things* are the types of what is the same by identity alone.
         """
         self._lasts, self._fault, self._things = lasts, fault, things
         self._constants: dict[tuple[int, str], Any] = {}
-        """Names in capitals, each with the first thing or text that it stood for."""
+        """Names in capitals of modules, classes and objects, each with the first value that it had."""
         self._changes = 0
         self._watched: set[tuple[int, str]] = set()
         self._known: dict[tuple[int, str], Any] = {}
@@ -91,6 +94,15 @@ class KnownNames:
         """Forget what *name* was: the tests set it."""
         self._constants = {key: held for key, held in self._constants.items() if key[1] != name}
 
+    def check_constant(self, number: int, name: str, found: Any) -> None:
+        """Record a fault if *name*, of the thing with *number*, is one in capitals, and not what it was."""
+        if not name.isupper() or type(found).__name__ in MADE_ANEW:
+            return
+        first = self._constants.setdefault((number, name), found)
+        alike = type(first) is type(found) and not isinstance(found, self._things)
+        if first is not found and not (alike and first == found):
+            self._fault(f"{name}, a constant of the product, is not what it was: it may follow the answers")
+
     def ask(self, number: int, name: str, ask: Callable[[], Any]) -> Any:
         """Return what *name* of the module with *number* stands for: as it is known, or as *ask* tells it."""
         key = number, name
@@ -101,10 +113,6 @@ class KnownNames:
             found = ask()
         finally:
             self.asking = False
-        if name.isupper() and isinstance(found, self._things):
-            first = self._constants.setdefault(key, found)
-            if found is not first and not (type(found) is type(first) is str and found == first):
-                self._fault(f"{name}, a constant of the product, is not what it was: it may follow the answers")
         if key in self._watched and self._lasts(found):
             self._known[key] = found
         return found

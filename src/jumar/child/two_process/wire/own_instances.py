@@ -43,10 +43,10 @@ CONTENTS = (str, bytes, set, frozenset, list, tuple)
 """Types with such methods: what those of an object of one come to, its content says."""
 
 TOLD = "_jumar_told"
-"""Fact of a class of the tests that extends one of the product: names of its constants, which the product has."""
+"""Fact of a class of the tests that extends one of the product: its data by name, which the product has."""
 
 PLAIN = frozenset(("builtins", "collections", "datetime", "decimal", "fractions", "pathlib", "uuid"))
-"""Modules of the types of such constants, unless they are empty or nothing: those are to be filled or counted."""
+"""Modules of the types of constants in it, unless they are empty or nothing: those are to be filled or counted."""
 
 SELVES = frozenset((
     "__enter__", "__iter__", "__pos__", "__radd__",
@@ -173,17 +173,17 @@ def _has(thing: Any, name: str) -> bool:
     return any(isinstance(thing, kind) and hasattr(kind, name) for kind in CONTENTS)
 
 
-def list_told(body: Mapping[str, Any], kept: Collection[str], bases: Iterable[Any]) -> frozenset[str]:
-    """Return the names of constants in *body*, of a class of the tests, but those *kept* here, and in its *bases*."""
-    own = (name for name, value in body.items() if name not in kept and _is_constant(value))
-    return frozenset(own).union(*(vars(base).get(TOLD, ()) for base in bases))
+def list_told(body: Mapping[str, Any], kept: Collection[str], bases: Iterable[Any]) -> dict[str, Any]:
+    """Return the data in *body*, of a class of the tests, but what is *kept* here, and in its *bases*, by name."""
+    told: dict[str, Any] = {}
+    for base in reversed(list(bases)):
+        told.update(vars(base).get(TOLD, {}))
+    return {**told, **{name: value for name, value in body.items() if not (name in kept or hasattr(value, "__get__"))}}
 
 
-def _is_constant(value: Any) -> bool:
-    kind = type(value)
-    return (
-        kind.__module__ in PLAIN and not (hasattr(kind, "__get__") or isinstance(value, (bool, type))) and bool(value)
-    )
+def is_constant(value: Any) -> bool:
+    """Return whether *value*, in such a class, may be what is expected: it is not there to be filled, nor guessed."""
+    return type(value).__module__ in PLAIN and not isinstance(value, (bool, type)) and bool(value)
 
 
 def _affirms(ask: Callable[..., Any], needle: str) -> bool:
