@@ -33,7 +33,7 @@ class ProductThings:
         self._queries = operands.Queries()
         self.find_unasked = self._queries.find_unasked
         self._matched = False
-        self.names = KnownNames(import_hook.is_function_or_class, self.fault, (str, *THINGS))
+        self.names = KnownNames(import_hook.is_function_or_class, self.fault, THINGS)
         self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances(proxies.get_fact)
         self.note_known = self.own_instances.note_returned
         self.operands = operands.Operands(self.fault, proxies.get_fact)
