@@ -53,7 +53,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
 
 
 def find_in(things: list[Any], module: ModuleType) -> str:
-    return find_state(things, lambda file: file == module.__file__)
+    return find_state(things, lambda file: file == module.__file__, lambda kind: kind.__module__ == module.__name__)
 
 
 @pytest.mark.parametrize(("source", "name"), LOOKING.values(), ids=list(LOOKING))

@@ -172,7 +172,8 @@ class DoubtPlugin:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Check after the call; a test that the product could leave out is no evidence."""
-        if name := find_state(_list_run(item), self._side.capabilities.is_file):
+        able = self._side.capabilities
+        if name := find_state(_list_run(item), able.is_file, able.is_own_class):
             self._side.note_tie(f"the test looks at its own process by {name}, and the product has another one")
         doubt = self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), "")
         yield from self._watch_phase(doubt, item=item)

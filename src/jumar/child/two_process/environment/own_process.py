@@ -31,39 +31,32 @@ NAMED = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.
 """Types of what may be imported under another name."""
 
 
-def find_state(things: Iterable[Any], is_file: Callable[[Any], bool]) -> str:
+def find_state(things: Iterable[Any], is_file: Callable[[Any], bool], is_own_class: Callable[[Any], bool]) -> str:
     """Return by which name *things*, or those of the tests' files that they reach, look at their process; or "".
 
-    Things are functions, classes and what has one of the tests' files.
+    Things are functions, classes and objects; *is_own_class* tells those of the tests' files.
     """
     todo, seen = list(things), set()
     while todo:
         thing = todo.pop()
-        function = thing if type(thing) is types.FunctionType else _get_class(thing, is_file)
         if type(thing) in NAMED and thing.__name__ in STATE:
             return str(thing.__name__)
-        if function is None or id(function) in seen:
+        found = thing if issubclass(type(thing), (type, types.FunctionType)) else type(thing)
+        if id(found) in seen:
             continue
-        seen.add(id(function))
-        if type(function) is not types.FunctionType:
-            bodies = (vars(base) for base in function.__mro__ if _get_class(base, is_file))
+        seen.add(id(found))
+        if type(found) is not types.FunctionType:
+            bodies = (vars(base) for base in found.__mro__ if is_own_class(base)) if is_own_class(found) else ()
             members = (value for body in bodies for name, value in body.items() if name[:4] != "test")
             todo += [each for value in members for each in list_functions(value)]
             continue
-        todo.append(vars(function).get("__wrapped__"))
-        if is_file(function.__globals__.get("__file__")):
-            names = {name for code in list_all(function.__code__) for name in code.co_names}
-            if found := _find_name(function, names, is_file):
-                return found
-            todo += _list_named(function.__globals__, names, is_file)
+        todo.append(vars(found).get("__wrapped__"))
+        if is_file(found.__globals__.get("__file__")):
+            names = {name for code in list_all(found.__code__) for name in code.co_names}
+            if looked := _find_name(found, names, is_file):
+                return looked
+            todo += _list_named(found.__globals__, names, is_file)
     return ""
-
-
-def _get_class(thing: Any, is_file: Callable[[Any], bool]) -> Any:
-    """Return *thing*, or its class, if that is of the tests' files; or None."""
-    kind = thing if issubclass(type(thing), type) else type(thing)
-    module = sys.modules.get(str(type.__getattribute__(kind, "__module__")))
-    return kind if is_file(getattr(module, "__file__", None)) else None
 
 
 def _list_named(held: dict[str, Any], names: set[str], is_file: Callable[[Any], bool]) -> Iterator[Any]:
