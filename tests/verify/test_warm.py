@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -613,6 +614,24 @@ def test_what_cannot_be_forked_is_started_and_the_reason_is_kept(tmp_path: Path,
 
 
 @pytest.mark.slow
+def test_an_installed_module_that_forks_cannot_share_is_left_to_each_of_them(tmp_path: Path, pool: WarmPool) -> None:
+    venv.create(tmp_path / "venv", symlinks=True)
+    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    (site / "ours.pth").write_text(str(Path(pytest.__file__).parents[1]))
+    (site / "holds.py").write_text("import os\n\nheld = open(os.devnull)\n")
+    files = {**GOOD, "app.py": f"import holds\n\n{GOOD['app.py']}"}
+    suite = msgspec.structs.replace(QUICK, python=str(tmp_path / "venv" / "bin" / "python"))
+    court, starts = collected(tmp_path, files, suite), WarmStarts(pool)
+
+    for _ in range(3):
+        assert judge(court, files, starts).verdict.green
+
+    assert starts.counts == {WARM: 3}
+    assert starts.installed == {"holds"}
+    assert current(pool).modules == ()
+
+
+@pytest.mark.slow
 def test_a_module_that_starts_a_thread_keeps_its_zygote_from_being_used() -> None:
     found = subprocess.run(
         [PLAIN_PYTHON, "-c", LEFTOVERS], env={"PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, check=True
@@ -623,12 +642,13 @@ def test_a_module_that_starts_a_thread_keeps_its_zygote_from_being_used() -> Non
         "a module keeps /dev/null open",
         "a module handles SIGTERM",
         "a module traces the interpreter",
+        "",
         "a module starts a thread when it is imported",
     ]
 
 
 LEFTOVERS = """
-import json, os, signal, sys, threading
+import _thread, json, os, signal, sys, threading
 sys.path.insert(0, os.path.join(os.environ["PYTHONPATH"], "jumar", "child"))
 import start
 preload = start.load("jumar.child.warm.preload")
@@ -644,6 +664,21 @@ signal.signal(signal.SIGTERM, signal.SIG_DFL)
 sys.settrace(lambda *_: None)
 found.append(preload.find_leftovers(-1))
 sys.settrace(None)
+go_on, ended = threading.Lock(), threading.Event()
+go_on.acquire()
+_thread.start_new_thread(go_on.acquire, ())
+
+
+def end_thread():
+    if go_on.locked():
+        go_on.release()
+    while len(os.listdir("/proc/self/task")) > 1:
+        os.sched_yield()
+
+
+os.register_at_fork(before=end_thread)  # as a library in C does with pthread_atfork
+found.append(preload.find_leftovers(-1))
+os.register_at_fork(before=go_on.locked)
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 found.append(preload.find_leftovers(-1))
 print(json.dumps(found))

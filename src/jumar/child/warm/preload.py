@@ -163,8 +163,7 @@ def _watch_generators(unseeded: list[random.Random]) -> Iterator[None]:
 
 def find_leftovers(socket: int) -> str:
     """Return what the imports left that forks cannot share, in one sentence; empty if nothing."""
-    threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
-    if threads > 1 or threading.active_count() > 1:
+    if threading.active_count() > 1 or _keeps_threads():
         return "a module starts a thread when it is imported"
     if sys.gettrace() is not None or sys.getprofile() is not None:
         return "a module traces the interpreter"
@@ -177,6 +176,21 @@ def find_leftovers(socket: int) -> str:
     caught = [one for one in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD, signal.SIGALRM)
               if signal.getsignal(one) is not signal.SIG_DFL]  # fmt: skip
     return f"a module handles {caught[0].name}" if caught else ""
+
+
+def _keeps_threads() -> bool:
+    """Return whether there are threads that a fork does not end.
+
+    A library whose threads cannot be copied ends them before a fork and starts them again where they are wanted, as
+    OpenBLAS does, and so numpy (pthread_atfork(3)).
+    """
+    if len(os.listdir("/proc/self/task")) == 1:  # noqa: PTH208
+        return False
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return len(os.listdir("/proc/self/task")) > 1  # noqa: PTH208
 
 
 def _is_open(fd: int) -> bool:

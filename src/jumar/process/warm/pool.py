@@ -83,6 +83,11 @@ class Family:
         self.zygotes[another] = Zygote(given)
         return self.zygotes[another]
 
+    def start_without_modules(self, *, another: bool) -> Zygote:
+        """Start the zygote once more, with none of the modules: one of them cannot be shared by forks."""
+        self.modules, self.learned = (), LEARNED
+        return self.start(another=another)
+
     def is_current(self, zygote: Zygote) -> bool:
         """Return whether *zygote* lives, and nothing that it imported has changed since."""
         return not zygote.is_dead and zygote.forks < FORKS and zygote.stamp == read_stamp(zygote.report.files)
@@ -149,6 +154,8 @@ class WarmPool:
                 return
             zygote = family.start(another=another)
         await zygote.settle()
+        if zygote.report.refused and zygote.modules:
+            await family.start_without_modules(another=another).settle()
 
     def find(self, invocation: Invocation, confinement: Confinement, wrapped: Wrapped) -> tuple[Zygote, Expected] | str:
         """Return the zygote for *invocation* and what is asked of it, or why the process has to be started."""

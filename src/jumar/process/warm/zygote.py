@@ -129,6 +129,7 @@ class Zygote:
         self._lock = threading.Lock()
         self._said = b""
         self._plugins, self._size = given.plugins, 0
+        self.modules = given.modules
         self.rewritten: set[str] = set()
         """Hashes of the test files that it has rewritten."""
         self._folder = tempfile.mkdtemp(prefix="jumar-zygote-")
