@@ -52,7 +52,7 @@ FLOORS = (
         "verify",
         "workspace",
     ),
-    ("process/resident", "verify/localisation"),
+    ("process/resident", "verify/localisation", "verify/naming"),
     ("process/warm",),
     ("languages", "models/wire", "process", "plugins"),
     ("agents/tools", "core/prompts", "core/run/reducers", "sandbox/probes", "ports"),

@@ -23,7 +23,7 @@ from jumar.languages.test_annotations import (
 )
 from jumar.ports import Site
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.test_names import IdMapping, map_collected
+from jumar.verify.naming.test_names import IdMapping, map_collected
 from support.judging.real_verifier import Court
 
 RUNNER = PytestRunner()

@@ -14,7 +14,7 @@ from jumar.core.state.verdict import Blame, Cause, Ended
 from jumar.errors import BadInput
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.single_test_command import wrap_runner
+from jumar.verify.naming.single_test_command import wrap_runner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 

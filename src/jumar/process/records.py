@@ -4,6 +4,7 @@
 | --- | --- |
 | `["hello", {...}]` | first: no code under test has run; `shadows`: modules of the room that hide installed ones |
 | `["collected", [id, ...]]` | ids that were found, in batches |
+| `["beyond", [id, ...]]` | ids in the same files that were not asked for, in batches |
 | `["start", id]` | this test runs next, where the runner tells |
 | `["result", id, outcome, ms, excerpt, blame, absent]` | one test; `blame` is a `core.verdict.Blame` or empty |
 | `["broken", path, why, blame, absent]` | a test file that could not be collected; `""` stands for all |
@@ -119,7 +120,7 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     asked, unconfined = report.asked_tests, list(report.unconfined)
     noted: dict[str, list[str]] = {"tied": [*report.tied], "matched": [*report.matched], "copied": []}
     shadows: tuple[str, ...] = ()
-    lost, strengths = "", dict[str, int]()
+    lost, strengths, beyond = "", dict[str, int](), list[str]()
     reasons: dict[str, dict[str, str]] = {"doubted": {}, "conversed": {}}
     for record in records:
         match record:
@@ -127,6 +128,8 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 pass
             case ["lost", str(lost)]:
                 pass
+            case ["beyond", list(some)]:
+                beyond.extend(map(str, some))
             case ["doubted" | "conversed" as what, str(test_id), str(why)]:
                 reasons[what][test_id] = make_one_line(why, LINE)
             case ["strength", str(test_id), int(strength)]:
@@ -137,7 +140,7 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 shadows = tuple(map(str, paths))
             case ["unconfined", str(what)]:
                 unconfined.append(make_one_line(what, LINE))
-    report = msgspec.structs.replace(report, shadows=shadows, strengths=strengths, **reasons)
+    report = msgspec.structs.replace(report, shadows=shadows, strengths=strengths, beyond=tuple(beyond), **reasons)
     report = msgspec.structs.replace(report, **{what: tuple(ids) for what, ids in noted.items()})
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 

@@ -22,6 +22,7 @@ from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.verify.evidence import grade_green, list_weaker
+from jumar.verify.plain_run import NOT_GENERAL, judge_plainly
 from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.two_process import find_product_start
 from jumar.verify.untouched_tree import find_hollow, list_unable
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
 
 
 async def accept_green(
-    verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome]
+    verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome], beyond: Sequence[str] = ()
 ) -> Verification:
     """Accept or refute *first*, a green of *tree*.
 
-    While its fresh runs go on, the sandbox is probed, and the code is inspected for suspicious parts. See
-    `_accept_green` for the others.
+    While its fresh runs go on, the sandbox is probed, and the code is inspected for suspicious parts. *beyond* are
+    tests in the files of the first run that nobody asked for. See `_accept_green` for the others.
     """
     weak: list[str] = []
     suspicious: list[str] = []
@@ -53,7 +54,7 @@ async def accept_green(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(check_sandbox)
             tasks.start_soon(inspect_code)
-            done, strengths = await _accept_green(verifier, first, tree, excused)
+            done, strengths = await _accept_green(verifier, first, tree, excused, beyond)
     except BaseExceptionGroup as several:
         raise several.exceptions[0] from None
     if why := "".join(weak):
@@ -65,7 +66,7 @@ async def accept_green(
 
 
 async def _accept_green(
-    verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome]
+    verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome], beyond: Sequence[str]
 ) -> tuple[Verification, Mapping[str, Strength]]:
     """Accept or refute *first*, a green of *tree*: in two processes, by a challenge, or by plain fresh runs.
 
@@ -87,8 +88,11 @@ async def _accept_green(
         found = found._replace(warnings=(*before.warnings, *found.warnings))
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake: the visible ones alone were answered.
-        found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else NOT_GENERAL
+        found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else _Found(void=NOT_GENERAL)
         return _refute(first, found, names, len(whole.runs)), {}
+    plain = await judge_plainly(whole, first.verdict, names, beyond)
+    if not plain.green:
+        return msgspec.structs.replace(first, verdict=plain, executions=first.executions + len(whole.runs)), {}
     grades, warnings, agreed = await grade_green(whole, rest, apart, names)
     done = msgspec.structs.replace(
         first,
@@ -129,14 +133,6 @@ def _list_rest(ids: Sequence[str], apart: Collection[str], part: Callable[[str],
     """
     parts = {part(i) for i in ids if i not in apart}
     return tuple(i for i in ids if part(i) in parts)
-
-
-NOT_GENERAL = _Found(
-    void=Void(
-        Cause.HELD_OUT,
-        "every visible test passed, and held-out tests of the same behaviour did not: the change is not general",
-    )
-)
 
 
 async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
@@ -190,7 +186,9 @@ async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Foun
     whole = _list_rest(green.ids, apart, lambda test_id: test_id.partition("::")[0])
     green.ids = whole if experience.ordered else _list_rest(green.ids, apart, get_function)
     challenged = _list_challenged(green, apart)
-    plan = plan_rounds(challenged, verifier.suite.confirm, _toss_coins())
+    # The plain run of everything, which comes last where there are held-out tests, is one of them.
+    runs = max(1, verifier.suite.confirm - bool(verifier.held_out.ids and is_pytest(verifier)))
+    plan = plan_rounds(challenged, runs, _toss_coins())
     found = await _run_plan(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
         return found
@@ -200,7 +198,7 @@ async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Foun
     if set(same.unsteady) != set(found.flaky):
         return found
     green.ids = whole
-    beyond = await _run_plan(green, plan_rounds(challenged, verifier.suite.confirm + 1, _toss_coins()), shuffled=False)
+    beyond = await _run_plan(green, plan_rounds(challenged, runs + 1, _toss_coins()), shuffled=False)
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
         seen = [i for i in found.flaky if i not in verifier.held_out.ids] or ["one"]
@@ -236,7 +234,7 @@ def _judge_forged(green: GreenCandidate, forged: Sequence[str], again: Sequence[
     wavering = set(forged).difference(again)
     if {get_function(i) for i in green.verifier.held_out.ids}.issuperset(forged):
         # A wrong answer can be just what a falsified test wants, and of held-out tests a falsified one is seen first.
-        return NOT_GENERAL
+        return _Found(void=NOT_GENERAL)
     if wavering:
         return _Found(flaky=tuple(i for i in green.ids if get_function(i) in wavering))
     some = f"{len(forged)} tests that had to fail did not, {forged[0]} among them"

@@ -28,7 +28,7 @@ from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined, report_unchanged
 from jumar.verify.challenge.falsified_files import UNCHALLENGED, Challenge
 from jumar.verify.merge_reports import ReportPart, find_differences, merge_reports
-from jumar.verify.test_names import IdMapping, read_names, read_test_files
+from jumar.verify.naming.test_names import IdMapping, read_names, read_test_files
 from jumar.verify.two_process import TwoProcessTrial, find_imports
 from jumar.workspace.files.safe_paths import explain_disk_faults
 from jumar.workspace.store.object_store import Store
@@ -64,6 +64,8 @@ class SuiteKnowledge:
     """Tests that pass in two processes on the untouched tree, every time, and are red there in one."""
     unseen: frozenset[str] = frozenset()
     """Tests of `alike` that were not loaded there: what they import is missing."""
+    tests_of_base: frozenset[str] | None = None
+    """Tests that the untouched tree has, held-out ones too, by the runner's names; None: not collected yet."""
     ordered: bool = False
     """True if its tests pass in their own order only."""
     challenge: Mapping[str, bytes] | None = None
@@ -92,8 +94,7 @@ class TreeRunner:
     base: str = ""
     """The tree of the task as it came: what it skips or fails expectedly, a candidate may too."""
     sources: Callable[[str], bool] = lambda path: path.endswith(".py")
-    """Predicate: files of code under test. Localisation may suspect them, and two processes separate them from the
-    tests."""
+    """Predicate: files of code under test: localisation may suspect them, two processes part them from the tests."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The environment that confined processes get their PATH, LANG, LC_* and TZ from."""
     around: Surroundings = field(default_factory=Surroundings)

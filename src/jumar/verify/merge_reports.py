@@ -115,6 +115,7 @@ def merge_reports(first: Report, more: Report) -> Report:
         strengths={**first.strengths, **more.strengths},
         doubted={**first.doubted, **more.doubted},
         conversed={**first.conversed, **more.conversed},
+        beyond=(*first.beyond, *more.beyond),
         unconfined=(*first.unconfined, *more.unconfined),
     )
 

@@ -49,7 +49,7 @@ ASSERTED = re.compile("[Aa]ssert|Failed:")
 async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
     """Return the tests of *green* that do not pass on the untouched tree of the task; empty where there is none."""
     known = green.verifier.experience
-    if known.red is None and not _is_untouched(green):
+    if known.red is None and not is_untouched(green):
         report = await _run_base(green)
         known.red = frozenset(green.ids) - reconcile(green.ids, report, green.accepted).green_ids
     return (known.red or frozenset()).intersection(green.ids)
@@ -65,7 +65,7 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
     """
     verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
     known = verifier.experience
-    if not missing or _is_untouched(green) or not can_run_apart(verifier):
+    if not missing or is_untouched(green) or not can_run_apart(verifier):
         return frozenset()
     if new := missing - known.compared:
         await _compare_base(green, new)
@@ -101,7 +101,7 @@ async def _compare_base(green: GreenCandidate, new: frozenset[str]) -> None:
 
 async def find_drawn_in(green: GreenCandidate, conversed: frozenset[str]) -> frozenset[str]:
     """Return those of *conversed*, in which more than questions and data crossed, that pass without on that tree."""
-    two = None if not conversed or _is_untouched(green) else await _run_base_apart(green, conversed)
+    two = None if not conversed or is_untouched(green) else await _run_base_apart(green, conversed)
     passed = reconcile(tuple(conversed), two, green.accepted).green_ids if two else frozenset[str]()
     return passed.difference(two.conversed if two else ())
 
@@ -236,7 +236,7 @@ async def _run_base_apart(green: GreenCandidate, ids: Collection[str]) -> Report
     return known.base_apart
 
 
-def _is_untouched(green: GreenCandidate) -> bool:
+def is_untouched(green: GreenCandidate) -> bool:
     """Return whether there is no tree but that of *green* to compare with."""
     return green.verifier.base in ("", green.alone)
 

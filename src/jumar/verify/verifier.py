@@ -31,9 +31,9 @@ from jumar.verify.merge_reports import (
     merge_reports,
     remove_parts,
 )
+from jumar.verify.naming.single_test_command import wrap_runner
+from jumar.verify.naming.test_names import complete_collected, map_collected
 from jumar.verify.selection import Question, Selection, verify_selected
-from jumar.verify.single_test_command import wrap_runner
-from jumar.verify.test_names import complete_collected, map_collected
 
 if TYPE_CHECKING:
     from jumar.verify.kept_process import KeptRuns
@@ -138,7 +138,7 @@ class TrustedVerifier(TreeRunner):
         if done.verdict.green and self.suite.confirm and self.expected:
             from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
-            done = await accept_green(self, done, tree, accepted)
+            done = await accept_green(self, done, tree, accepted, report.beyond)
         return msgspec.structs.replace(done, warnings=(*done.warnings, *first.warnings))
 
     async def _make_first_report(

@@ -5,12 +5,14 @@ Standard library and pytest only, Python 3.8 or newer.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
 import importlib.util
 import os
 import sys
+import threading
 from importlib.machinery import PathFinder
 from inspect import isgeneratorfunction
 from pathlib import Path
@@ -62,9 +64,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
         why = "no pytest" if error.name == "pytest" else f"a pytest that does not import ({error})"
         send(["unusable", f"{sys.executable} has {why}; install it there or pass --python"])
         os._exit(3)
-    for friend in FRIENDS:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(f"_pytest.{friend}")
+    import_friends()
     plugins = [*build_plugins(config, room, private, send), add_room_to_path(room, config["paths"])]
     if joined:
         plugins.append(joined(config["apart"], str(room), (test_timeout.TestTimeLimit,), send))
@@ -80,14 +80,39 @@ def main(joined: Callable[..., object] | None = None) -> None:
         status = int(pytest.main(args, plugins=plugins))
     except BaseException as error:  # noqa: BLE001  # whatever the code under test let fly, it is a record
         send(["stopped", repr(error)[:1000]])
-    flush_output()
     for plugin in plugins:
         getattr(plugin, "close", int)()
     if imports:
         send(["imported", imports.list_installed()])
+    if status == 0 and not (joined or config.get("quiet")) and (why := end_program(config["limit"])):
+        send(["stopped", why])
+    flush_output()
     send(["end", status])
-    # Not sys.exit: what was left in atexit must not have the last word.
+    # Not sys.exit: what a thread or `atexit` left must not have the last word.
     os._exit(status)
+
+
+def import_friends() -> None:
+    """Import those parts of pytest, as far as it has them."""
+    for friend in FRIENDS:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(f"_pytest.{friend}")
+
+
+def end_program(seconds: float) -> str:
+    """Do what an interpreter does when its program is over: wait for threads, and call what is registered for that.
+
+    Return why that takes longer than *seconds*, or empty.
+    """
+    limit = test_timeout.TimeLimit(seconds)
+    limit.start(seconds)
+    with contextlib.suppress(test_timeout.TestTimeLimit), limit.limit():
+        threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001  as `Py_FinalizeEx` does
+        atexit._run_exitfuncs()  # noqa: SLF001
+    limit.switch_off()
+    names = [one.name for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
+    some = f"the thread {names[0]} is still at work" if names else "what is registered with `atexit` takes longer"
+    return f"the program does not end in {seconds:g} s: {some}" if limit.rung else ""
 
 
 def flush_output() -> None:

@@ -53,7 +53,7 @@ class Reporter:
         self._blame = blame
         self._limit, self._patience = limit, config.get("patience", (config["limit"], {}))
         self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
-        self._started = 0.0
+        self._started, self._partial = 0.0, False
         self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
 
     def pytest_load_initial_conftests(self) -> Wrapper:
@@ -100,18 +100,19 @@ class Reporter:
         if self._asked is None:
             return
         kept = [i for i in items if i.nodeid in self._asked or i.nodeid.partition("[")[0] in self._asked]
-        dropped = set(items).difference(kept)
+        chosen = set(kept)
+        dropped = [i for i in items if i not in chosen]
         if dropped:
-            config.hook.pytest_deselected(items=list(dropped))
-            items[:] = kept
+            config.hook.pytest_deselected(items=dropped)
+            items[:], self._partial = kept, True
+        if not self._quiet:
+            self._send_ids("beyond", [i.nodeid for i in dropped])
         if self._shuffle is not None:
             items[:] = shuffle_items(items, self._shuffle)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Report the test ids that were collected."""
-        ids = [item.nodeid for item in session.items]
-        for start in range(0, len(ids), BATCH):
-            self._send(["collected", ids[start : start + BATCH]])
+        self._send_ids("collected", [item.nodeid for item in session.items])
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Report which test is about to run, so that it is known in which one a process was lost."""
@@ -166,11 +167,16 @@ class Reporter:
             outcome, blamed = "timeout", CODE
         self._done.append(["result", nodeid, outcome, ms, self._plain(reason) + self._plain(printed), *blamed])
 
-    def pytest_sessionfinish(self) -> Wrapper:
-        """Report that there will be no more results."""
+    def pytest_sessionfinish(self, session: pytest.Session) -> Wrapper:
+        """Report that there will be no more results, and where the session failed although no test did.
+
+        A session of some tests alone may fail for that: a plug-in misses the others.
+        """
         self._limit.switch_off()
         yield
         self._tell(["finish"])
+        if session.exitstatus == 1 and not (session.testsfailed or self._partial):
+            self._tell(["stopped", "pytest ended with status 1, although no test failed"])
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Report that something stopped the session (pytest.exit, KeyboardInterrupt)."""
@@ -179,6 +185,10 @@ class Reporter:
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Report that something broke the session (sys.exit at import, a faulty plug-in)."""
         self._tell(["stopped", self._plain(excinfo.exconly())])
+
+    def _send_ids(self, kind: str, ids: list[str]) -> None:
+        for start in range(0, len(ids), BATCH):
+            self._send([kind, ids[start : start + BATCH]])
 
     def close(self) -> None:
         """Send the records that are left, also after a session that did not end normally."""

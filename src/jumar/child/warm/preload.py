@@ -107,9 +107,7 @@ def _import_plugins() -> str:
         pytest = importlib.import_module("pytest")
     except ImportError as error:
         return f"pytest does not import: {error}"
-    for friend in pytest_main.FRIENDS:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(f"_pytest.{friend}")
+    pytest_main.import_friends()
     folder = os.getcwd()  # noqa: PTH109
     try:
         with open("test_jumar_rehearsal.py", "w", encoding="ascii") as file:  # noqa: PTH123

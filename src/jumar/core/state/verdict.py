@@ -111,6 +111,8 @@ class Report(msgspec.Struct, frozen=True):
     """Tests that are no evidence in two processes, whatever they came to, each with why."""
     conversed: Mapping[str, str] = {}
     """Tests in which more than questions and data crossed between two processes, each with why."""
+    beyond: tuple[str, ...] = ()
+    """Tests in the files of those that were asked for, which were not themselves, and did not run."""
     unconfined: tuple[str, ...] = ()
     """Gaps in the confinement of the tests' own process after its files were loaded, a sentence each."""
 

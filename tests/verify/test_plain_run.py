@@ -1,0 +1,149 @@
+"""What one plain pytest of everything says, a green has to say at least."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Cause
+from jumar.ports import Verification
+from jumar.verify.execution import HeldOut
+from support.judging.real_verifier import Court
+from support.processes.interpreters import PLAIN_PYTHON
+
+SUITE = Suite(timeout_seconds=60, test_timeout_seconds=2, confirm=2, python=PLAIN_PYTHON)
+
+
+def court_of(folder: Path, base: Mapping[str, str], expected: Sequence[str] = ()) -> Court:
+    """A court whose untouched tree is *base*; its tests, or those *expected*, judge."""
+    court = Court(folder, SUITE)
+    tree = court.tree(base)
+    court.collect(tree)
+    court.verifier.expected = tuple(expected) or court.verifier.expected
+    return court
+
+
+def judged(court: Court, files: Mapping[str, str]) -> Verification:
+    """The verification of *files*."""
+    return court.judge(court.tree(files), {}, control=court.verifier.base)
+
+
+TOTALS = "from calc import total\n\n\ndef test_{0}():\n    assert total([{1}]) == [{1}]\n"
+KEPT = "def total(items, seen=[]):\n    seen += items\n    return seen\n"
+RIGHT = "def total(items, seen=()):\n    return [*seen, *items]\n"
+
+
+@pytest.mark.parametrize(("code", "accepted"), [(RIGHT, True), (KEPT, False)])
+@pytest.mark.parametrize("hidden", ["test_a.py", "test_z.py"])
+def test_held_out_tests_run_in_one_process_with_the_visible_ones(
+    tmp_path: Path,
+    code: str,
+    hidden: str,
+    accepted: bool,  # noqa: FBT001
+) -> None:
+    """A default that is changed passes in each of two processes, for visible tests and for held-out ones."""
+    tests = {"test_calc.py": TOTALS.format("one", "1")}
+    court = court_of(tmp_path, {"calc.py": "def total(items):\n    return None\n", **tests})
+    court.verifier.held_out = HeldOut(court.tree({hidden: TOTALS.format("more", "2")}), (f"{hidden}::test_more",))
+
+    done = judged(court, {"calc.py": code, **tests})
+
+    assert done.verdict.green is accepted
+    if hidden == "test_z.py" and not accepted:
+        assert done.verdict.void is not None
+        assert done.verdict.void.cause is Cause.HELD_OUT
+        assert "test_more" not in done.verdict.void.reason
+
+
+CASES = """
+import pytest
+
+import names
+from names import *
+
+
+@pytest.mark.parametrize("name", names.NAMES)
+def test_name_is_long(name):
+    assert len(name) > 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "red", "said"),
+    [
+        ("NAMES = ['ann', 'bob', 'carl']", (), ""),
+        ("NAMES = ['ann', 'bob', 'x']", ("test_names.py::test_name_is_long[ann]",), "test_name_is_long[x], which the"),
+        (
+            "NAMES = ['ann', 'bob']\ndef test_own():\n    assert not NAMES",
+            ("test_names.py::test_name_is_long[ann]",),
+            "::test_own, which the untouched tree does not have",
+        ),
+    ],
+)
+def test_a_test_that_only_the_code_makes_has_to_pass(
+    tmp_path: Path, code: str, red: tuple[str, ...], said: str
+) -> None:
+    court = court_of(tmp_path, {"names.py": "NAMES = ['ann', 'bob']\n", "test_names.py": CASES})
+
+    done = judged(court, {"names.py": f"{code}\n", "test_names.py": CASES})
+
+    assert done.verdict.void is None
+    assert done.verdict.red_ids == red
+    assert said in "".join(done.verdict.results[i].excerpt for i in red)
+
+
+def test_a_test_that_nobody_asked_for_and_the_untouched_tree_has_is_not_run(tmp_path: Path) -> None:
+    tests = {
+        "test_calc.py": "import calc\n\n\ndef test_one():\n    assert calc.ONE\n\n\ndef test_two():\n    assert 0\n"
+    }
+    court = court_of(tmp_path, {"calc.py": "ONE = 0\n", **tests}, ["test_calc.py::test_one"])
+
+    done = judged(court, {"calc.py": "ONE = 1\n", **tests})
+
+    assert (done.verdict.green, done.executions) == (True, 3)
+
+
+ENDS = {
+    "a thread that ends soon": ("threading.Timer(0.1, list).start()", {}, ""),
+    "a thread that does not": ("threading.Thread(target=threading.Event().wait, name='wait').start()", {}, "wait is s"),
+    "a daemon": ("threading.Thread(target=threading.Event().wait, daemon=True).start()", {}, ""),
+    "a status at the end": ("atexit.register(os._exit, 3)", {}, "left with status 3 and without a goodbye"),
+    "a timer that leaves": ("threading.Timer(0.1, os._exit, (4,)).start()", {}, "left with status 4 and without a"),
+    "what is called at the end": ("atexit.register(print)", {}, ""),
+    "what hangs at the end": (
+        "atexit.register(threading.Event().wait)",
+        {},
+        "is registered with `atexit` takes longer",
+    ),
+    "a session that failed": (
+        "LEFT.append(1)",
+        {"conftest.py": "import calc\n\ndef pytest_sessionfinish(session):\n    session.exitstatus = len(calc.LEFT)\n"},
+        "status 1, although no test failed",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_a_process_that_does_not_end_as_pytest_does_is_no_green(tmp_path: Path, kind: str) -> None:
+    line, more, said = ENDS[kind]
+    code = dedent("""\
+        import atexit, os, threading
+
+        LEFT = []
+
+
+        def one():
+            {}
+            return 1
+        """)
+    tests = {"test_calc.py": "import calc\n\n\ndef test_one():\n    assert calc.one() == 1\n", **more}
+    court = court_of(tmp_path, {"calc.py": code.format("return 0"), **tests})
+
+    done = judged(court, {"calc.py": code.format(line), **tests})
+
+    assert done.verdict.green is (said == ""), done.verdict
+    assert said in done.verdict.results["test_calc.py::test_one"].excerpt
