@@ -96,6 +96,90 @@ def test_a_test_that_only_the_code_makes_has_to_pass(
     assert said in "".join(done.verdict.results[i].excerpt for i in red)
 
 
+def test_ids_that_change_from_run_to_run_are_those_of_a_function(tmp_path: Path) -> None:
+    tests = {"test_names.py": CASES.replace("names.NAMES)", "names.NAMES, ids=names.call)")}
+    code = "import itertools, uuid\n\n\ndef call(name):\n    return name if name == 'ann' else uuid.uuid4().hex\n"
+    court = court_of(tmp_path, {"names.py": f"{code}\nNAMES = ['ann']\n", **tests})
+
+    wrong, right = (judged(court, {"names.py": f"{code}\nNAMES = {['ann', n]}\n", **tests}) for n in ("x", "bob"))
+
+    assert (wrong.verdict.red_ids, right.verdict.green) == (("test_names.py::test_name_is_long[ann]",), True)
+
+
+EXCUSED = """
+import pytest
+
+import names
+
+
+@pytest.mark.parametrize("name", names.NAMES)
+def test_name(name):
+    if name == "bob":
+        pytest.skip("not here")
+    if name == "carl":
+        pytest.xfail("not yet")
+"""
+
+
+def test_a_further_case_may_be_skipped_as_in_plain_pytest(tmp_path: Path) -> None:
+    court = court_of(tmp_path, {"names.py": "NAMES = ['ann']\n", "test_names.py": EXCUSED})
+
+    assert judged(court, {"names.py": "NAMES = ['ann', 'bob', 'carl']\n", "test_names.py": EXCUSED}).verdict.green
+
+
+NET = """
+import pytest
+
+import names
+
+
+def test_one():
+    assert names.NAMES
+
+
+@pytest.mark.parametrize("name", names.NAMES)
+def test_that_needs_a_network(name):
+    assert name == "nobody"
+"""
+
+
+def test_a_further_case_of_what_the_task_does_not_ask_for_does_not_count(tmp_path: Path) -> None:
+    court = court_of(tmp_path, {"names.py": "NAMES = ['ann']\n", "test_names.py": NET}, ["test_names.py::test_one"])
+
+    assert judged(court, {"names.py": "NAMES = ['ann', 'bob']\n", "test_names.py": NET}).verdict.green
+
+
+WATCH = {
+    "conftest.py": "import app\ndef pytest_sessionfinish(session):\n    session.exitstatus = int(app.DONE != {1, 2})\n",
+    "test_one.py": "import app\n\n\ndef test_one():\n    assert app.do(1) == 1\n",
+    "test_two.py": "import app\n\n\ndef test_two():\n    assert app.do(2) == 2\n",
+}
+
+
+@pytest.mark.parametrize("expected", [(), ("test_one.py::test_one",)])
+def test_a_session_of_some_tests_alone_may_end_otherwise(tmp_path: Path, expected: tuple[str, ...]) -> None:
+    """A project that looks at its end whether all was tried says nothing of a part of its tests."""
+    code = "import time\nDONE = set()\n\n\ndef do(n):\n    time.sleep(0.2)\n    DONE.add(n)\n    return n\n"
+    court = court_of(tmp_path, {"app.py": code.replace("return n", "return 0"), **WATCH}, expected)
+    court.verifier.held_out = HeldOut(court.tree({"test_z.py": WATCH["test_one.py"]}), ("test_z.py::test_one",))
+
+    assert judged(court, {"app.py": code, **WATCH}).verdict.green
+
+
+def test_the_files_come_in_the_order_in_which_pytest_finds_them(tmp_path: Path) -> None:
+    """By the folders that the project names for its tests; held-out ones beside them come last."""
+    tests = {"pytest.ini": "[pytest]\ntestpaths = b a\n", "b/test_b.py": TOTALS.format("one", "1")}
+    court = court_of(tmp_path, {"calc.py": "def total(items):\n    return None\n", **tests})
+    hidden = {"a/test_a.py": TOTALS.format("more", "2"), "test_top.py": TOTALS.format("top", "3")}
+    court.verifier.held_out = HeldOut(court.tree(hidden), ("a/test_a.py::test_more", "test_top.py::test_top"))
+
+    kept, right = (judged(court, {"calc.py": code, **tests}).verdict for code in (KEPT, RIGHT))
+
+    assert right.green
+    assert kept.void is not None
+    assert kept.void.cause is Cause.HELD_OUT
+
+
 def test_a_test_that_nobody_asked_for_and_the_untouched_tree_has_is_not_run(tmp_path: Path) -> None:
     tests = {
         "test_calc.py": "import calc\n\n\ndef test_one():\n    assert calc.ONE\n\n\ndef test_two():\n    assert 0\n"
@@ -109,15 +193,21 @@ def test_a_test_that_nobody_asked_for_and_the_untouched_tree_has_is_not_run(tmp_
 
 ENDS = {
     "a thread that ends soon": ("threading.Timer(0.1, list).start()", {}, ""),
-    "a thread that does not": ("threading.Thread(target=threading.Event().wait, name='wait').start()", {}, "wait is s"),
+    "a thread that does not": (
+        "threading.Thread(target=threading.Event().wait, name='wait').start()",
+        {},
+        "did not end by itself",
+    ),
+    "a status at the end that is right": ("atexit.register(os._exit, 0)", {}, ""),
+    "descriptors that are closed": ("atexit.register(os.closerange, 3, 256)", {}, ""),
     "a daemon": ("threading.Thread(target=threading.Event().wait, daemon=True).start()", {}, ""),
-    "a status at the end": ("atexit.register(os._exit, 3)", {}, "left with status 3 and without a goodbye"),
-    "a timer that leaves": ("threading.Timer(0.1, os._exit, (4,)).start()", {}, "left with status 4 and without a"),
+    "a status at the end": ("atexit.register(os._exit, 3)", {}, "announced status 0 and left with 3"),
+    "a timer that leaves": ("threading.Timer(0.1, os._exit, (4,)).start()", {}, "announced status 0 and left with 4"),
     "what is called at the end": ("atexit.register(print)", {}, ""),
     "what hangs at the end": (
         "atexit.register(threading.Event().wait)",
         {},
-        "is registered with `atexit` takes longer",
+        "did not end by itself",
     ),
     "a session that failed": (
         "LEFT.append(1)",

@@ -64,8 +64,8 @@ class SuiteKnowledge:
     """Tests that pass in two processes on the untouched tree, every time, and are red there in one."""
     unseen: frozenset[str] = frozenset()
     """Tests of `alike` that were not loaded there: what they import is missing."""
-    tests_of_base: frozenset[str] | None = None
-    """Tests that the untouched tree has, held-out ones too, by the runner's names; None: not collected yet."""
+    tests_of_base: tuple[frozenset[str], frozenset[str]] | None = None
+    """All tests that the untouched tree has, held-out ones too, and files of tests that it breaks; None: not asked."""
     ordered: bool = False
     """True if its tests pass in their own order only."""
     challenge: Mapping[str, bytes] | None = None

@@ -1,4 +1,4 @@
-"""Runs everything once in one process and in its own order: what plain pytest says is what a green has to say at least.
+"""Runs everything once in one process, as plain pytest does: what that says, a green has to say at least.
 
 The first run of a green is that for the tests that it was asked for. Here held-out tests come along, in one process
 with the visible ones, and tests that only the code under test has made: a further case, a function of its own.
@@ -6,13 +6,15 @@ with the visible ones, and tests that only the code under test has made: a furth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
+from anyio import to_thread
 
 from jumar.core.gate.challenge_rounds import Round, check_round
 from jumar.core.state.verdict import (
     CHANGED,
+    EXCUSED,
     Blame,
     Cause,
     Outcome,
@@ -20,12 +22,13 @@ from jumar.core.state.verdict import (
     TestResult,
     Verdict,
     Void,
-    counts_as_pass,
     get_function,
     mark_flaky,
 )
+from jumar.ports import Record
+from jumar.process.child_process import Child
+from jumar.process.launch import Role
 from jumar.process.room import lay_out
-from jumar.verify.challenge.falsified_files import UNCHALLENGED
 from jumar.verify.rounds import GreenCandidate, is_pytest, lay_held_out
 from jumar.verify.untouched_tree import is_untouched
 
@@ -43,8 +46,8 @@ async def judge_plainly(
     *names* are the visible tests by the runner's names; *beyond* are those in their files that nobody asked for.
     """
     held_out = green.verifier.held_out.ids
-    new = await _list_new(green, beyond)
-    if not (held_out or new) or not is_pytest(green.verifier):  # elsewhere all rounds are of all tests
+    new = await _list_new(green, beyond) if is_pytest(green.verifier) else []
+    if not (held_out and is_pytest(green.verifier)) and not new:
         return first
     report = await _run(green, new)
     if more := [i for i in await _list_new(green, report.beyond) if i not in new]:  # in the files of held-out tests
@@ -53,7 +56,9 @@ async def judge_plainly(
     answered = check_round(report, Round(challenge=False), green.ids, green.accepted)
     if answered.void:
         return Verdict({}, void=Void(Cause.TAMPER, answered.void if not held_out else "a plain run is no evidence"))
-    failed = {r.id: r for r in report.results if r.id in new and not counts_as_pass(r.outcome, None)}
+    functions, passing = {get_function(i) for i in new}, {Outcome.PASSED, *EXCUSED}
+    made = (r for r in report.results if get_function(r.id) in functions and r.id not in green.ids)
+    failed = {r.id: r for r in made if r.outcome not in passing}
     visible = {_get_file(i) for i in names}
     if not (names.keys() >= {*answered.unsteady} and visible.issuperset(map(_get_file, failed))):
         return Verdict({}, void=NOT_GENERAL)
@@ -66,32 +71,56 @@ def _get_file(test_id: str) -> str:
 
 
 async def _run(green: GreenCandidate, new: Sequence[str]) -> Report:
-    """Run all tests of *green*, and *new* ones, in the order in which pytest finds their files."""
-    visible = [i for i in green.ids if i not in green.verifier.held_out.ids]
-    found = sorted(green.ids, key=lambda i: _get_file(i).split("/"))
-    ordered = found if [i for i in found if i in set(visible)] == visible else green.ids
-    green.runs.append(green.tree)
-    return await green.verifier.run_fresh(green.tree, (*ordered, *new), UNCHALLENGED, None)
+    """Run all tests of *green*, and the functions of *new* ones, whose cases may be called otherwise each time."""
+    ids = (*green.ids, *dict.fromkeys(map(get_function, new)))
+    files = tuple(dict.fromkeys(map(_get_file, green.ids)))
+    for args in (green.verifier.suite.select, files):
+        green.runs.append(green.tree)
+        records, child = await _run_in_room(green, green.tree, {"ids": list(ids), "args": list(args)})
+        report = green.verifier.runner.report(records, child.ended, child.detail)
+        # What lies outside of the folders that the project names for its tests is found by its name alone.
+        if {_get_file(r.id) for r in report.results}.issuperset(files):
+            break
+    return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+
+
+async def _run_in_room(green: GreenCandidate, tree: str, config: Mapping[str, object]) -> tuple[list[Record], Child]:
+    """Run pytest in a room of *tree*, with *config* beside what it is told in each run of the task."""
+    verifier = green.verifier
+    async with lay_out(verifier.store, tree, verifier.rooms) as room:
+        await to_thread.run_sync(verifier.remove_own_tests, room, "")
+        run = verifier.runner.verification(verifier.suite, room, green.ids)
+        run = msgspec.structs.replace(run, config={**run.config, **config})
+        return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
 
 
 async def _list_new(green: GreenCandidate, beyond: Sequence[str]) -> list[str]:
-    """Return those of *beyond* that the untouched tree does not have, where it has tests in the same file."""
+    """Return those of *beyond* that the untouched tree does not have, and that are asked for with all around them."""
     if not beyond or is_untouched(green):
         return []
-    known = await _collect_known(green)
-    files = {_get_file(i) for i in known}
-    return [i for i in beyond if i not in known and _get_file(i) in files]
+    known, broken = await _collect_known(green)
+    asked = frozenset(green.ids)
+    new = (i for i in beyond if i not in known and _get_file(i) not in broken)
+    return [i for i in new if asked.issuperset(_list_near(i, known))]
 
 
-async def _collect_known(green: GreenCandidate) -> frozenset[str]:
-    """Return all tests in the files of *green* that the untouched tree has; they are looked for once."""
+def _list_near(test_id: str, known: Collection[str]) -> Collection[str]:
+    """Return those of the *known* tests that are of its function, or else of its file, or else all."""
+    for part in (get_function, _get_file):
+        if near := [i for i in known if part(i) == part(test_id)]:
+            return near
+    return known
+
+
+async def _collect_known(green: GreenCandidate) -> tuple[frozenset[str], frozenset[str]]:
+    """Return all tests that the untouched tree has, and the files of tests that it breaks; it is asked once."""
     verifier, experience = green.verifier, green.verifier.experience
     if experience.tests_of_base is None:
-        async with lay_out(verifier.store, lay_held_out(verifier, verifier.base), verifier.rooms) as room:
-            run = verifier.runner.verification(verifier.suite, room, green.ids)
-            run = msgspec.structs.replace(run, config={**run.config, "mode": "collect", "ids": []})
-            records, child = await verifier.run(run, room, verifier.new_output())
-        experience.tests_of_base = frozenset(verifier.runner.collected(records, child.ended, child.detail).ids)
+        tree = lay_held_out(verifier, verifier.base)
+        select = list(verifier.suite.select)
+        records, child = await _run_in_room(green, tree, {"mode": "collect", "ids": [], "args": select})
+        found = verifier.runner.collected(records, child.ended, child.detail)
+        experience.tests_of_base = frozenset(found.ids), frozenset(found.broken)
     return experience.tests_of_base
 
 
@@ -99,8 +128,7 @@ def _mark_red(verdict: Verdict, failed: Mapping[str, TestResult], names: Mapping
     """Return *verdict* with the visible tests red to which the tests that *failed* belong: of a function, or a file."""
     red: dict[str, TestResult] = {}
     for test_id, result in failed.items():
-        alike = [i for i in names if get_function(i) == get_function(test_id)]
-        native = (alike or [i for i in names if _get_file(i) == _get_file(test_id)])[0]
+        native = next(i for i in names if i in set(_list_near(test_id, names)))
         why = f"{test_id}, which the untouched tree does not have, did not pass:\n{result.excerpt}"
         red[names[native]] = TestResult(names[native], Outcome.FAILED, result.duration_ms, why, Blame.CODE)
     return Verdict({**verdict.results, **red}, verdict.green_ids.difference(red))

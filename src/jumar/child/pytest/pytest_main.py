@@ -16,9 +16,9 @@ import threading
 from importlib.machinery import PathFinder
 from inspect import isgeneratorfunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from jumar.child import normalise
+from jumar.child import normalise, programs
 from jumar.child.channel import join
 from jumar.child.pytest import line_recorders, test_timeout, tracebacks
 from jumar.child.pytest.blame import BlameFinder
@@ -82,13 +82,22 @@ def main(joined: Callable[..., object] | None = None) -> None:
         send(["stopped", repr(error)[:1000]])
     for plugin in plugins:
         getattr(plugin, "close", int)()
+    if isinstance(plugins[0], Reporter):
+        plugins[0].check_status(status, room)
     if imports:
         send(["imported", imports.list_installed()])
-    if status == 0 and not (joined or config.get("quiet")) and (why := end_program(config["limit"])):
-        send(["stopped", why])
-    flush_output()
     send(["end", status])
-    # Not sys.exit: what a thread or `atexit` left must not have the last word.
+    leave(status, 0 if joined or config.get("quiet") else config["limit"])
+
+
+def leave(status: int, seconds: float) -> NoReturn:
+    """Leave with *status*: after a session in which all is well as an interpreter ends, in so many *seconds*.
+
+    Not by `sys.exit`, as what was left in `atexit` must not have the last word where a test failed.
+    """
+    if status == 0 and seconds:
+        end_program(seconds)
+    flush_output()
     os._exit(status)
 
 
@@ -99,10 +108,10 @@ def import_friends() -> None:
             importlib.import_module(f"_pytest.{friend}")
 
 
-def end_program(seconds: float) -> str:
+def end_program(seconds: float) -> None:
     """Do what an interpreter does when its program is over: wait for threads, and call what is registered for that.
 
-    Return why that takes longer than *seconds*, or empty.
+    Where that takes longer than *seconds*, the process leaves with another status than it has told.
     """
     limit = test_timeout.TimeLimit(seconds)
     limit.start(seconds)
@@ -110,9 +119,11 @@ def end_program(seconds: float) -> str:
         threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001  as `Py_FinalizeEx` does
         atexit._run_exitfuncs()  # noqa: SLF001
     limit.switch_off()
-    names = [one.name for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
-    some = f"the thread {names[0]} is still at work" if names else "what is registered with `atexit` takes longer"
-    return f"the program does not end in {seconds:g} s: {some}" if limit.rung else ""
+    if limit.rung:
+        names = [one.name for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
+        some = f"the thread {names[0]} goes on" if names else "what is registered with `atexit` goes on"
+        os.write(2, f"The program did not end in {seconds:g} s: {some}.\n".encode(errors="replace"))
+        os._exit(programs.ENDLESS)
 
 
 def flush_output() -> None:

@@ -15,6 +15,7 @@ from jumar.child.pytest import tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from pathlib import Path
 
     import pytest
 
@@ -53,7 +54,7 @@ class Reporter:
         self._blame = blame
         self._limit, self._patience = limit, config.get("patience", (config["limit"], {}))
         self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
-        self._started, self._partial = 0.0, False
+        self._started, self._partial, self._failed = 0.0, False, False
         self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
 
     def pytest_load_initial_conftests(self) -> Wrapper:
@@ -168,15 +169,22 @@ class Reporter:
         self._done.append(["result", nodeid, outcome, ms, self._plain(reason) + self._plain(printed), *blamed])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> Wrapper:
-        """Report that there will be no more results, and where the session failed although no test did.
-
-        A session of some tests alone may fail for that: a plug-in misses the others.
-        """
+        """Report that there will be no more results."""
         self._limit.switch_off()
+        self._failed = session.testsfailed > 0
         yield
         self._tell(["finish"])
-        if session.exitstatus == 1 and not (session.testsfailed or self._partial):
-            self._tell(["stopped", "pytest ended with status 1, although no test failed"])
+
+    def check_status(self, status: int, room: Path) -> None:
+        """Report that the session ended with another *status* than 0 although no test failed.
+
+        One of some tests of the *room* alone may do so: a plug-in misses the others.
+        """
+        if status == 0 or self._failed or self._partial or self._quiet or self._asked is None:
+            return
+        files = (file for pattern in ("test_*.py", "*_test.py") for file in room.rglob(pattern))
+        if set(self._files).issuperset(file.relative_to(room).as_posix() for file in files):
+            self._tell(["stopped", f"pytest ended with status {status}, although no test failed"])
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Report that something stopped the session (pytest.exit, KeyboardInterrupt)."""
