@@ -26,6 +26,9 @@ ANOMALIES = 10
 HIGH_FD = 200
 """The channel moves above the numbers that tests open, close and hand on."""
 
+ENDLESS = 70
+"""Exit status of a process that said its goodbye on the channel and did not end then."""
+
 
 class Reader:
     """Reading end of the channel: turns bytes into authenticated records; everything else is an anomaly."""

@@ -16,6 +16,3 @@ ENTER = "jumar.child.sandbox.enter_main"
 WARNINGS = "jumar.child.analysis.warnings_main"
 MUTANTS = "jumar.child.analysis.mutants_main"
 ZYGOTE = "jumar.child.warm.zygote_main"
-
-ENDLESS = 70
-"""Exit status of a process that said its goodbye and did not end then."""

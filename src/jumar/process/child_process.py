@@ -16,8 +16,7 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 from anyio import to_thread
 
-from jumar.child import programs
-from jumar.child.channel import Reader
+from jumar.child.channel import ENDLESS, Reader
 from jumar.child.supervisor import process_tree
 from jumar.child.supervisor.cgroup import Cgroup
 from jumar.core.state.verdict import Ended
@@ -36,7 +35,7 @@ WORKING_SECONDS = process_tree.KILL_SECONDS + 1.0
 SAID = 300
 """Characters of what a sandbox said that belong in one sentence."""
 
-ENDLESS = "did not end by itself: its output says what goes on"
+STAYED = "did not end by itself: its output says what goes on"
 
 
 class Child:
@@ -208,7 +207,7 @@ class Child:
             case {"how": "exit", "code": code} if self._goodbye is None:
                 return Ended.EXIT, f"left with status {code} and without a goodbye"
             case {"how": "exit", "code": code}:
-                left = ENDLESS if code == programs.ENDLESS else f"left with {code}"
+                left = STAYED if code == ENDLESS else f"left with {code}"
                 return Ended.EXIT, f"announced status {self._goodbye} and {left}"
             case {"how": how}:
                 return Ended.CRASH, f"the supervisor of the process was {how}"

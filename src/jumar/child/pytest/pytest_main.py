@@ -18,8 +18,8 @@ from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from jumar.child import normalise, programs
-from jumar.child.channel import join
+from jumar.child import normalise
+from jumar.child.channel import ENDLESS, join
 from jumar.child.pytest import line_recorders, test_timeout, tracebacks
 from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.challenge_plugin import ChallengePlugin
@@ -123,7 +123,7 @@ def end_program(seconds: float) -> None:
         names = [one.name for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
         some = f"the thread {names[0]} goes on" if names else "what is registered with `atexit` goes on"
         os.write(2, f"The program did not end in {seconds:g} s: {some}.\n".encode(errors="replace"))
-        os._exit(programs.ENDLESS)
+        os._exit(ENDLESS)
 
 
 def flush_output() -> None:
