@@ -43,11 +43,12 @@ async def judge_plainly(
 ) -> Verdict:
     """Return *first*, the verdict of a green, if one plain run of everything says the same; else what it is then.
 
-    *names* are the visible tests by the runner's names; *beyond* are those in their files that nobody asked for.
+    *names* are the visible tests by the runner's names; *beyond* are those in their files that nobody asked for. With
+    other runners than pytest each fresh run is of everything.
     """
     held_out = green.verifier.held_out.ids
-    new = await _list_new(green, beyond) if is_pytest(green.verifier) else []
-    if not (held_out and is_pytest(green.verifier)) and not new:
+    new = await _list_new(green, beyond)
+    if not is_pytest(green.verifier) or not (held_out or new):
         return first
     report = await _run(green, new)
     if more := [i for i in await _list_new(green, report.beyond) if i not in new]:  # in the files of held-out tests
@@ -95,12 +96,12 @@ async def _run_in_room(green: GreenCandidate, tree: str, config: Mapping[str, ob
 
 
 async def _list_new(green: GreenCandidate, beyond: Sequence[str]) -> list[str]:
-    """Return those of *beyond* that the untouched tree does not have, and that are asked for with all around them."""
+    """Return those of *beyond* that the untouched tree does not have, where all is asked for that it has around them."""
     if not beyond or is_untouched(green):
         return []
     known, broken = await _collect_known(green)
     asked = frozenset(green.ids)
-    new = (i for i in beyond if i not in known and _get_file(i) not in broken)
+    new = (i for i in beyond if known and i not in known and _get_file(i) not in broken)
     return [i for i in new if asked.issuperset(_list_near(i, known))]
 
 
@@ -128,7 +129,7 @@ def _mark_red(verdict: Verdict, failed: Mapping[str, TestResult], names: Mapping
     """Return *verdict* with the visible tests red to which the tests that *failed* belong: of a function, or a file."""
     red: dict[str, TestResult] = {}
     for test_id, result in failed.items():
-        native = next(i for i in names if i in set(_list_near(test_id, names)))
+        native = next(iter(_list_near(test_id, names)))
         why = f"{test_id}, which the untouched tree does not have, did not pass:\n{result.excerpt}"
         red[names[native]] = TestResult(names[native], Outcome.FAILED, result.duration_ms, why, Blame.CODE)
     return Verdict({**verdict.results, **red}, verdict.green_ids.difference(red))
