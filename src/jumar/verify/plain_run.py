@@ -96,7 +96,7 @@ async def _run_in_room(green: GreenCandidate, tree: str, config: Mapping[str, ob
 
 
 async def _list_new(green: GreenCandidate, beyond: Sequence[str]) -> list[str]:
-    """Return those of *beyond* that the untouched tree does not have, where all is asked for that it has around them."""
+    """Return those of *beyond* that the untouched tree does not have; all that it has around them is asked for."""
     if not beyond or is_untouched(green):
         return []
     known, broken = await _collect_known(green)

@@ -40,6 +40,9 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
            "unittest")  # fmt: skip
 """Parts of pytest that it may load late, and then must not find in the room."""
 
+ENDING: Sequence[Callable[[], None]] = (threading._shutdown, atexit._run_exitfuncs)  # type: ignore[attr-defined]  # noqa: SLF001
+"""The steps of `Py_FinalizeEx` that wait for others, and call what others have registered; kept before others come."""
+
 QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
 """Options for runs where only outcomes count. Of pytest's tracebacks only the native one can be had without frames."""
 
@@ -115,9 +118,10 @@ def end_program(seconds: float) -> None:
     """
     limit = test_timeout.TimeLimit(seconds)
     limit.start(seconds)
-    with contextlib.suppress(test_timeout.TestTimeLimit), limit.limit():
-        threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001  as `Py_FinalizeEx` does
-        atexit._run_exitfuncs()  # noqa: SLF001
+    # Before Python 3.10 what is registered may raise here, which changes no status.
+    with contextlib.suppress(BaseException), limit.limit():
+        for step in ENDING:
+            step()
     limit.switch_off()
     if limit.rung:
         names = [one.name for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
