@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from jumar.core.state.settings import Suite
-from jumar.core.state.verdict import Cause
+from jumar.core.state.verdict import Cause, Ended
 from jumar.ports import Verification
 from jumar.verify.execution import HeldOut
 from support.judging.real_verifier import Court
@@ -164,6 +164,18 @@ def test_a_session_of_some_tests_alone_may_end_otherwise(tmp_path: Path, expecte
     court.verifier.held_out = HeldOut(court.tree({"test_z.py": WATCH["test_one.py"]}), ("test_z.py::test_one",))
 
     assert judged(court, {"app.py": code, **WATCH}).verdict.green
+
+
+def test_a_file_that_skips_itself_has_no_tests_and_ended_well(tmp_path: Path) -> None:
+    tests = {
+        "test_app.py": "import app\nimport pytest\n\nif not app.READY:\n    pytest.skip('', allow_module_level=True)\n"
+    }
+    tests["test_app.py"] += "\n\ndef test_one():\n    assert app.READY\n"
+    court = court_of(tmp_path, {"app.py": "READY = 1\n", **tests})
+
+    done = judged(court, {"app.py": "READY = 0\n", **tests})
+
+    assert (done.ended, court.outcomes(done)) == (Ended.NORMAL, {"test_one": "missing"})
 
 
 def test_the_files_come_in_the_order_in_which_pytest_finds_them(tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ BLAMED = "jumar_blamed"
 WORST_FIRST = ("failed", "error", "skipped", "xfailed", "xpassed", "passed")
 """Outcomes of phases, the deciding one first. A test that failed and could not clean up either has failed."""
 
+NO_TESTS = 5
+"""Status of a session in which no test was found."""
+
 AGAIN = "rerun"
 """Outcome that plug-ins which repeat red tests give to the phases of all attempts but the last."""
 
@@ -178,9 +181,9 @@ class Reporter:
     def check_status(self, status: int, room: Path) -> None:
         """Report that the session ended with another *status* than 0 although no test failed.
 
-        One of some tests of the *room* alone may do so: a plug-in misses the others.
+        One of some tests of the *room* alone may do so, as a plug-in misses the others, and one without a test.
         """
-        if status == 0 or self._failed or self._partial or self._quiet or self._asked is None:
+        if status in (0, NO_TESTS) or self._failed or self._partial or self._quiet or self._asked is None:
             return
         files = (file for pattern in ("test_*.py", "*_test.py") for file in room.rglob(pattern))
         if set(self._files).issuperset(file.relative_to(room).as_posix() for file in files):
