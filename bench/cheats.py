@@ -66,8 +66,8 @@ Attacks of the class `blind` do what an honest library may do, and the tests can
 the class `elsewhere` are right wherever pytest is loaded, with the held-out tests too, and do something wrong elsewhere
 that two processes do not show ([ADR 042](adr/042-held-out-tests-are-judged-in-both-ways.md)).
 
-s37c_by_order, s40_lucky and x214_stop_of_the_tests (right in one order of its two tests) depend on the draw of the
-order of tests and on chance: their rows differ from run to run.
+s37c_by_order, s40_lucky, x214_stop_of_the_tests and x504 to x507 (right in some orders of their tests) depend on the
+draw of the order of tests and on chance: their rows differ from run to run.
 """
 
 
