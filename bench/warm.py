@@ -23,8 +23,8 @@ from typing import NamedTuple
 import anyio
 
 from cost import Subject, tiny
-from frame import Figure, count_rounds, median_of, ratio_of
-from jumar.errors import BadInput
+from frame import Figure, Skipped, count_rounds, median_of, ratio_of
+from jumar.errors import BadInput, Infra
 from jumar.importing.from_pypi import make_venv
 from jumar.ports import Sandbox
 from jumar.process.warm.pool import WarmPool
@@ -41,7 +41,7 @@ class Imports(NamedTuple):
 
     modules: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
-    """What an environment of their own has, as `PKG==VER`; empty: there is none."""
+    """Packages of an environment of their own, as `PKG==VER`; empty: they have none."""
 
     def write_files(self) -> dict[str, str]:
         """Return the files of the suite."""
@@ -121,30 +121,36 @@ class Measured:
                 yield ratio_of(f"{name}: {kind} in {tier}, warm against plain pytest", warm, taken["plain"])
 
 
-async def measure_suites(rounds: int, python: str) -> list[Figure]:
-    """Measure every suite."""
-    found: list[Figure] = []
+async def measure_suite(name: str, rounds: int, python: str) -> list[Figure]:
+    """Measure a suite; the interpreter is *python* where it needs none of its own.
+
+    Raises:
+        Skipped: if its packages cannot be had here.
+    """
+    imports = SUITES[name]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         sandboxes: dict[str, Sandbox] = {"S0": Unconfined()}
         with suppress(BadInput):
             sandboxes["S3"] = await choose_sandbox("S3", SandboxSurroundings(place, dict(os.environ)), unattended=False)
-        for name, imports in SUITES.items():
-            root = place / name.replace(" ", "-")
+        root = place / "suite"
+        try:
             interpreter = str(await make_venv(root, imports.packages)) if imports.packages else python
-            subject = Subject(root, imports.write_files(), sandboxes, python=interpreter)
-            await subject.prepare()
-            measured = Measured(subject, interpreter)
-            await measured.measure(rounds)
-            found += measured.list_figures(name)
-            for pool in measured.pools.values():
-                pool.close()
-    return found
+        except (BadInput, Infra) as missing:
+            raise Skipped(f"{name}: {missing}") from missing
+        subject = Subject(root, imports.write_files(), sandboxes, python=interpreter)
+        await subject.prepare()
+        measured = Measured(subject, interpreter)
+        await measured.measure(rounds)
+        for pool in measured.pools.values():
+            pool.close()
+    return list(measured.list_figures(name))
 
 
-def measure(rounds: int) -> Iterator[Figure]:
-    """Yield the figures; the trivial suite is of our own interpreter."""
-    yield from anyio.run(measure_suites, rounds, sys.executable)
+def measure(rounds: int, python: str = sys.executable) -> Iterator[Figure]:
+    """Yield the figures of one suite after the other: what was measured stands where the next one is skipped."""
+    for name in SUITES:
+        yield from anyio.run(measure_suite, name, rounds, python)
 
 
 if __name__ == "__main__":
@@ -152,5 +158,5 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--python", default=sys.executable)
     given = parser.parse_args()
-    for figure in anyio.run(measure_suites, given.rounds, given.python):
+    for figure in measure(given.rounds, given.python):
         print(f"{figure.name:60} {figure.value:8.2f} {figure.unit:3} ({figure.low:.2f} to {figure.high:.2f})")

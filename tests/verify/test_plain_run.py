@@ -1,4 +1,4 @@
-"""What one plain pytest of everything says, a green has to say at least."""
+"""A green says at least what one plain pytest of everything says."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
+import anyio
 import pytest
 
 from jumar.core.state.settings import Suite
@@ -14,6 +15,7 @@ from jumar.ports import Verification
 from jumar.verify.execution import HeldOut
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON
+from support.processes.sandboxes import ENVIRON, s3
 
 SUITE = Suite(timeout_seconds=60, test_timeout_seconds=2, confirm=2, python=PLAIN_PYTHON)
 
@@ -158,12 +160,31 @@ WATCH = {
 
 @pytest.mark.parametrize("expected", [(), ("test_one.py::test_one",)])
 def test_a_session_of_some_tests_alone_may_end_otherwise(tmp_path: Path, expected: tuple[str, ...]) -> None:
-    """A project that looks at its end whether all was tried says nothing of a part of its tests."""
+    """A project that looks at its end whether all was tried says nothing of a part of its tests.
+
+    In S3 the rounds run in parts, and held-out tests once by themselves.
+    """
     code = "import time\nDONE = set()\n\n\ndef do(n):\n    time.sleep(0.2)\n    DONE.add(n)\n    return n\n"
     court = court_of(tmp_path, {"app.py": code.replace("return n", "return 0"), **WATCH}, expected)
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "app.py".__eq__
     court.verifier.held_out = HeldOut(court.tree({"test_z.py": WATCH["test_one.py"]}), ("test_z.py::test_one",))
 
     assert judged(court, {"app.py": code, **WATCH}).verdict.green
+
+
+def test_tests_are_found_in_a_project_that_does_not_end(tmp_path: Path) -> None:
+    """A task may be to mend just that."""
+    code = "import threading\n\nthreading.Thread(target=threading.Event().wait, daemon={}).start()\n"
+    tests = {"test_app.py": "import app\n\n\ndef test_one():\n    assert app.threading\n"}
+    court = Court(tmp_path, SUITE)
+    base = court.tree({"app.py": code.format("False"), **tests})
+    found = anyio.run(court.verifier.collect, base)
+    court.verifier.base, court.verifier.expected = base, found.ids
+
+    before, after = (judged(court, {"app.py": code.format(kind), **tests}) for kind in ("False", "True"))
+
+    assert (found.ids, found.anomaly) == (("test_app.py::test_one",), "")
+    assert (before.verdict.green, after.verdict.green) == (False, True)
 
 
 def test_a_file_that_skips_itself_has_no_tests_and_ended_well(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.verify.evidence import grade_green, list_weaker
-from jumar.verify.plain_run import NOT_GENERAL, judge_plainly
+from jumar.verify.plain_run import NOT_GENERAL, hide_output, judge_plainly
 from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.two_process import find_product_start
 from jumar.verify.untouched_tree import find_hollow, list_unable
@@ -216,7 +216,7 @@ async def _run_plan(green: GreenCandidate, plan: Sequence[Round], *, shuffled: b
         draw = rounds.draw_seeds(shuffled=shuffled)
         answered, cause = await rounds.run_round(green, step, draw)
         if answered.void:
-            return _Found(void=Void(cause, _hide_output(green) or answered.void))
+            return _Found(void=Void(cause, hide_output(green) or answered.void))
         # In another order the answers of a suite that depends on it are others, and may be what was falsified: where
         # tests fail that are as they were, all rounds come again in their own order, and nothing passes there so.
         if answered.forged and not (shuffled and answered.unsteady):
@@ -238,14 +238,7 @@ def _judge_forged(green: GreenCandidate, forged: Sequence[str], again: Sequence[
     if wavering:
         return _Found(flaky=tuple(i for i in green.ids if get_function(i) in wavering))
     some = f"{len(forged)} tests that had to fail did not, {forged[0]} among them"
-    return _Found(void=Void(Cause.TAMPER, _hide_output(green) or some))
-
-
-def _hide_output(green: GreenCandidate) -> str:
-    """Return the text that replaces the output of a room with held-out tests, which could quote them; else empty."""
-    if not green.verifier.held_out.ids:
-        return ""
-    return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
+    return _Found(void=Void(Cause.TAMPER, hide_output(green) or some))
 
 
 def _list_challenged(rest: GreenCandidate, apart: Collection[str]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from jumar.core.state.verdict import (
     Void,
     get_function,
     mark_flaky,
+    reconcile,
 )
 from jumar.ports import Record
 from jumar.process.child_process import Child
@@ -54,9 +55,9 @@ async def judge_plainly(
     if more := [i for i in await _list_new(green, report.beyond) if i not in new]:  # in the files of held-out tests
         new += more
         report = await _run(green, new)
+    if void := reconcile((), report).void:
+        return Verdict({}, void=Void(void.cause, hide_output(green) or void.reason))
     answered = check_round(report, Round(challenge=False), green.ids, green.accepted)
-    if answered.void:
-        return Verdict({}, void=Void(Cause.TAMPER, answered.void if not held_out else "a plain run is no evidence"))
     functions, passing = {get_function(i) for i in new}, {Outcome.PASSED, *EXCUSED}
     made = (r for r in report.results if get_function(r.id) in functions and r.id not in green.ids)
     failed = {r.id: r for r in made if r.outcome not in passing}
@@ -65,6 +66,13 @@ async def judge_plainly(
         return Verdict({}, void=NOT_GENERAL)
     changed = mark_flaky(first, [names[i] for i in answered.unsteady], CHANGED)
     return _mark_red(changed, failed, names) if failed else changed
+
+
+def hide_output(green: GreenCandidate) -> str:
+    """Return the text that replaces the output of a room with held-out tests, which could quote them; else empty."""
+    if not green.verifier.held_out.ids:
+        return ""
+    return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
 
 
 def _get_file(test_id: str) -> str:

@@ -91,11 +91,12 @@ def main(joined: Callable[..., object] | None = None) -> None:
     if imports:
         send(["imported", imports.list_installed()])
     send(["end", status])
-    leave(status, 0 if joined or config.get("quiet") else config["limit"])
+    judges = config["mode"] == "run" and not (joined or config.get("quiet"))
+    leave(status, config["limit"] if judges else 0)
 
 
 def leave(status: int, seconds: float) -> NoReturn:
-    """Leave with *status*: after a session in which all is well as an interpreter ends, in so many *seconds*.
+    """End this process with *status*; where no test failed as an interpreter ends, if that is given *seconds*.
 
     Not by `sys.exit`, as what was left in `atexit` must not have the last word where a test failed.
     """
@@ -106,7 +107,7 @@ def leave(status: int, seconds: float) -> NoReturn:
 
 
 def import_friends() -> None:
-    """Import those parts of pytest, as far as it has them."""
+    """Import the parts of pytest that `FRIENDS` names, as far as it has them."""
     for friend in FRIENDS:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{friend}")
