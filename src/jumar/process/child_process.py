@@ -21,7 +21,7 @@ from jumar.child.supervisor import process_tree
 from jumar.child.supervisor.cgroup import Cgroup
 from jumar.core.state.verdict import Ended
 from jumar.ports import Invocation, Record
-from jumar.process.launch import Confinement, Role, StartedProcess, start_confined
+from jumar.process.launch import Confinement, Role, StartedProcess, Supervisor, start_confined
 from jumar.process.output import read_output
 from jumar.process.room import discard
 from jumar.workspace.files.safe_paths import explain_disk_faults
@@ -34,6 +34,9 @@ WORKING_SECONDS = process_tree.KILL_SECONDS + 1.0
 
 SAID = 300
 """Characters of what a sandbox said that belong in one sentence."""
+
+_forgetting: list[Supervisor] = []
+"""Supervisors that have reported, and still make the kernel give up what it keeps for a run. No other starts before."""
 
 STAYED = "did not end by itself: its output says what goes on"
 
@@ -95,6 +98,8 @@ class Child:
             await self._wait()
         if not (self._forked and self._status):  # one that has reported is on its way out, and the zygote's to bury
             await to_thread.run_sync(self._reaper.wait)
+        elif self._confinement.sandbox.tier != "S0":  # as in the order that it got
+            _forgetting.append(self._reaper)
         self._pipes.close()
 
     def end(self) -> None:
@@ -246,6 +251,10 @@ async def run_confined(invocation: Invocation, confinement: Confinement) -> Asyn
     """
     if confinement.warm:
         await confinement.warm.prepare(invocation, confinement)
+    for supervisor in _forgetting[:]:
+        await to_thread.run_sync(supervisor.wait)
+        with suppress(ValueError):  # another run has waited for it, too
+            _forgetting.remove(supervisor)
     try:
         with explain_disk_faults("cannot start a process for the tests"):
             child = Child(invocation, confinement, start_confined(invocation, confinement))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jumar.child import normalise
-from jumar.child.channel import ENDLESS, join
+from jumar.child.channel import ENDLESS, HIGH_FD, join
 from jumar.child.import_watch import ImportWatch
 from jumar.child.pytest import line_recorders, test_timeout, tracebacks
 from jumar.child.pytest.blame import BlameFinder
@@ -103,6 +103,7 @@ def leave(status: int, seconds: float) -> NoReturn:
     if status == 0 and seconds:
         end_program(seconds)
     flush_output()
+    os.closerange(1, HIGH_FD)  # the supervisor looks then whether this process leaves
     os._exit(status)
 
 

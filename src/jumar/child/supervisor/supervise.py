@@ -7,7 +7,6 @@ the order (marshalled), and where the status (JSON) goes.
 from __future__ import annotations
 
 # pathlib and typing would triple what this script imports, and it starts once per verification.
-import collections
 import contextlib
 import marshal
 import os
@@ -17,7 +16,8 @@ import signal
 import sys
 import time
 
-from jumar.child.supervisor import cgroup, process_tree, resource_watch
+from jumar.child.supervisor import cgroup, leaving, process_tree, resource_watch
+from jumar.child.supervisor.output_sink import CHUNK, OutputSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,48 +35,6 @@ PARENT_SECONDS = 0.5
 
 FILE_BYTES = 4 << 30
 """No file may grow beyond this: what pytest captures of a test that prints without end lies in one."""
-
-CHUNK = 1 << 18
-
-
-class OutputSink:
-    """Output of the process, head and tail: the middle is counted and dropped, whatever its size."""
-
-    def __init__(self, fd: int, cap: int) -> None:
-        self._fd = fd
-        self._cap = cap
-        self._head = 0
-        self._tail: collections.deque[bytes] = collections.deque()
-        self._held = 0
-        self.dropped = 0
-
-    def add(self, data: bytes) -> None:
-        """Take *data*: the head is written at once, the rest is held until it is pushed out."""
-        room = self._cap - self._head
-        if room > 0:
-            self._write(data[:room])
-            self._head += len(data[:room])
-            data = data[room:]
-        if data:
-            self._tail.append(data)
-            self._held += len(data)
-        while self._tail and self._held - len(self._tail[0]) >= self._cap:
-            gone = len(self._tail.popleft())
-            self._held -= gone
-            self.dropped += gone
-
-    def close(self) -> None:
-        """Write the tail, after a line that says how much is missing."""
-        if self.dropped:
-            self._write(b"\n[jumar: %d bytes of output dropped here]\n" % self.dropped)
-        for data in self._tail:
-            self._write(data)
-
-    def _write(self, data: bytes) -> None:
-        # A full disk must not cost the verdict: the output is for people, the records are the evidence.
-        with contextlib.suppress(OSError):
-            while data:
-                data = data[os.write(self._fd, data) :]
 
 
 def adopt_orphans() -> None:
@@ -161,9 +119,16 @@ def raise_priority() -> None:
 
 
 def watch(
-    child: int, output: tuple[int, OutputSink], means: Supervision, tolls: resource_watch.ResourceWatch, deadline: float
+    family: leaving.Family,
+    output: tuple[int, OutputSink],
+    means: Supervision,
+    tolls: resource_watch.ResourceWatch,
+    deadline: float,
 ) -> dict[str, object]:
-    """Wait for the first of: the child's end, too high a toll, the deadline, jumar's end. Its output is drained."""
+    """Wait for the first of: the process's end, too high a toll, the deadline, jumar's end. Its output is drained.
+
+    The status has the number of the process as `leaving` where it cannot be waited for yet.
+    """
     woken = means.woken
     pipe, sink = output
     raise_priority()
@@ -182,26 +147,17 @@ def watch(
             sink.add(data)
             if not data:
                 sources.remove(pipe)
+                if (code := leaving.await_leaving(family)) is not None and not tolls.find_exceeded():
+                    return {"how": "exit", "code": code, "leaving": family.child}
         if woken in ready:
             os.read(woken, CHUNK)
-        code, _ = process_tree.reap(child)
+        code, _ = process_tree.reap(family.child)
         # A family that the kernel ended for its toll looks as if its child had crashed.
         high: dict[str, object] | None = tolls.look() if code is None else tolls.find_exceeded() if code else None
         if high is not None:
             return high
         if code is not None:
             return {"how": "exit", "code": code}
-
-
-def drain(pipe: int, sink: OutputSink) -> None:
-    """Take what the dead left in the pipe. A survivor may still write, so this does not wait for the end."""
-    os.set_blocking(pipe, False)
-    with contextlib.suppress(BlockingIOError):
-        for _ in range(1 << 10):
-            data = os.read(pipe, CHUNK)
-            if not data:
-                return
-            sink.add(data)
 
 
 def main() -> None:
@@ -256,35 +212,47 @@ def supervise(order_fd: int, status_fd: int, means: Supervision) -> None:
     # They were made inheritable to get here; the process below gets those alone that it shall keep.
     for fd in (status_fd, order["config"], order["output"], *order["keep"]):
         os.set_inheritable(fd, False)  # noqa: FBT003  # its only argument
+    status, bury = run_order(order, means)
     with contextlib.suppress(OSError):
-        os.write(status_fd, encode_status(run_order(order, means)))
+        os.write(status_fd, encode_status(status))
         os.close(status_fd)  # jumar goes on at once; to take the memory of a fork away takes the kernel a while
+    if "leaving" in status:
+        os.waitid(os.P_PID, status["leaving"], os.WEXITED | os.WNOWAIT)  # asleep: jumar needs this processor now
+        bury()
     os._exit(0)
 
 
-def run_order(order: dict[str, Any], means: Supervision) -> dict[str, object]:
-    """Start the process, watch it, and end all that is left of it; how it went."""
+def run_order(order: dict[str, Any], means: Supervision) -> tuple[dict[str, Any], Callable[[], int]]:
+    """Start the process, watch it, and end all that is left of it; how it went.
+
+    Where the process is `leaving`, nothing of it runs any more; what ends it for good is returned, to be called later.
+    """
     deadline = time.monotonic() + order["seconds"]
     pipe, child_output = os.pipe()
     sink = OutputSink(order["output"], order["cap"])
     try:
         child, group = means.start(order, child_output)
     except OSError as error:
-        return {"how": "unstarted", "error": error.strerror}
+        return {"how": "unstarted", "error": error.strerror}, int
     for fd in (order["config"], child_output, *order["keep"]):
         os.close(fd)
     encode_status({})  # while the process starts, so that nothing has to be loaded when it is over
     tolls = resource_watch.ResourceWatch(order, lambda: process_tree.find_descendants(os.getpid()), group.find_exceeded)
-    status = watch(child, (pipe, sink), means, tolls, deadline)
-    # Most of a storm is over with one call, and then there is time for the rest of it.
-    process_tree.send_signal(-child, signal.SIGKILL)
-    status["survivors"] = process_tree.destroy(order["nonce"], os.getpid())
-    if order["forgets"]:
-        group.empty()
-    group.leave()
-    drain(pipe, sink)
+
+    def bury() -> int:
+        # Most of a storm is over with one call, and then there is time for the rest of it.
+        process_tree.send_signal(-child, signal.SIGKILL)
+        survivors = process_tree.destroy(order["nonce"], os.getpid())
+        if order["forgets"]:
+            group.empty()
+        group.leave()
+        return survivors
+
+    status = watch(leaving.Family(child, order["nonce"]), (pipe, sink), means, tolls, deadline)
+    status["survivors"] = 0 if "leaving" in status else bury()
+    sink.drain(pipe)
     sink.close()
-    return status
+    return status, bury
 
 
 def encode_status(status: dict[str, object]) -> bytes:

@@ -101,14 +101,15 @@ class ForkedSupervisor:
     """Handle of a supervisor that a zygote forked."""
 
     def __init__(self, pid: int, handle: int) -> None:
-        self.pid, self._handle = pid, handle
+        self.pid, self._handle, self._lock = pid, handle, threading.Lock()
         self._close = weakref.finalize(self, os.close, handle)
 
     def wait(self) -> object:
         """Wait until it is gone."""
-        if self._close.alive:
-            select.select([self._handle], [], [])
-            self._close()
+        with self._lock:  # two may wait, and one of them closes the handle
+            if self._close.alive:
+                select.select([self._handle], [], [])
+                self._close()
         return None
 
     def kill(self) -> None:
