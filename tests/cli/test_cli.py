@@ -385,6 +385,23 @@ def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("mark", ["skip", "xfail"])
+def test_a_held_out_test_that_the_task_itself_excuses_says_nothing_of_a_score(
+    jumar: Called, tmp_path: Path, mark: str
+) -> None:
+    hidden = "import pytest\nfrom app import f\n\n\ndef test_g():\n    assert f() + 1 == 3\n\n\n"
+    hidden += f"@pytest.mark.{mark}\ndef test_elsewhere():\n    assert 0\n"
+    lay(tmp_path / "task", {**GOOD, "hidden/test_more.py": hidden, "task.toml": "[tests]\nhidden = 'hidden'\n"})
+    scored = []
+    for value in ("2", "2 + (__import__('inspect').stack()[1].function == 'test_g')"):
+        answer = lay(tmp_path / "answer", {"app.py": f"def f():\n    return {value}\n"})
+        scored.append(json.loads(jumar("score", "task", str(answer), "--json")[1].splitlines()[-1]))
+
+    assert [one["ok"] for one in scored] == [True, False]
+    assert (scored[0]["grade"][1:], scored[0]["passed"], scored[0]["total"]) == ("+H", 3, 3)
+
+
+@pytest.mark.slow
 def test_caps_can_be_raised_by_resume(jumar: Called, tmp_path: Path) -> None:
     lay(tmp_path / "task", GOOD)
     lay(tmp_path, {"script.jsonl": SCRIPT})

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from jumar.core.state.settings import Suite
-from jumar.core.state.verdict import Cause, Ended
+from jumar.core.state.verdict import Cause, Ended, Outcome
 from jumar.ports import Verification
 from jumar.verify.execution import HeldOut
 from support.judging.real_verifier import Court
@@ -106,6 +106,95 @@ def test_ids_that_change_from_run_to_run_are_those_of_a_function(tmp_path: Path)
     wrong, right = (judged(court, {"names.py": f"{code}\nNAMES = {['ann', n]}\n", **tests}) for n in ("x", "bob"))
 
     assert (wrong.verdict.red_ids, right.verdict.green) == (("test_names.py::test_name_is_long[ann]",), True)
+
+
+NEW = {
+    "inherited": (
+        "from checks import Checks\n\n\nclass TestBye(Checks):\n    function = staticmethod(bye)\n",
+        "Checks",
+    ),
+    "imported": ("from checks import *\n", "test_bye"),
+    "made in a loop": ("for word in ['ann', 'bob']:\n    exec(f'def test_{word}(): assert bye()')\n", "test_ann"),
+    "called otherwise": ("def check_bye():\n    assert bye()\n", "check_bye"),
+}
+CHECKS = "class Checks:\n    def test_bye(self):\n        assert self.function()\n\n\n"
+CHECKS += "def test_bye():\n    import words\n    assert words.bye()\n"
+
+
+@pytest.mark.parametrize("kind", NEW)
+def test_all_tests_of_a_file_that_the_untouched_tree_cannot_load_have_to_pass(tmp_path: Path, kind: str) -> None:
+    """Its syntax tree, from which they are read, does not show all of them."""
+    header = "from words import bye, hi\n\n\ndef test_hi():\n    assert hi()\n\n\n"
+    tests = {"test_words.py": header + NEW[kind][0], "checks.py": CHECKS}
+    tests["pytest.ini"] = "[pytest]\npython_functions = test_* check_*\n"
+    court = court_of(tmp_path, {"words.py": "def hi():\n    return 0\n", **tests})
+
+    wrong, right = (
+        judged(court, {"words.py": f"def hi():\n    return 1\n\n\ndef bye():\n    return {n}\n", **tests}).verdict
+        for n in (0, 1)
+    )
+
+    assert (wrong.red_ids, right.green) == (("test_words.py::test_hi",), True)
+
+
+def test_an_id_without_a_case_is_that_of_its_function(tmp_path: Path) -> None:
+    """Its list is empty on the untouched tree; each case that the change brings has to pass."""
+    tests = {"test_names.py": CASES + "    assert name.islower()\n\n\ndef test_some():\n    assert names.NAMES\n"}
+    court = court_of(tmp_path, {"names.py": "NAMES = []\n", **tests})
+
+    wrong, right = (judged(court, {"names.py": f"NAMES = {given}\n", **tests}).verdict for given in (["Ab"], ["ab"]))
+
+    assert court.verifier.expected == ("test_names.py::test_name_is_long", "test_names.py::test_some")
+    assert (wrong.red_ids, right.green) == (("test_names.py::test_name_is_long",), True)
+
+
+LOADED = {
+    "a file that skipped itself": ("import pytest\n\nfast = pytest.importorskip('fast')\nfast.run()\n", "test_fast.py"),
+    "a conftest file": ("import fast\n", "more/conftest.py"),
+}
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("kind", LOADED)
+def test_a_file_without_an_expected_test_must_not_break(tmp_path: Path, kind: str, hidden: bool) -> None:  # noqa: FBT001
+    source, path = LOADED[kind]
+    source = (
+        source
+        if "importorskip" in source
+        else "try:\n    import fast\nexcept ImportError:\n    pass\nelse:\n    fast.run()\n"
+    )
+    tests = {"test_calc.py": TOTALS.format("one", "1"), "more/test_none.py": ""}
+    more = {"test_zmore.py": TOTALS.format("more", "2")}
+    court = court_of(
+        tmp_path, {"calc.py": "def total(items):\n    return None\n", **tests, **({} if hidden else {path: source})}
+    )
+    court.verifier.held_out = HeldOut(
+        court.tree({**more, **({path: source} if hidden else {})}), ("test_zmore.py::test_more",)
+    )
+
+    wrong, right = (
+        judged(court, {"calc.py": RIGHT, "fast.py": fast, **tests, **({} if hidden else {path: source})}).verdict
+        for fast in ("", "def run():\n    pass\n")
+    )
+
+    assert right.green
+    told = not hidden and path.startswith("test_")  # of a folder it is not known whose it is
+    assert wrong.red_ids == (("test_calc.py::test_one",) if told else ())
+    assert (wrong.void is None) is told
+
+
+def test_a_file_that_breaks_in_the_order_of_pytest_is_not_tried_in_another_one(tmp_path: Path) -> None:
+    tests = {"test_m.py": "import pool\n\npool.size(2)\n\n\ndef test_m():\n    assert pool.SIZES\n"}
+    hidden = {"test_a.py": "import pool\n\npool.size(1)\n\n\ndef test_a():\n    assert pool.SIZES\n"}
+    court = court_of(tmp_path, {"pool.py": "SIZES = []\nsize = print\n", **tests})
+    court.verifier.held_out = HeldOut(court.tree(hidden), ("test_a.py::test_a",))
+    code = "SIZES = []\n\n\ndef size(n):\n    {}\n    SIZES.append(n)\n"
+
+    wrong, right = (
+        judged(court, {"pool.py": code.format(line), **tests}).verdict for line in ("assert SIZES != [1]", "pass")
+    )
+
+    assert (wrong.results["test_m.py::test_m"].outcome, right.green) == (Outcome.FLAKY, True)
 
 
 EXCUSED = """

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
+import msgspec
+
 from jumar.child import programs, start
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended, Report
@@ -16,6 +18,9 @@ from jumar.process import records as decode
 
 PATTERNS = ("test_*.py", "*_test.py")
 """pytest's own names for test files."""
+
+NO_CASE = "NOTSET"
+"""pytest's name for the value of a parameter whose list is empty."""
 
 _Bodies = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -41,7 +46,8 @@ class PytestRunner:
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """Return the ids in the records of a collection."""
-        return decode.parse_collection(records, ended, detail)
+        found = decode.parse_collection(records, ended, detail)
+        return msgspec.structs.replace(found, ids=tuple(dict.fromkeys(map(_name_cases, found.ids))))
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
         """Return the results in the records of a verification."""
@@ -129,7 +135,15 @@ def _has_init(node: ast.ClassDef) -> bool:
 
 
 def _is_fixture(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any("fixture" in ast.unparse(decorator) for decorator in node.decorator_list)
+    """Return whether *node* is decorated by what is called a fixture, or ends so, as those of plug-ins do."""
+    called = (getattr(decorator, "func", decorator) for decorator in node.decorator_list)
+    return any(ast.unparse(decorator).endswith("fixture") for decorator in called)
+
+
+def _name_cases(test_id: str) -> str:
+    """Return *test_id*, or its function where it stands for no case: the list of a parameter is empty."""
+    function, _, case = test_id.partition("[")
+    return function if NO_CASE in case.removesuffix("]").split("-") else test_id
 
 
 SAMPLES: dict[str, dict[str, str]] = {

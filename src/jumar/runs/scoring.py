@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
+from types import MappingProxyType
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from jumar.core.failure_text import find_reason
 from jumar.core.gate.grades import describe_min_grade, is_proved, list_below
 from jumar.core.state.settings import Settings
-from jumar.core.state.verdict import Outcome, TestResult
+from jumar.core.state.verdict import EXCUSED, Outcome, TestResult
 from jumar.errors import BadInput
 from jumar.ports import Verification
 from jumar.process.progress import Tell, Work, ignore_progress
@@ -215,11 +216,18 @@ def _add_hidden(store: Store, tree: str, hidden: str) -> str:
     return store.keep(overlay(store.manifest(tree), files, files.__contains__)) if files else tree
 
 
-async def _verify_with_hidden(verifier: TrustedVerifier, base: str, candidate: str, hidden: str) -> Verification:
+async def _verify_with_hidden(
+    verifier: TrustedVerifier,
+    base: str,
+    candidate: str,
+    hidden: str,
+    excused: Mapping[str, TestResult] = MappingProxyType({}),
+) -> Verification:
     """Judge *candidate*, by *verifier* for both, with the held-out tests of *hidden* added.
 
     They lie in no room before those in which tests are falsified, as a run could leave word for the next ones: a green
-    is accepted with them, and only what is none is run with all of them at once.
+    is accepted with them, and only what is none is run with all of them at once. *excused* are those that the task
+    itself skips or fails expectedly: they say nothing, as in a run.
     """
     verifier.tell(Work.JUDGING, 0, 0)
     suite, both = verifier.suite, _add_hidden(verifier.store, candidate, hidden)
@@ -229,15 +237,19 @@ async def _verify_with_hidden(verifier: TrustedVerifier, base: str, candidate: s
     if not (later and first and suite.confirm):
         return _mark_hidden(await verifier.verify(both, None, control=verifier.base), hidden)
     judge = copy.copy(verifier)
-    judge.base, judge.expected, judge.held_out = base, first, HeldOut(hidden, later)
+    judge.base, judge.expected = base, first
+    judge.held_out = HeldOut(hidden, tuple(i for i in later if i not in excused))
     done = await judge.verify(candidate, None, control=base)
     if done.verdict.green:
-        results = {**done.verdict.results, **{i: TestResult(i, Outcome.PASSED) for i in later}}
+        results = {**done.verdict.results, **{i: excused.get(i) or TestResult(i, Outcome.PASSED) for i in later}}
         green_ids = done.verdict.green_ids.union(later)
         return replace(done, verdict=replace(done.verdict, results=results, green_ids=green_ids))
     verifier.suite = replace(suite, confirm=0)
     told = await verifier.verify(both, None, control=verifier.base)
     verifier.suite = suite
+    silent = {i: result for i, result in told.verdict.results.items() if i in later and result.outcome in EXCUSED}
+    if told.verdict.green and silent and not excused:
+        return await _verify_with_hidden(verifier, base, candidate, hidden, silent)
     return done if told.verdict.green or told.verdict.void else _mark_hidden(told, hidden)
 
 

@@ -13,7 +13,7 @@ import msgspec
 from anyio import to_thread
 
 from jumar.core.state.settings import Suite
-from jumar.core.state.verdict import Ended, Report
+from jumar.core.state.verdict import Broken, Ended, Report
 from jumar.errors import BadInput
 from jumar.languages.test_annotations import Aliases, is_slug
 from jumar.ports import Invocation, Record, Runner, Sandbox, Surroundings
@@ -64,7 +64,7 @@ class SuiteKnowledge:
     """Tests that pass in two processes on the untouched tree, every time, and are red there in one."""
     unseen: frozenset[str] = frozenset()
     """Tests of `alike` that were not loaded there: what they import is missing."""
-    tests_of_base: tuple[frozenset[str], frozenset[str]] | None = None
+    tests_of_base: tuple[frozenset[str], Mapping[str, Broken]] | None = None
     """All tests that the untouched tree has, held-out ones too, and files of tests that it breaks; None: not asked."""
     ordered: bool = False
     """True if its tests pass in their own order only."""

@@ -7,6 +7,7 @@ with the visible ones, and tests that only the code under test has made: a furth
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 from anyio import to_thread
@@ -16,7 +17,9 @@ from jumar.core.state.verdict import (
     CHANGED,
     EXCUSED,
     Blame,
+    Broken,
     Cause,
+    Ended,
     Outcome,
     Report,
     TestResult,
@@ -30,6 +33,7 @@ from jumar.ports import Record
 from jumar.process.child_process import Child
 from jumar.process.launch import Role
 from jumar.process.room import lay_out
+from jumar.verify.naming.test_names import complete_collected
 from jumar.verify.rounds import GreenCandidate, is_pytest, lay_held_out
 from jumar.verify.untouched_tree import is_untouched
 
@@ -51,20 +55,21 @@ async def judge_plainly(
     new = await _list_new(green, beyond)
     if not is_pytest(green.verifier) or not (held_out or new):
         return first
-    report = await _run(green, new)
+    report, broken = await _run(green, new)
     if more := [i for i in await _list_new(green, report.beyond) if i not in new]:  # in the files of held-out tests
         new += more
-        report = await _run(green, new)
+        report, broken = await _run(green, new)
     if void := reconcile((), report).void:
         return Verdict({}, void=Void(void.cause, hide_output(green) or void.reason))
     answered = check_round(report, Round(challenge=False), green.ids, green.accepted)
     functions, passing = {get_function(i) for i in new}, {Outcome.PASSED, *EXCUSED}
     made = (r for r in report.results if get_function(r.id) in functions and r.id not in green.ids)
-    failed = {r.id: r for r in made if r.outcome not in passing}
-    visible = {_get_file(i) for i in names}
-    if not (names.keys() >= {*answered.unsteady} and visible.issuperset(map(_get_file, failed))):
+    failed = {r.id: r.excerpt for r in made if r.outcome not in passing} | broken
+    if not (names.keys() >= {*answered.unsteady} and all(_is_visible(green, i, names) for i in failed)):
         return Verdict({}, void=NOT_GENERAL)
     changed = mark_flaky(first, [names[i] for i in answered.unsteady], CHANGED)
+    if held_out:  # the code under test has seen them, and what it says could quote them
+        failed = dict.fromkeys(failed, "its output is not shown, as held-out tests ran beside it")
     return _mark_red(changed, failed, names) if failed else changed
 
 
@@ -79,38 +84,68 @@ def _get_file(test_id: str) -> str:
     return test_id.partition("::")[0]
 
 
-async def _run(green: GreenCandidate, new: Sequence[str]) -> Report:
-    """Run all tests of *green*, and the functions of *new* ones, whose cases may be called otherwise each time."""
+def _is_visible(green: GreenCandidate, test_id: str, names: Collection[str]) -> bool:
+    """Return whether a test, or a file or folder that broke, has nothing of held-out ones."""
+    verifier, path = green.verifier, _get_file(test_id)
+    known = {_get_file(i) for i in names}
+    return not verifier.held_out.ids or path in known or path in verifier.store.manifest(verifier.base)
+
+
+async def _run(green: GreenCandidate, new: Sequence[str]) -> tuple[Report, dict[str, str]]:
+    """Run all tests of *green*, and the functions of *new* ones, whose cases may be called otherwise each time.
+
+    Returned with the report are the files and folders that nobody asked for and that break when they are loaded, and
+    did not on the untouched tree, each with why.
+    """
     ids = (*green.ids, *dict.fromkeys(map(get_function, new)))
     files = tuple(dict.fromkeys(map(_get_file, green.ids)))
-    for args in (green.verifier.suite.select, files):
-        green.runs.append(green.tree)
-        records, child = await _run_in_room(green, green.tree, {"ids": list(ids), "args": list(args)})
-        report = green.verifier.runner.report(records, child.ended, child.detail)
+    config = {"ids": list(ids), "whole": True, "args": list(green.verifier.suite.select)}
+    report = await _run_once(green, config)
+    broken = await _list_newly_broken(green, report)
+    found = {_get_file(r.id) for r in report.results}
+    if report.ended is Ended.NORMAL and not broken and not found.issuperset(files):
         # What lies outside of the folders that the project names for its tests is found by its name alone.
-        if {_get_file(r.id) for r in report.results}.issuperset(files):
-            break
+        report = await _run_once(green, {**config, "whole": False, "args": list(files)})
+    # What was asked for and broke is red by itself.
+    return report, {path: why for path, why in broken.items() if path not in files}
+
+
+async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Report:
+    """Run the tree of *green*, with *config* beside what pytest is told in each run of the task."""
+    verifier = green.verifier
+    green.runs.append(green.tree)
+    async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
+        records, child = await _run_in(room, green, config)
+    report = verifier.runner.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
 
-async def _run_in_room(green: GreenCandidate, tree: str, config: Mapping[str, object]) -> tuple[list[Record], Child]:
-    """Run pytest in a room of *tree*, with *config* beside what it is told in each run of the task."""
+async def _run_in(room: Path, green: GreenCandidate, config: Mapping[str, object]) -> tuple[list[Record], Child]:
     verifier = green.verifier
-    async with lay_out(verifier.store, tree, verifier.rooms) as room:
-        await to_thread.run_sync(verifier.remove_own_tests, room, "")
-        run = verifier.runner.verification(verifier.suite, room, green.ids)
-        run = msgspec.structs.replace(run, config={**run.config, **config})
-        return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
+    await to_thread.run_sync(verifier.remove_own_tests, room, "")
+    run = verifier.runner.verification(verifier.suite, room, green.ids)
+    run = msgspec.structs.replace(run, config={**run.config, **config})
+    return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
+
+
+async def _list_newly_broken(green: GreenCandidate, report: Report) -> dict[str, str]:
+    """Return what broke in *report* and did not on the untouched tree: what is asked for, not for that reason."""
+    if not report.broken or is_untouched(green):
+        return {}
+    _, before = await _collect_known(green)
+    asked = {_get_file(i) for i in green.ids}
+    broken = {path: found.why for path, found in report.broken.items()}
+    known = {path for path, why in broken.items() if path in before and (path not in asked or before[path].why == why)}
+    return {path: why for path, why in broken.items() if path not in known}
 
 
 async def _list_new(green: GreenCandidate, beyond: Sequence[str]) -> list[str]:
     """Return those of *beyond* that the untouched tree does not have; all that it has around them is asked for."""
     if not beyond or is_untouched(green):
         return []
-    known, broken = await _collect_known(green)
+    known, _ = await _collect_known(green)
     asked = frozenset(green.ids)
-    new = (i for i in beyond if known and i not in known and _get_file(i) not in broken)
-    return [i for i in new if asked.issuperset(_list_near(i, known))]
+    return [i for i in beyond if known and i not in known and asked.issuperset(_list_near(i, known))]
 
 
 def _list_near(test_id: str, known: Collection[str]) -> Collection[str]:
@@ -121,23 +156,29 @@ def _list_near(test_id: str, known: Collection[str]) -> Collection[str]:
     return known
 
 
-async def _collect_known(green: GreenCandidate) -> tuple[frozenset[str], frozenset[str]]:
-    """Return all tests that the untouched tree has, and the files of tests that it breaks; it is asked once."""
+async def _collect_known(green: GreenCandidate) -> tuple[frozenset[str], Mapping[str, Broken]]:
+    """Return all tests that the untouched tree has, and the files and folders that it breaks; it is asked once.
+
+    Of a file that it breaks the tests are read off its syntax tree.
+    """
     verifier, experience = green.verifier, green.verifier.experience
     if experience.tests_of_base is None:
-        tree = lay_held_out(verifier, verifier.base)
         select = list(verifier.suite.select)
-        records, child = await _run_in_room(green, tree, {"mode": "collect", "ids": [], "args": select})
-        found = verifier.runner.collected(records, child.ended, child.detail)
-        experience.tests_of_base = frozenset(found.ids), frozenset(found.broken)
+        async with lay_out(verifier.store, lay_held_out(verifier, verifier.base), verifier.rooms) as room:
+            records, child = await _run_in(room, green, {"mode": "collect", "ids": [], "args": select})
+            found = verifier.runner.collected(records, child.ended, child.detail)
+            whole = await to_thread.run_sync(complete_collected, found, room, verifier.runner, select)
+        experience.tests_of_base = frozenset(whole.ids), {**found.broken, **whole.broken}
     return experience.tests_of_base
 
 
-def _mark_red(verdict: Verdict, failed: Mapping[str, TestResult], names: Mapping[str, str]) -> Verdict:
-    """Return *verdict* with the visible tests red to which the tests that *failed* belong: of a function, or a file."""
+def _mark_red(verdict: Verdict, failed: Mapping[str, str], names: Mapping[str, str]) -> Verdict:
+    """Return *verdict* with the visible tests red to which what *failed* belongs: of a function, or a file, or any."""
     red: dict[str, TestResult] = {}
-    for test_id, result in failed.items():
+    for test_id, reason in failed.items():
         native = next(iter(_list_near(test_id, names)))
-        why = f"{test_id}, which the untouched tree does not have, did not pass:\n{result.excerpt}"
-        red[names[native]] = TestResult(names[native], Outcome.FAILED, result.duration_ms, why, Blame.CODE)
+        what = (
+            ", which the untouched tree does not have, did not pass" if "::" in test_id else " breaks when it is loaded"
+        )
+        red[names[native]] = TestResult(names[native], Outcome.FAILED, 0, f"{test_id}{what}:\n{reason}", Blame.CODE)
     return Verdict({**verdict.results, **red}, verdict.green_ids.difference(red))

@@ -58,6 +58,7 @@ class Reporter:
         self._limit, self._patience = limit, config.get("patience", (config["limit"], {}))
         self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
         self._started, self._partial, self._failed = 0.0, False, False
+        self._whole = config.get("whole", False)
         self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
 
     def pytest_load_initial_conftests(self) -> Wrapper:
@@ -186,7 +187,7 @@ class Reporter:
         if status in (0, NO_TESTS) or self._failed or self._partial or self._quiet or self._asked is None:
             return
         files = (file for pattern in ("test_*.py", "*_test.py") for file in room.rglob(pattern))
-        if set(self._files).issuperset(file.relative_to(room).as_posix() for file in files):
+        if self._whole or set(self._files).issuperset(file.relative_to(room).as_posix() for file in files):
             self._tell(["stopped", f"pytest ended with status {status}, although no test failed"])
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -214,11 +215,14 @@ class Reporter:
             self._send(["usage", self._plain(str(outcome.excinfo[1]))])
 
     def _report_broken(self, where: str, why: str, blamed: Blamed) -> None:
-        """Report the files a collector stands for as broken. If ids were asked for, a folder becomes its files."""
+        """Report the files a collector stands for as broken. If ids were asked for, a folder becomes its files.
+
+        In a run of everything what nobody asked for is reported, too.
+        """
         where = where.partition("::")[0]
         where = "" if where == "." else where
         inside = [f for f in self._files if not where or f == where or f.startswith(where + "/")]
-        for path in [where] if self._asked is None else inside:
+        for path in dict.fromkeys([*inside, where]) if self._whole else [where] if self._asked is None else inside:
             self._send(["broken", path, self._plain(why), *blamed])
 
 
