@@ -509,10 +509,13 @@ def test_a_zygote_is_replaced_after_some_forks_and_when_a_package_changes(tmp_pa
     assert pid() == first
     current(pool).forks = pools.FORKS
     second = pid()
-    current(pool).stamp = ()
+    report = current(pool).report
+    current(pool).report = msgspec.structs.replace(report, files=(*report.files, str(tmp_path)))
+    assert judge(court, GOOD, starts).verdict.green
     third = pid()
 
     assert len({first, second, third}) == 3
+    assert starts.counts == {WARM: 4, "an installed package has changed": 1}
 
 
 def current(pool: WarmPool) -> Zygote:

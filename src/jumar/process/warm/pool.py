@@ -18,7 +18,7 @@ from jumar.child.sandbox import bubble
 from jumar.ports import Invocation
 from jumar.process.launch import Confinement, Role, scrub, wrap_invocation
 from jumar.process.limits import compute_default_ceiling
-from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart, read_stamp
+from jumar.process.warm.zygote import Expected, Zygote, ZygoteStart
 from jumar.sandbox.request import Wrapped
 
 PROGRAMS: Mapping[str, bool] = {
@@ -88,10 +88,6 @@ class Family:
         self.modules, self.learned = (), LEARNED
         return self.start(another=another)
 
-    def is_current(self, zygote: Zygote) -> bool:
-        """Return whether *zygote* lives, and nothing that it imported has changed since."""
-        return not zygote.is_dead and zygote.forks < FORKS and zygote.stamp == read_stamp(zygote.report.files)
-
     def drop(self, *, another: bool) -> None:
         """End a zygote, if there is one."""
         if old := self.zygotes.pop(another, None):
@@ -148,7 +144,7 @@ class WarmPool:
         zygote = family.zygotes.get(another)
         if zygote is None and (another or family.requests[False] <= self._unpaid):
             return
-        if zygote is None or not family.is_current(zygote):
+        if zygote is None or zygote.is_dead or zygote.forks >= FORKS:
             family.drop(another=another)
             if family.failures >= FAILURES:
                 return

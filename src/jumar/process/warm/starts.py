@@ -110,8 +110,11 @@ class _Request:
 
     def fork(self, launch: Launch) -> Supervisor | None:
         """Let it carry out *launch*; None: that cannot be, and one is started."""
-        forked = self._zygote.fork(self._expected, launch)
-        self._counts[WARM if forked else "the zygote was gone"] += 1
+        forked, reason = self._zygote.fork(self._expected, launch), "the zygote was gone"
+        if forked and not self._zygote.is_current:  # looked at while that one runs, which ends with its lifeline
+            self._zygote.close()
+            forked, reason = None, "an installed package has changed"
+        self._counts[WARM if forked else reason] += 1
         if forked:
             self._zygote.rewrite(self._read_tests())  # while that one runs
         return forked

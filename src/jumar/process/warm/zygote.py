@@ -125,7 +125,7 @@ class Zygote:
     def __init__(self, given: ZygoteStart) -> None:
         self.report = ZygoteReport()
         self.forks = 0
-        self.stamp: tuple[object, ...] = ()
+        self._stamp: tuple[object, ...] = ()
         self._ready = self._dead = False
         self._lock = threading.Lock()
         self._said = b""
@@ -187,6 +187,11 @@ class Zygote:
     def is_dead(self) -> bool:
         """Return whether it is gone, or has not become ready in time."""
         return not (self.is_ready or self.is_starting)
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether nothing that it imported has changed since."""
+        return self._stamp == _read_stamp(self.report.files)
 
     async def settle(self) -> None:
         """Wait until it is ready, or is not going to be."""
@@ -270,12 +275,12 @@ class Zygote:
             if self._said.endswith(b"\n"):
                 self.report = msgspec.json.decode(self._said, type=ZygoteReport)
                 self._ready, self._said = True, b""
-                self.stamp = read_stamp(self.report.files)
+                self._stamp = _read_stamp(self.report.files)
             elif not piece:
                 self.close()
 
 
-def read_stamp(files: Sequence[str]) -> tuple[object, ...]:
+def _read_stamp(files: Sequence[str]) -> tuple[object, ...]:
     """Return a stamp that changes when one of *files* does."""
     return tuple(_read_times(file) for file in files)
 
