@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from jumar.child.challenge.asserting_functions import asserts, list_classes
+from jumar.child.challenge.asserting_functions import asserts, list_classes, list_functions
 
 
 class Doubles:
@@ -89,14 +89,8 @@ class Doubles:
 
 def _list_methods(bodies: Iterable[Any]) -> tuple[set[str], set[str]]:
     """Return the names of methods in *bodies* that assert, by themselves or by another one, and of public ones."""
-    held = {name: _unwrap(value) for body in bodies for name, value in body.items()}
+    held = {name: next(iter(list_functions(value)), None) for body in bodies for name, value in body.items()}
     methods = {name: value for name, value in held.items() if type(value) is types.FunctionType}
     names = {name for name, value in methods.items() if asserts(value)}
     names |= {name for name, value in methods.items() if not names.isdisjoint(value.__code__.co_names)}
     return names, {name for name in methods if name[:1] != "_"}
-
-
-def _unwrap(value: Any) -> Any:
-    if isinstance(value, property):
-        return value.fget
-    return value.__func__ if isinstance(value, (staticmethod, classmethod)) else value

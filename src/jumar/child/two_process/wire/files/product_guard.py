@@ -10,11 +10,11 @@ import os
 import re
 import sys
 import types
-from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import unquote
 
+from jumar.child.challenge.asserting_functions import list_all
 from jumar.child.two_process.wire.files import shared_files
 from jumar.child.two_process.wire.files.statements import Statements
 
@@ -93,7 +93,7 @@ class ProductGuard:
     def _note_code(self, code: Any) -> None:
         """Note *code* that is run, if it is that of a file of the tests."""
         if isinstance(code, types.CodeType) and self._is_of_tests(code.co_filename):
-            if "__import__" in _list_names(code):
+            if any("__import__" in each.co_names for each in list_all(code)):
                 self._side.hide(code.co_filename, "a file of tests imports modules by names that the product may say")
             self._statements.note_code(code)
 
@@ -218,11 +218,3 @@ def open_compared_files() -> None:
 
 def _is_same(before: dict[str, Any], now: Any) -> bool:
     return before.keys() == now.keys() and all(now[name] is value for name, value in before.items())
-
-
-def _list_names(code: types.CodeType) -> Iterator[str]:
-    """Yield the names that *code* uses beside its own."""
-    yield from code.co_names
-    for const in code.co_consts:
-        if isinstance(const, types.CodeType):
-            yield from _list_names(const)

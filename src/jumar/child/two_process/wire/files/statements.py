@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from jumar.child.challenge.asserting_functions import list_all
 
 MODULES = ("_sqlite3", "sqlite3.dbapi2", "sqlite3")
 """Modules that have the names of what runs SQL: the first makes them, the others take them from it when loaded."""
@@ -33,7 +35,8 @@ class Statements:
     def has(self, text: str, places: Iterable[str]) -> bool:
         """Return whether *text* stands in a file of the tests, as it is, or is all of one in *places*."""
         while self._codes:
-            self._texts.update(_list_texts(self._codes.pop()))
+            consts = (const for each in list_all(self._codes.pop()) for const in each.co_consts)
+            self._texts.update(const for const in consts if type(const) is str)
         return text in self._texts or any(text == _read(place) for place in places if place.endswith(".sql"))
 
 
@@ -42,14 +45,6 @@ def _read(place: str) -> str:
         return Path(place).read_text("utf-8")
     except (OSError, ValueError):
         return ""
-
-
-def _list_texts(code: types.CodeType) -> Iterator[str]:
-    for const in code.co_consts:
-        if isinstance(const, types.CodeType):
-            yield from _list_texts(const)
-        elif type(const) is str:
-            yield const
 
 
 def watch_statements(check: Callable[[Any], None]) -> None:
