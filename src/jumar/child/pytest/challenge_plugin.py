@@ -117,7 +117,8 @@ class ChallengePlugin:
         if getattr(function, "__unittest_expecting_failure__", False):
             return False
         replaced = file in self._files and file not in self._rewritten
-        return replaced or any("finish" in one.__code__.co_names for one in _unwrap(function))
+        written = (one for one in unwrap_chain(function) if isinstance(one, types.FunctionType))
+        return replaced or any("finish" in one.__code__.co_names for one in written)
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """See the course of a test, and report what was learnt of it."""
@@ -190,15 +191,16 @@ def _find_file(function: Any) -> str:
     return "" if below is None else below.__code__.co_filename
 
 
-def _unwrap(function: Any) -> Iterator[types.FunctionType]:
+def unwrap_chain(function: Any) -> Iterator[Any]:
     """Yield *function*, and what it was made from by decorators."""
     while function is not None:
         if isinstance(function, types.MethodType):
             function = function.__func__
         elif isinstance(function, functools.partial):
             function = function.func
+        yield function
         held = vars(function) if isinstance(function, types.FunctionType) else {}
-        if isinstance(function, types.FunctionType):
-            yield function
-        inner = getattr(held.get("hypothesis"), "inner_test", None)
-        function = held.get("__wrapped__") if inner is None else inner
+        given = getattr(held.get("hypothesis"), "inner_test", None)
+        if given is not None:
+            yield from unwrap_chain(given)
+        function = held.get("__wrapped__")

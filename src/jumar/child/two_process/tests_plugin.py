@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import pytest_main
-from jumar.child.pytest.challenge_plugin import ChallengePlugin
+from jumar.child.pytest.challenge_plugin import ChallengePlugin, unwrap_chain
 from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, import_hook, object_tables, patches, proxies, tests_side
 from jumar.child.two_process.environment.changes import ProductEnvironment
@@ -235,7 +234,7 @@ class DoubtPlugin:
 
     def _has_foreign_function(self, item: pytest.Item) -> bool:
         """Return whether a function of a test, or of a fixture that it takes, is not the tests' own."""
-        chains = map(_unwrap_chain, _list_functions(item))
+        chains = map(unwrap_chain, _list_functions(item))
         return any(not all(isinstance(function, types.FunctionType) for function in chain) for chain in chains)
 
 
@@ -255,26 +254,9 @@ def _get_file(item: pytest.Item) -> Any:
 
 def _list_run(item: Any) -> Iterator[Any]:
     """Yield what runs for the test *item*: its function, its fixtures, its class, and its parameters."""
-    yield from _unwrap_chain(getattr(item, "obj", None))
-    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values()
-    yield from (fixture.func for several in fixtures for fixture in several)
-    yield getattr(item, "cls", None)
+    test, *fixtures = _list_functions(item)
+    yield from (*unwrap_chain(test), *fixtures, getattr(item, "cls", None))
     yield from getattr(getattr(item, "callspec", None), "params", {}).values()
-
-
-def _unwrap_chain(function: Any) -> Iterator[Any]:
-    """Yield *function*, and what it was made from by decorators."""
-    while function is not None:
-        if isinstance(function, types.MethodType):
-            function = function.__func__
-        elif isinstance(function, functools.partial):
-            function = function.func
-        yield function
-        held = vars(function) if isinstance(function, types.FunctionType) else {}
-        given = getattr(held.get("hypothesis"), "inner_test", None)
-        if given is not None:
-            yield from _unwrap_chain(given)
-        function = held.get("__wrapped__")
 
 
 def main() -> None:
