@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from jumar.child.two_process import proxies
 from jumar.child.two_process.wire import endings, library_values
-from jumar.child.two_process.wire.containers.shared_container import CHANGING
+from jumar.child.two_process.wire.containers.shared_container import CHANGING, get_fact
 
 ARITHMETIC: dict[str, Any] = {
     name: getattr(operator, f"__{name}__")
@@ -173,13 +173,13 @@ def walk(thing: Any, iterator: Any, due: list[Any]) -> Any:
 def is_heard(thing: Any, others: tuple[Any, ...]) -> bool:
     """Return whether an operator of *thing*, of the product, tells it anything of the tests, or did so before."""
     told = any(not isinstance(other, (proxies.Proxy, proxies.ProxyClass)) for other in others)
-    return told or any(proxies.get_fact(part, HEARD) for part in (thing, *others))
+    return told or any(get_fact(part, HEARD) for part in (thing, *others))
 
 
 def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due: Any) -> bool:
     """Return whether *answer* may be what *name* of *thing* came to: what is *due*, or an object that heard a value."""
     base = find_base(thing)
-    if not is_heard(thing, others) or (name == "__round__" and not proxies.get_fact(thing, HEARD)):
+    if not is_heard(thing, others) or (name == "__round__" and not get_fact(thing, HEARD)):
         return answer is NotImplemented or base in (None, *TEXTS, *SEQUENCES) or agrees(answer, due)
     if answer is NotImplemented:  # Python raises an exception then
         return endings.is_operation_awaited()

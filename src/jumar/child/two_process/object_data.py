@@ -12,7 +12,7 @@ from typing import Any
 
 from jumar.child.two_process import proxies
 from jumar.child.two_process.wire import library_values, own_instances, signatures, stand_ins
-from jumar.child.two_process.wire.containers.shared_container import CHANGING, is_same
+from jumar.child.two_process.wire.containers.shared_container import CHANGING, get_fact, is_same
 from jumar.child.two_process.wire.signatures import DATA
 
 EMPTIABLE = (tuple, frozenset, list, dict, set)
@@ -273,11 +273,11 @@ def get_flags(thing: Any) -> Any:
     """Return the value of *thing* that crossed with it, if it is a combination of flags; else None."""
     if isinstance(thing, int) and any((k.__module__, k.__name__) == ("enum", "IntFlag") for k in type(thing).__mro__):
         return library_values.get_bare_value(thing, int)
-    return proxies.get_fact(thing, signatures.FLAGS) if isinstance(thing, proxies.Proxy) else None
+    return get_fact(thing, signatures.FLAGS) if isinstance(thing, proxies.Proxy) else None
 
 
 def hold_flags(thing: Any, needle: Any) -> bool | None:
     """Return whether flags have those of *needle*, a constant of their class; None: they are none, or it is none."""
-    constant = type(thing) is type(needle) and proxies.get_fact(needle, own_instances.CONSTANT) is True
+    constant = type(thing) is type(needle) and get_fact(needle, own_instances.CONSTANT) is True
     flags = get_flags(thing) if constant else None
     return None if flags is None else flags | get_flags(needle) == flags

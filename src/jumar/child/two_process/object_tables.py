@@ -13,7 +13,7 @@ from typing import Any
 from jumar.child.two_process import codec, proxies
 from jumar.child.two_process.object_data import open_fields, split_body
 from jumar.child.two_process.wire import exceptions, library_values, signatures, stand_ins
-from jumar.child.two_process.wire.containers.shared_container import CHANGING, FIELDS, CopiedFields
+from jumar.child.two_process.wire.containers.shared_container import CHANGING, FIELDS, CopiedFields, get_fact
 from jumar.child.two_process.wire.own_instances import TOLD, list_told
 
 SPARE = 32
@@ -69,7 +69,7 @@ class ObjectTables:
         dead = self._remove_unused_copies()
         for number in list(self._known):
             unused = sys.getrefcount(self._known[number]) <= 2 + (number in self._values.shared)
-            if unused and not proxies.get_fact(self._known[number], "_jumar_kept"):
+            if unused and not get_fact(self._known[number], "_jumar_kept"):
                 del self._known[number]
                 self._values.forget(number)
                 dead.append(number)

@@ -13,6 +13,7 @@ from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
 from jumar.child.two_process.environment.module_names import KnownNames
 from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
+from jumar.child.two_process.wire.containers.shared_container import get_fact
 from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances, is_constant
 
 THINGS = (proxies.Proxy, proxies.ProxyClass)
@@ -34,9 +35,9 @@ class ProductThings:
         self.find_unasked = self._queries.find_unasked
         self._matched = False
         self.names = KnownNames(import_hook.is_function_or_class, self.fault, THINGS)
-        self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances(proxies.get_fact)
+        self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances()
         self.note_known = self.own_instances.note_returned
-        self.operands = operands.Operands(self.fault, proxies.get_fact)
+        self.operands = operands.Operands(self.fault)
         self.asked_within = endings.AskedWithin(self.fault)
 
     def check_arrived(self, error: Any = None) -> None:
@@ -49,10 +50,10 @@ class ProductThings:
         """Return the attribute *name* of a thing of the product, as the class *owner* has it or as it has it itself."""
         if name == "throw" and self.capabilities.is_waiting():
             self.tie("what the product awaits of the tests would not hear that it is cancelled")
-        told = (proxies.get_fact(thing, TOLD) or {}).get(name, contents.NOTHING)
+        told = (get_fact(thing, TOLD) or {}).get(name, contents.NOTHING)
         if self.running and not self.capabilities.performing and told is not contents.NOTHING and is_constant(told):
             self.tie(f"a test reads {name}, a constant of its own class that the product knows, too")
-        marked = any(proxies.get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
+        marked = any(get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
         if (marked and name == "__wrapped__") or not proxies.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
         self.check_use(thing, name)
@@ -101,15 +102,15 @@ class ProductThings:
         """Return the text of a thing of the product."""
         self.check_use(thing, "__repr__")
         answer = str(self._ask_aside("repr", thing))
-        heard = proxies.get_fact(thing, contents.HEARD)
+        heard = get_fact(thing, contents.HEARD)
         return str(self._check_reading(answer, "__repr__", thing, ())) if heard else answer
 
     def duplicate(self, op: str, thing: Any) -> Any:
         """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`. That of a query is one, too."""
-        if proxies.get_fact(thing, contents.HEARD):
+        if get_fact(thing, contents.HEARD):
             self.give_up(f"a copy of a {type(thing).__name__} that an operator came to would decide it")
         answer = self._ask_aside(op, thing)
-        if proxies.get_fact(thing, COMPARED) and not self._mark(answer):
+        if get_fact(thing, COMPARED) and not self._mark(answer):
             self.give_up(f"a copy of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
 
@@ -143,16 +144,16 @@ class ProductThings:
         due = contents.compute(thing, name, args) if early else contents.NOTHING
         if name == "__hash__" and due is not contents.NOTHING and not contents.has_own_hash(thing):
             return due
-        owned = proxies.get_fact(thing, contents.OWNER) or (proxies.get_number(thing), name in contents.MUTATING)
+        owned = get_fact(thing, contents.OWNER) or (proxies.get_number(thing), name in contents.MUTATING)
         self.peer.values.changes.note_method(*owned, reads=name in contents.TELLING)
         ask = self.peer.ask if name in ASKING else self._ask_aside
         answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
         if name in contents.OPERATORS:
             self._check_operator(answer, name, thing, args, due)
-        elif name in contents.READ or proxies.get_fact(thing, contents.HEARD):
+        elif name in contents.READ or get_fact(thing, contents.HEARD):
             return self._check_reading(answer, name, thing, args)
         self._check_end(answer, name, thing, args)
-        combined = name in COMBINING and any(proxies.get_fact(part, COMPARED) for part in (thing, *args))
+        combined = name in COMBINING and any(get_fact(part, COMPARED) for part in (thing, *args))
         if combined and answer is not NotImplemented and not self._mark(answer):
             self.give_up(f"what {name} makes of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
@@ -176,7 +177,7 @@ class ProductThings:
         made = self.peer.ask("call", kind, args, keywords or None)
         if type(made) is kind and proxies.is_named(kind):
             self.own_instances.note_made(made)
-        if proxies.get_fact(kind, "_jumar_extends") and not isinstance(made, kind):
+        if get_fact(kind, "_jumar_extends") and not isinstance(made, kind):
             self.tie(f"{kind.__name__}, a class of the tests, makes something else")
         return made
 
@@ -191,7 +192,7 @@ class ProductThings:
         """Return what the special method *name* of a thing tells; refuse it if the content of that tells another."""
         due = contents.compute(thing, name, args)
         if due is contents.NOTHING:
-            same = name in proxies.COMPARING or not proxies.get_fact(thing, contents.HEARD)
+            same = name in proxies.COMPARING or not get_fact(thing, contents.HEARD)
         elif name in contents.WALKS:
             answer = contents.walk(thing, answer, due)
             same = answer is not None
@@ -213,11 +214,11 @@ class ProductThings:
         if name in endings.GIVING:
             if not isinstance(answer, proxies.Proxy):
                 self.give_up(f"{name} of a {type(thing).__name__} gives what is not awaited in the product's process")
-            endings.mark_awaited(answer, name, thing, args, proxies.get_fact)
+            endings.mark_awaited(answer, name, thing, args)
 
     def check_raised(self, op: str, arguments: tuple[Any, ...], error: BaseException) -> BaseException:
         """Return *error*, of the product; refuse one that ends what the tests do, or hides what a comparison heard."""
-        if (why := endings.find_fault(op, arguments, error, proxies.get_fact)) and not endings.is_expected(error):
+        if (why := endings.find_fault(op, arguments, error)) and not endings.is_expected(error):
             self.give_up(why)
         told = op == "method" and arguments[2] in contents.HEARING and contents.is_heard(arguments[0], arguments[3])
         if told and not endings.is_operation_awaited():
@@ -268,9 +269,9 @@ class ProductThings:
 
     def check_use(self, thing: Any, name: str) -> None:
         """Give the test up if *name* of *thing*, a query, would tell its truth, or what *thing* heard of the tests."""
-        if name not in (*COMBINING, *NEUTRAL) and proxies.get_fact(thing, COMPARED):
+        if name not in (*COMBINING, *NEUTRAL) and get_fact(thing, COMPARED):
             self.give_up(f"a {type(thing).__name__} that a comparison came to would decide it by {name}")
-        if proxies.get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name):
+        if get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name):
             self._matched |= self.own_instances.is_compared((thing, thing))
             self.give_up(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
         if name in endings.LEAVING and (why := self.own_instances.find_boundless()):

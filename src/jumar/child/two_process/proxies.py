@@ -21,6 +21,8 @@ import os
 import sys
 from typing import Any
 
+from jumar.child.two_process.wire.containers.shared_container import get_fact
+
 ATTRIBUTES = frozenset(
     f"__{name}__"
     for name in ("all", "annotations", "args", "author", "bound", "constraints", "dataclass_fields",
@@ -133,14 +135,6 @@ def get_number(proxy: Any) -> int:
 def is_named(kind: Any) -> bool:
     """Return whether the tests know *kind*, a proxy class, by a name of a class."""
     return bool(type.__getattribute__(kind, NAMED))
-
-
-def get_fact(proxy: Any, name: str) -> Any:
-    """Return what this side has noted of *proxy* under *name*, or None; its `__dict__` is the other side's."""
-    try:
-        return object.__getattribute__(proxy, name)
-    except AttributeError:
-        return None
 
 
 def is_readable(name: str) -> bool:

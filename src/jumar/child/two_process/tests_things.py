@@ -7,7 +7,7 @@ from typing import Any
 
 from jumar.child.two_process import proxies
 from jumar.child.two_process.wire import library_values
-from jumar.child.two_process.wire.containers.shared_container import CHANGING
+from jumar.child.two_process.wire.containers.shared_container import CHANGING, get_fact
 
 
 class TestsThings:
@@ -39,7 +39,7 @@ class TestsThings:
         """Set data of *thing*, which the tests hear with the next message; what is not public is kept here, too."""
         if isinstance(thing, type) or name in ("__class__", "__dict__"):
             raise AttributeError(name)
-        fields = proxies.get_fact(thing, proxies.TOLD_FIELDS)
+        fields = get_fact(thing, proxies.TOLD_FIELDS)
         if fields is None or name.startswith("_"):
             proxies.keep_attribute(thing, name, value)
         if fields is not None and name[:2] != "__":
@@ -105,7 +105,7 @@ def get_members(kind: Any) -> dict[str, Any]:
 
 def get_fields(thing: Any) -> dict[str, Any]:
     """Return the public data of *thing* that crossed."""
-    fields = proxies.get_fact(thing, proxies.TOLD_FIELDS)
+    fields = get_fact(thing, proxies.TOLD_FIELDS)
     return {} if fields is None else fields
 
 

@@ -11,6 +11,8 @@ import textwrap
 from collections.abc import Callable, Collection
 from typing import Any
 
+from jumar.child.two_process.wire.containers.shared_container import get_fact
+
 AWAITED = "_jumar_awaited"
 """Mark of an awaitable whose end counts for more than its result: the name of the method that gave it."""
 
@@ -202,7 +204,7 @@ def is_unused(frame: Any) -> bool:
     return place < len(code) and bool(opcode.opname[code[place]] == "POP_TOP")
 
 
-def mark_awaited(answer: Any, name: str, thing: Any, given: tuple[Any, ...], get_fact: Callable[..., Any]) -> None:
+def mark_awaited(answer: Any, name: str, thing: Any, given: tuple[Any, ...]) -> None:
     """Mark *answer*, an awaitable that the method *name* of *thing* gave, called with what is *given*."""
     mark = get_fact(thing, AWAITED) if name == "__await__" else name
     counts = name != "__aexit__" or (given and given[0] is not None)
@@ -210,7 +212,7 @@ def mark_awaited(answer: Any, name: str, thing: Any, given: tuple[Any, ...], get
         object.__setattr__(answer, AWAITED, mark if counts else None)
 
 
-def find_fault(op: str, arguments: tuple[Any, ...], error: BaseException, get_fact: Callable[..., Any]) -> str:
+def find_fault(op: str, arguments: tuple[Any, ...], error: BaseException) -> str:
     """Return what is wrong with *error*, which the request *op* came to; empty: nothing.
 
     By a `StopIteration` a function ends the loop of `map(decode, given)`, by a cancellation the task that asserts.

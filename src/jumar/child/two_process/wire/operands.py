@@ -10,6 +10,7 @@ from typing import Any
 
 from jumar.child.challenge.questions import Listener
 from jumar.child.two_process.wire import mocks
+from jumar.child.two_process.wire.containers.shared_container import get_fact
 
 RECENT = 32
 """Operands before an assertion that are remembered: a test may compare without end and assert nothing."""
@@ -38,11 +39,11 @@ def keep_tie(side: Any) -> Iterator[None]:
 class Operands(Listener):
     """Notes what is compared up to the next assertion, and objects of the tests that the product has in this test.
 
-    *fault* records why the test is no evidence; *get_fact* reads what was noted of a thing.
+    *fault* records why the test is no evidence.
     """
 
-    def __init__(self, fault: Callable[[str], None], get_fact: Callable[[Any, str], Any]) -> None:
-        self._fault, self._get_fact = fault, get_fact
+    def __init__(self, fault: Callable[[str], None]) -> None:
+        self._fault = fault
         self.compared: set[Any] = set()
         """Code that compared something in this test, or called what did."""
         self.changes: Any = None
@@ -76,7 +77,7 @@ class Operands(Listener):
 
     def call(self, name: str, function: Any) -> None:
         """Doubt the test if *function*, which asserts, is the product's: it says itself what holds."""
-        if self._get_fact(function, "_jumar_thing") is not None:
+        if get_fact(function, "_jumar_thing") is not None:
             self._fault(f"{name} is a function of the product, which says itself what holds")
 
     def run(self, frame: Any) -> None:

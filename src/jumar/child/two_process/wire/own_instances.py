@@ -11,6 +11,7 @@ import string
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from jumar.child.two_process.wire.containers.shared_container import get_fact
 from jumar.child.two_process.wire.endings import is_unused
 
 MADE = "_jumar_made"
@@ -67,10 +68,9 @@ ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 
 class OwnInstances:
-    """Notes which things of the product the tests made themselves. *get_fact* reads what was noted of a thing."""
+    """Notes which things of the product the tests made themselves."""
 
-    def __init__(self, get_fact: Callable[[Any, str], Any]) -> None:
-        self._get_fact = get_fact
+    def __init__(self) -> None:
         self._came: list[Any] = []
         self._returned: list[tuple[Any, str]] = []
         """Things that came with the last message though they were known, and what was noted of them before."""
@@ -79,31 +79,31 @@ class OwnInstances:
 
     def note_returned(self, thing: Any) -> None:
         """Note that the product hands back *thing*, which crossed before."""
-        if self._get_fact(thing, "_jumar_thing") is not None:
+        if get_fact(thing, "_jumar_thing") is not None:
             self._came.append(thing)
 
     def settle(self) -> None:
         """Begin with a new message: what came with the last one, in whatever part of it, is no test's own any more."""
-        self._returned = [(thing, self._get_fact(thing, MADE)) for thing in self._came]
+        self._returned = [(thing, get_fact(thing, MADE)) for thing in self._came]
         self._came = []
         for thing, _ in self._returned:
             object.__setattr__(thing, MADE, RETURNED)
 
     def note_method(self, found: Any, name: str, thing: Any, *, known: bool) -> None:
         """Note that the test took *found* as *name* of *thing*; *known*: that is a class or module it has by a name."""
-        if self._get_fact(found, "_jumar_thing") is None:
+        if get_fact(found, "_jumar_thing") is None:
             return
         if isinstance(thing, type) and isinstance(found, thing):
             object.__setattr__(found, CONSTANT, True)
         if known and isinstance(thing, type):
             object.__setattr__(found, MAKER, thing)
         elif name in DECIDING and not (known or _has(thing, name)):
-            own = self._get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
+            own = get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
             object.__setattr__(found, DECIDES, "" if own else f"{type(thing).__name__}.{name}")
 
     def note_made(self, thing: Any) -> None:
         """Note that the test made *thing* itself, unless it has come before."""
-        if not self._get_fact(thing, MADE):
+        if not get_fact(thing, MADE):
             object.__setattr__(thing, MADE, OWN)
 
     def note_result(self, answer: Any, name: str, thing: Any, frame: Any) -> str:
@@ -111,28 +111,24 @@ class OwnInstances:
 
         What returns its own object by custom hands nothing back, nor does what the test does nothing with.
         """
-        derived = self._get_fact(thing, MADE) in (OWN, DERIVED, ENTERED) and isinstance(answer, type(thing))
-        derived |= name == "__call__" and self._get_fact(thing, MAKER) is type(answer)
-        if name in COMBINING and self.is_constant(thing) and isinstance(answer, type(thing)):
+        derived = get_fact(thing, MADE) in (OWN, DERIVED, ENTERED) and isinstance(answer, type(thing))
+        derived |= name == "__call__" and get_fact(thing, MAKER) is type(answer)
+        if name in COMBINING and get_fact(thing, CONSTANT) and isinstance(answer, type(thing)):
             object.__setattr__(answer, CONSTANT, True)
         if len(self._returned) == 1 and self._returned[0][0] is answer:
             if (answer is thing and name in SELVES) or is_unused(frame):
                 made = self._returned[0][1]
                 entered = made == OWN and name == "__enter__" and not is_unused(frame)
                 object.__setattr__(answer, MADE, ENTERED if entered else made)
-        elif derived and not self._get_fact(answer, MADE):
+        elif derived and not get_fact(answer, MADE):
             object.__setattr__(answer, MADE, DERIVED)
-        plain = name == "__call__" and self._get_fact(answer, "_jumar_thing") is None
-        deciding = self._get_fact(thing, DECIDES) if plain else ""
+        plain = name == "__call__" and get_fact(answer, "_jumar_thing") is None
+        deciding = get_fact(thing, DECIDES) if plain else ""
         return f"{deciding} would decide what a text, list or set is" if deciding else ""
 
     def may_contain(self, thing: Any) -> bool:
         """Return whether *thing* is a test's own, so that its `in` is a method under test like any other."""
-        return self._get_fact(thing, MADE) in (OWN, ENTERED)
-
-    def is_constant(self, thing: Any) -> bool:
-        """Return whether the test read *thing* from its class: no other object can be told to be among flags."""
-        return self._get_fact(thing, CONSTANT) is True
+        return get_fact(thing, MADE) in (OWN, ENTERED)
 
     def note_held(self, held: Any, thing: Any, needle: Any, ask: Callable[..., Any]) -> Any:
         """Return *held*: whether *thing* has *needle* in it. If so, note how to *ask* it for other things.
@@ -162,9 +158,9 @@ class OwnInstances:
         """
         if isinstance(sides[0], type):
             named = {(kind.__module__, kind.__name__) for kind in sides[0].__mro__}
-            return ("enum", "Enum") in named or self._get_fact(sides[1], "_jumar_thing") is not None
-        made = [self._get_fact(side, MADE) for side in sides]
-        things = all(self._get_fact(side, "_jumar_thing") for side in sides)
+            return ("enum", "Enum") in named or get_fact(sides[1], "_jumar_thing") is not None
+        made = [get_fact(side, MADE) for side in sides]
+        things = all(get_fact(side, "_jumar_thing") for side in sides)
         return OWN in made or (len(made) > 1 and things and not {DERIVED, ENTERED}.isdisjoint(made))
 
 

@@ -53,13 +53,12 @@ def is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and type(one) in CROSSING and bool(one == other))
 
 
-def _find_number(thing: Any) -> int | None:
-    """Return the number of *thing*, if it stands for one of the other side."""
+def get_fact(proxy: Any, name: str) -> Any:
+    """Return what this side has noted of *proxy* under *name*, or None; its `__dict__` is the other side's."""
     try:
-        number: int = object.__getattribute__(thing, THING)
+        return object.__getattribute__(proxy, name)
     except AttributeError:
         return None
-    return number
 
 
 def _fill_file(thing: Any, text: Any, place: int) -> None:
@@ -109,7 +108,7 @@ class SharedContainer:
         """Return an empty one of its kind, or itself, if no other can be made: of a class of the tests."""
         kind: Any = type(self.thing)
         base: Any = next(base for base, name in CHANGING.items() if name == self.kind)
-        number = None if kind is base else _find_number(self.thing)
+        number = None if kind is base else get_fact(self.thing, THING)
         if kind is not base and number is None:
             return self
         made = base.__new__(kind)
