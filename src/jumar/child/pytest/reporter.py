@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import tracebacks
+from jumar.child.pytest.blame import CODE, TEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 BATCH = 500
 """Ids in one record: a record has a size that it may not pass."""
-
-CODE, TEST = ("code", ""), ("test", "")
 
 BLAMED = "jumar_blamed"
 """The attribute of a report that holds what `BlameFinder` found."""

@@ -18,7 +18,7 @@ from typing import Any
 from jumar.child.challenge.asserting_functions import UNCALLED, HandedFunctions
 from jumar.child.challenge.doubles import Doubles
 from jumar.child.two_process import proxies
-from jumar.child.two_process.object_data import PLAIN
+from jumar.child.two_process.object_data import PLAIN, find_in_class
 from jumar.child.two_process.wire import library_values, mocks
 from jumar.child.two_process.wire.conversation import Conversation
 from jumar.child.two_process.wire.signatures import DATA
@@ -187,7 +187,7 @@ class Capabilities:
             return self.is_own(thing) or mocks.is_function(thing)
         if issubclass(kind, type):
             return self.is_own_class(thing)
-        return mocks.is_callable(kind) or self.is_own(_find_in_classes(kind, "__call__"))
+        return mocks.is_callable(kind) or self.is_own(find_in_class(kind, "__call__"))
 
     def _find_part(self, mock: Any, name: str, found: Any) -> Any:
         """Return what reads the part *name* of *mock*. It is no way to what that wraps, and the product may not ask."""
@@ -207,7 +207,7 @@ class Capabilities:
         public = type(name) is str and (not name.startswith("_") or name in SPECIAL)
         of_class = isinstance(thing, type)
         kind = thing if of_class else type(thing)
-        found = _find_in_classes(kind, name) if public else None
+        found = find_in_class(kind, name) if public else None
         getter = found.fget if isinstance(found, property) and not of_class else None
         if getter is not None and self.is_own(getter):
             return types.MethodType(getter, thing)
@@ -287,7 +287,3 @@ class Capabilities:
         if name not in self._files:
             self._files[name] = os.path.isabs(name) and os.path.realpath(name).startswith(self._room)  # noqa: PTH117  compared as text
         return self._files[name]
-
-
-def _find_in_classes(kind: type, name: str) -> Any:
-    return next((vars(k)[name] for k in type.__getattribute__(kind, "__mro__") if name in vars(k)), None)

@@ -108,7 +108,7 @@ class OwnFields:
 
     def _set(self, name: str, value: Any) -> None:
         held = getattr(self._thing, "__dict__", {})
-        if name in held or isinstance(find_in_class(self._thing, name), proxies.Proxy):
+        if name in held or isinstance(find_in_class(type(self._thing), name), proxies.Proxy):
             held[name] = value  # no descriptor of the product is asked here
         else:
             object.__setattr__(self._thing, name, value)
@@ -120,7 +120,7 @@ class OwnFields:
 
     def _is_open(self, name: str) -> bool:
         """Return whether the product may set *name*: the tests left it out or empty, or it is the product's."""
-        value = OwnFields.read(self).get(name, find_in_class(self._thing, name))
+        value = OwnFields.read(self).get(name, find_in_class(type(self._thing), name))
         blank = value is None or (type(value) in EMPTIABLE and not value) or type(value) is types.MemberDescriptorType
         return blank or isinstance(value, proxies.Proxy) or name in self._list_given()
 
@@ -134,7 +134,7 @@ class GivenFields(OwnFields):
         return {name: value for name, value in super().read().items() if name in given}
 
     def _is_open(self, name: str) -> bool:
-        found = find_in_class(self._thing, name)
+        found = find_in_class(type(self._thing), name)
         free = found is None or isinstance(found, (proxies.Proxy, types.MemberDescriptorType))
         return name in self._list_given() or (free and name not in OwnFields.read(self))
 
@@ -158,18 +158,18 @@ def _may_set(thing: Any, name: Any, value: Any) -> bool:
     """Return whether the product may set *name* of *thing*: data, as in a list or dict."""
     if type(name) is not str or not name.isidentifier() or name.startswith("_") or callable(value):
         return False
-    found = find_in_class(thing, name)
+    found = find_in_class(type(thing), name)
     plain: Any = object.__setattr__
     own = type(thing).__setattr__ is plain
     return own and (type(found) in DATA or isinstance(found, (types.MemberDescriptorType, proxies.Proxy)))
 
 
-def find_in_class(thing: Any, name: str) -> Any:
-    """Return what the first class of *thing* that has *name* has there, or None."""
-    return next((vars(kind)[name] for kind in type(thing).__mro__ if name in vars(kind)), None)
+def find_in_class(kind: type, name: str) -> Any:
+    """Return what the first of *kind* and the classes above it that has *name* has there, or None."""
+    return next((vars(k)[name] for k in type.__getattribute__(kind, "__mro__") if name in vars(k)), None)
 
 
-PLAIN = (*CHANGING, bool, int, str, float, complex, bytes, tuple, frozenset)
+PLAIN = (*CHANGING, *library_values.LASTING)
 """Types whose methods cross with the value that they belong to."""
 
 NO_COPIES = ("builtins", "itertools", "argparse", "types", "_io", "unittest.mock")

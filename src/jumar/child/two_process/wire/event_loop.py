@@ -35,22 +35,12 @@ class ProductLoop:
 
     def enter(self) -> contextlib.AbstractContextManager[None]:
         """Let the product find a running loop in the body, if one of the tests runs."""
-        return self._run_within() if self._inside else contextlib.nullcontext()
-
-    @contextlib.contextmanager
-    def _run_within(self) -> Iterator[None]:
-        events = _load_events()
-        before = events._get_running_loop()  # noqa: SLF001  documented for those who write loops
-        events._set_running_loop(self.get())  # noqa: SLF001  as above
-        try:
-            yield
-        finally:
-            events._set_running_loop(before)  # noqa: SLF001  as above
+        return _show_running(self.get()) if self._inside else contextlib.nullcontext()
 
     def get(self) -> Any:
         """Return the loop; it is made when it is first asked for."""
         if self._loop is None:
-            self._loop = _load_events().new_event_loop()
+            self._loop = importlib.import_module("asyncio").new_event_loop()
         return self._loop
 
     def drive(self, awaitable: Any) -> AwaitedSteps:
@@ -63,19 +53,15 @@ class ProductLoop:
 
     def turn(self) -> None:
         """Run what is ready now. Nothing, if the loop runs already: a test was asked by what it runs."""
-        loop, events = self.get(), _load_events()
+        loop = self.get()
         if loop.is_running():
             return
-        before = events._get_running_loop()  # noqa: SLF001  as above
-        events._set_running_loop(None)  # noqa: SLF001  as above
-        try:
+        with _show_running(None):
             if getattr(loop, "_ready", True):
                 loop.call_soon(loop.stop)
             else:
                 loop.call_later(PAUSE_S, loop.stop)
             loop.run_forever()
-        finally:
-            events._set_running_loop(before)  # noqa: SLF001  as above
 
     def _close(self) -> None:
         """End the loop, as `asyncio.run` does: what is left in it is cancelled."""
@@ -161,5 +147,13 @@ async def _wait_for(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-def _load_events() -> Any:
-    return importlib.import_module("asyncio.events")
+@contextlib.contextmanager
+def _show_running(loop: Any) -> Iterator[None]:
+    """Let *loop* be the one that is found running in the body; None: there is none."""
+    events = importlib.import_module("asyncio.events")
+    before = events._get_running_loop()  # noqa: SLF001  documented for those who write loops
+    events._set_running_loop(loop)  # noqa: SLF001  as above
+    try:
+        yield
+    finally:
+        events._set_running_loop(before)  # noqa: SLF001  as above

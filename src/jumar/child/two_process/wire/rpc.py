@@ -49,9 +49,9 @@ class RpcPeer:
         self.lost = ""
         """Reason that nobody is there to ask any more; empty: somebody is."""
         self._dropped: list[int] = []
+        """Numbers that are not used any more, and that the other side does not know of yet."""
         self._written = 0
         """Number of messages that were sent."""
-        """Numbers that are not used any more, and that the other side does not know of yet."""
         self._waiting = False
         """True while no message is read or written in part: the connection survives an interruption here."""
         self._interrupted: list[tuple[str, str]] = []

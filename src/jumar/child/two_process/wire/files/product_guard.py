@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from jumar.child.challenge.asserting_functions import list_all
+from jumar.child.challenge.deciding import HEAP
 from jumar.child.two_process.wire.files import shared_files
 from jumar.child.two_process.wire.files.statements import Statements
 
@@ -48,9 +49,6 @@ READERS = ("typing", "annotationlib")
 
 DECIDING = tuple(f"__{n}__" for n in ("eq", "ne", "lt", "le", "gt", "ge", "contains", "getattr", "getattribute"))
 """Methods by which an object of a class of the tests may be equal to much. A pickle makes none."""
-
-CHANGEABLE = 1 << 9
-"""Flag of a class that was not made by C (Py_TPFLAGS_HEAPTYPE)."""
 
 
 class ProductGuard:
@@ -98,10 +96,13 @@ class ProductGuard:
             self._statements.note_code(code)
 
     def _check_code(self, frame: Any, event: str) -> None:
-        if str(frame.f_globals.get("__name__")).partition(".")[0] in READERS:
+        """Give a test up if what is compiled or run in *frame* may be a text of the product."""
+        module = str(frame.f_globals.get("__name__")).partition(".")[0]
+        by_tests = self._side.running or (event != "exec" and self._is_of_tests(frame.f_code.co_filename))
+        if module in READERS:
             if event == "exec":
                 self._side.give_up("a test has the text of an annotation run as code")
-        elif self._runs_text(frame, event):
+        elif module not in MAKERS and by_tests:
             self._side.tie("a test runs text as code")
 
     def check_statement(self, statement: Any) -> None:
@@ -118,7 +119,7 @@ class ProductGuard:
         kind = getattr(sys.modules.get(module), name, None)
         if self._is_class_of_tests(module, name):
             self._side.capabilities.conversation.note(f"a pickle of the code makes a {name} of the tests")
-        if isinstance(kind, type) and kind.__flags__ & CHANGEABLE and not hasattr(kind, "_jumar_peer"):
+        if isinstance(kind, type) and kind.__flags__ & HEAP and not hasattr(kind, "_jumar_peer"):
             self._unpickled.setdefault(kind, dict(vars(kind)))
 
     def _check_opened(self, name: str | bytes, _: Any = None, flags: Any = os.O_RDONLY, *__: Any) -> None:
@@ -170,13 +171,6 @@ class ProductGuard:
         """Return whether *kind* has a method of the tests' files that says what its instances are equal to."""
         codes = (getattr(vars(base).get(name), "__code__", None) for base in kind.__mro__ for name in DECIDING)
         return any(self._is_of_tests(getattr(code, "co_filename", None)) for code in codes)
-
-    def _runs_text(self, frame: Any, event: str) -> bool:
-        """Return whether what is compiled or run in *frame* may be a text of the product."""
-        module = str(frame.f_globals.get("__name__")).partition(".")[0]
-        return module not in MAKERS and (
-            self._side.running or (event != "exec" and self._is_of_tests(frame.f_code.co_filename))
-        )
 
     def _is_suspect(self, path: str) -> bool:
         """Return whether *path* leads to the tests' files and may come from code that does not know their place."""
