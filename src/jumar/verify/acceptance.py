@@ -8,11 +8,11 @@ grade of what was done with itself (`core/gate/grades.py`).
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import anyio
 import msgspec
 
 from jumar.core.gate.challenge_rounds import Round, Strength, plan_rounds
@@ -22,6 +22,7 @@ from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.verify.evidence import grade_green, list_weaker
+from jumar.verify.merge_reports import run_side_by_side
 from jumar.verify.plain_run import NOT_GENERAL, hide_output, judge_plainly
 from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.two_process import find_product_start
@@ -40,25 +41,14 @@ async def accept_green(
     While its fresh runs go on, the sandbox is probed, and the code is inspected for suspicious parts. *beyond* are
     tests in the files of the first run that nobody asked for. See `_accept_green` for the others.
     """
-    weak: list[str] = []
-    suspicious: list[str] = []
+    done: Verification
+    strengths: Mapping[str, Strength]
     rounds.begin_rounds(verifier)
-
-    async def check_sandbox() -> None:
-        weak.append(await verifier.weakened())
-
-    async def inspect_code() -> None:
-        suspicious.extend(await _inspect_code(verifier, tree))
-
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(check_sandbox)
-            tasks.start_soon(inspect_code)
-            done, strengths = await _accept_green(verifier, first, tree, excused, beyond)
-    except BaseExceptionGroup as several:
-        raise several.exceptions[0] from None
-    if why := "".join(weak):
-        return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
+    accept = partial(_accept_green, verifier, first, tree, excused, beyond)
+    calls: list[Callable[[], Awaitable[Any]]] = [verifier.weakened, partial(_inspect_code, verifier, tree), accept]
+    weak, suspicious, (done, strengths) = await run_side_by_side(calls)
+    if weak:
+        return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, weak)))
     if not done.verdict.green:
         return done
     vacuous = _list_unfalsifiable(verifier, strengths) if strengths else ()
