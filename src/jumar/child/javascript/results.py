@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jumar.child.javascript import blame as blaming
+from jumar.child.normalise import PRINTED, shorten
 
 SEPARATOR = " > "
 WORST_FIRST = ("timeout", "failed", "error", "skipped", "xfailed", "xpassed", "passed")
@@ -23,11 +24,6 @@ PLACEHOLDER = re.compile(r"\\\$\\\{.*?\\\}|%[sdifjopc%]|%\\\$|%\\#|%#|\\\$[A-Za-
 _NOISE = re.compile(r"\x1b\[[0-9;]*m|\?[tv]=\w+| \(pid=\d+\)")
 _ADVICE = re.compile(r"Jest encountered an unexpected token[\s\S]*?Details:\s*|● Test suite failed to run\s*")
 _SHOULD_FAIL = re.compile(r"Expect test to fail|supposed to fail")
-
-PRINTED = 1000
-"""Characters of what a failing test printed that are shown, for each of its two streams."""
-
-CUT = "\n[...]\n"
 
 LINES = 8
 """Places in the room that an excerpt names."""
@@ -97,7 +93,7 @@ class ResultFindings:
                 self.results.setdefault(path, {}).setdefault((project, test_id), []).append(event)
             case {"on": "printed", "names": names, "stream": stream, "text": text}:
                 key = (build_id(path, names), stream)
-                self.printed[key] = shorten(self.printed.get(key, "") + text)
+                self.printed[key] = shorten(self.printed.get(key, "") + text, PRINTED)
             case {"on": "suite", "names": names, "errors": errors}:
                 self.suites.append((path, names, errors))
             case {"on": "unhandled", "errors": errors}:
@@ -198,12 +194,6 @@ class ResultFindings:
                 if text := self.printed.get((key, stream), "").strip():
                     texts += f"\n--- Captured {stream}{title} ---\n{text}"
         return texts
-
-
-def shorten(text: str) -> str:
-    """Return *text*, or its two ends with a mark between them."""
-    half = PRINTED // 2
-    return text if len(text) <= PRINTED else f"{text[:half]}{CUT}{text[-half:]}"
 
 
 def _charge(folded: dict[str, NodeTestResult], start: str, why: NodeTestResult) -> None:

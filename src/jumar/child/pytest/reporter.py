@@ -11,6 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.normalise import PRINTED, shorten
 from jumar.child.pytest import tracebacks
 from jumar.child.pytest.blame import CODE, TEST
 
@@ -264,14 +265,10 @@ def _get_reason(report: pytest.TestReport) -> str:
     return report.longreprtext or str(getattr(report, "wasxfail", ""))
 
 
-PRINTED = 1000
-"""Characters of what a failing test printed or logged that are reported, for each of the two streams and the log."""
-
-
 def _format_printed(report: pytest.TestReport) -> str:
     """Return the captured output and log of a failing test, each bounded, to be shown after its traceback."""
     texts = ""
     for title, text in report.sections:
-        cut = text if len(text) <= PRINTED else f"{text[: PRINTED // 2]}\n[...]\n{text[-PRINTED // 2 :]}"
+        cut = shorten(text, PRINTED)
         texts += f"\n--- {title} ---\n{cut.rstrip()}" if title.startswith("Captured") and cut.strip() else ""
     return texts
