@@ -113,7 +113,7 @@ class ChallengePlugin:
         """
         if any(word in mark.name.lower() for mark in item.iter_markers() for word in EXCUSING if mark.name != "skipif"):
             return False
-        function, file = getattr(item, "obj", None), str(getattr(item, "path", None) or item.fspath)
+        function, file = getattr(item, "obj", None), get_file(item)
         if getattr(function, "__unittest_expecting_failure__", False):
             return False
         replaced = file in self._files and file not in self._rewritten
@@ -189,6 +189,11 @@ def _name_modules(path: str) -> Iterator[str]:
 def _find_file(function: Any) -> str:
     below = code_identity.unwrap_function(function)
     return "" if below is None else below.__code__.co_filename
+
+
+def get_file(item: Any) -> str:
+    """Return the file of a test, whatever the version of pytest."""
+    return str(getattr(item, "path", None) or item.fspath)
 
 
 def unwrap_chain(function: Any) -> Iterator[Any]:

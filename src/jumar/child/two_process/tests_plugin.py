@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import pytest_main
-from jumar.child.pytest.challenge_plugin import ChallengePlugin, unwrap_chain
+from jumar.child.pytest.challenge_plugin import ChallengePlugin, get_file, unwrap_chain
 from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, import_hook, object_tables, patches, proxies, tests_side
 from jumar.child.two_process.environment.changes import ProductEnvironment
@@ -107,10 +107,10 @@ class DoubtPlugin:
         refuse_clocks(self._side.tie, library_values.MADE_NAMES)
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
         held = [import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType)]
-        for lacking in self._confine([*(names.get("__file__") for names in held), *map(_get_file, session.items)]):
+        for lacking in self._confine([*(names.get("__file__") for names in held), *map(get_file, session.items)]):
             self._send(["unconfined", lacking])
         self._side.peer.values.paths.look()
-        self._side.capabilities.conversation.files.update(map(str, map(_get_file, session.items)))
+        self._side.capabilities.conversation.files.update(map(get_file, session.items))
         for names in held:
             file = str(names.get("__file__"))
             if file.startswith(self._side.environment.room):
@@ -150,7 +150,7 @@ class DoubtPlugin:
         before, faults = self._side.peer.lost, self._side.faults
         yield
         if paths.found:  # a helper of that file may remember what it has read
-            self._doubted_files[_name_file(item)] = self._side.why
+            self._doubted_files[get_file(item)] = self._side.why
         self._side.capabilities.end_test()
         if self._side.take_tied() or self._lasting_tie:
             self._send(["tied", item.nodeid])
@@ -174,15 +174,15 @@ class DoubtPlugin:
         able = self._side.capabilities
         if name := find_state(_list_run(item), able.is_file, able.is_own_class):
             self._side.note_tie(f"the test looks at its own process by {name}, and the product has another one")
-        doubt = self._doubts.get(item.nodeid) or self._doubted_files.get(_name_file(item), "")
+        doubt = self._doubts.get(item.nodeid) or self._doubted_files.get(get_file(item), "")
         yield from self._watch_phase(doubt, item=item)
 
     def pytest_runtest_teardown(self, item: pytest.Item) -> Wrapper:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
         used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
         doubt = next((why for fixture, why in self._doubted_fixtures if fixture in used), "")
-        self._side.capabilities.conversation.note_used(used, str(_get_file(item)))
-        doubt = doubt or self._side.capabilities.handed.find_idle(str(_get_file(item)), self._side.operands.compared)
+        self._side.capabilities.conversation.note_used(used, get_file(item))
+        doubt = doubt or self._side.capabilities.handed.find_idle(get_file(item), self._side.operands.compared)
         yield from self._watch_phase(doubt, last=True)
 
     def pytest_sessionfinish(self) -> Wrapper:
@@ -229,7 +229,7 @@ class DoubtPlugin:
         A file without tests may be used by any.
         """
         for file, why in self._side.hidden.items():
-            own = [item.nodeid for item in items if str(_get_file(item)) == file]
+            own = [item.nodeid for item in items if get_file(item) == file]
             yield from ((name, why) for name in own or [item.nodeid for item in items])
 
     def _has_foreign_function(self, item: pytest.Item) -> bool:
@@ -242,14 +242,6 @@ def _list_functions(item: pytest.Item) -> list[Any]:
     """Return what is called for a test, and for the fixtures that it takes."""
     fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values()
     return [getattr(item, "obj", None), *(fixture.func for found in fixtures for fixture in found)]
-
-
-def _name_file(item: pytest.Item) -> str:
-    return str(item.nodeid).partition("::")[0]
-
-
-def _get_file(item: pytest.Item) -> Any:
-    return getattr(item, "path", None) or item.fspath
 
 
 def _list_run(item: Any) -> Iterator[Any]:

@@ -122,7 +122,7 @@ class HeldChanges(ShownChanges):
         entry = self._values.shared.get(number)
         if number % 2 == 0 and not (entry is not None and entry.kind != FIELDS and entry.is_open):
             self._beside = True
-        if self._held and number % 2 and self._differs(self._get_thing(number)):
+        if self._held and number % 2 and self._differs(entry and entry.thing):
             self._fault("a container that the product changed since it gave it away is handed to it again")
 
     def note_method(self, number: int, known: bool, *, reads: bool) -> None:  # noqa: FBT001  facts
@@ -222,10 +222,6 @@ class HeldChanges(ShownChanges):
         for number, entry in self._fields.items():
             if entry.thing.hide():
                 self._values.note_content(number, entry, entry.get_content())
-
-    def _get_thing(self, number: int) -> Any:
-        entry = self._values.shared.get(number)
-        return entry and entry.thing
 
     def _ask(self) -> None:
         """Note what lies in what was handed to the call, as the tests have it: it runs, and has changed nothing yet."""
