@@ -2,7 +2,8 @@
 
 Run as `make bench ONLY=greens`. The task is a library, from the package registry and pinned, in which one function
 returns None that a few tests run; the green is that of the library as it was released. The first green of a task
-verifies the untouched tree, too; the next ones do not.
+verifies the untouched tree, too; the next ones do not. As in a run, the tests have run on the untouched tree before,
+and what a green is forked from has become ready while an agent would have looked at its task.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from msgspec.structs import replace
 
 from frame import Figure, Skipped, ratio_of
 from jumar.errors import BadInput
-from jumar.process.warm.starts import WarmStarts
+from jumar.process.warm.starts import WarmStarts, get_pool
 from jumar.runners.pytest import PytestRunner
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
+from jumar.verify.rounds import begin_rounds
 from jumar.verify.verifier import TrustedVerifier
 from selection import LIBRARIES, Subject, is_source, prepare
 
@@ -40,6 +42,10 @@ async def take_greens(subject: Subject, broken: str, folder: Path) -> tuple[floa
     )  # fmt: skip
     for _ in range(2):  # as a run does, which looks for flaky tests before it starts
         await verifier.verify(broken, None, control="")
+    begin_rounds(verifier, ahead=True)
+    for family in get_pool().families:
+        for zygote in family.zygotes.values():
+            await zygote.settle()
     manifest = subject.store.manifest(subject.base)
     path = next(path for path in manifest if is_source(path))
     other = subject.store.put(subject.store.get(manifest[path].sha256) + b"\n# another tree\n")

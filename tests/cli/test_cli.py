@@ -385,6 +385,22 @@ def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_
 
 
 @pytest.mark.slow
+def test_what_confirms_the_first_green_of_a_run_is_forked(jumar: Called, tmp_path: Path) -> None:
+    """Its zygotes were begun with the run."""
+    lay(tmp_path / "task", GOOD)
+    lay(tmp_path, {"script.jsonl": SCRIPT})
+
+    code, out, _ = jumar(
+        "run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "--json", "-q", "--confirm", "3"
+    )
+    events = Path(json.loads(out.splitlines()[-1])["events"])
+    last = [line for line in map(json.loads, events.read_text().splitlines()) if line["type"] == "tests"][-1]
+
+    assert (code, last["ok"]) == (0, True)
+    assert last["starts"]["warm"] >= last["executions"] - 1, last["starts"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", ["skip", "xfail"])
 def test_a_held_out_test_that_the_task_itself_excuses_says_nothing_of_a_score(
     jumar: Called, tmp_path: Path, mark: str

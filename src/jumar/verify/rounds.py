@@ -95,13 +95,13 @@ class ApartResult(NamedTuple):
     """Reason that it proves nothing: the tests' process could not be confined as it should."""
 
 
-def begin_rounds(verifier: TreeRunner) -> None:
-    """Start the zygotes of the processes that confirm a green, if those are forked; does not wait for them."""
+def begin_rounds(verifier: TreeRunner, *, ahead: bool = False) -> None:
+    """Start the zygotes of what confirms a green, if that is forked; do not wait. *ahead* as in `WarmPool.begin`."""
     if verifier.warm is not None:
         confirming = _list_kinds(verifier)
         if modules := verifier.list_product_modules():
             verifier.warm.learn(*confirming[-1], modules)
-        verifier.warm.begin(confirming)
+        verifier.warm.begin(confirming, ahead=ahead)
 
 
 def expect_rounds(verifier: TreeRunner) -> None:

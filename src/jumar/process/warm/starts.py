@@ -58,10 +58,10 @@ class WarmStarts:
         self._compared = self.counts[WARM] // self._every
         return due
 
-    def begin(self, wanted: Sequence[tuple[Invocation, Confinement]]) -> None:
+    def begin(self, wanted: Sequence[tuple[Invocation, Confinement]], *, ahead: bool = False) -> None:
         """Start zygotes for what confirms a green; see `WarmPool.begin`."""
         if not self.off:
-            self._pool.begin(wanted)
+            self._pool.begin(wanted, ahead=ahead)
 
     def expect(self, wanted: Sequence[tuple[Invocation, Confinement]]) -> None:
         """Have processes made ready for the sandbox of what confirms a green, where there are zygotes."""

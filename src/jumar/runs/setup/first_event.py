@@ -32,6 +32,7 @@ from jumar.runs.tree.missing_files import find_needed_by
 from jumar.task.suites import find_judging_files
 from jumar.task.task import Task
 from jumar.task.untested import ELSE, SET_VERIFY, find_verify_commands
+from jumar.verify.rounds import begin_rounds
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay
 from jumar.workspace.workspace import Workspace
@@ -139,7 +140,8 @@ async def _settle_untested(task: Task, place: RunPlace, settings: Settings, tree
 async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids whose outcome varies in fresh runs of the untouched tree, and why the others are red.
 
-    There are as many runs as confirm a green, and none where a single one does.
+    There are as many runs as confirm a green, and none where a single one does. What a green is forked from begins to
+    get ready after them: before the agent has said anything.
     """
     if verifier.suite.confirm < PAIR or not verifier.expected:
         return (), ()
@@ -150,6 +152,7 @@ async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...],
     for number in range(1, verifier.suite.confirm + 1):
         verifier.tell(ProgressPart.ROUND, number, verifier.suite.confirm)
         verdicts.append((await judge.verify(judge.base, None)).verdict)
+    begin_rounds(verifier, ahead=True)
     greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
     always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)
     texts = tuple(r.excerpt for r in verdicts[0].results.values() if r.excerpt)
