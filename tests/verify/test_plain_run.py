@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from textwrap import dedent
 
@@ -12,6 +13,8 @@ import pytest
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended, Outcome
 from jumar.ports import Verification
+from jumar.process.warm.pool import WarmPool
+from jumar.process.warm.starts import WARM, WarmStarts
 from jumar.verify.execution import HeldOut
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON
@@ -183,6 +186,19 @@ def test_a_file_without_an_expected_test_must_not_break(tmp_path: Path, kind: st
     assert (wrong.void is None) is told
 
 
+@pytest.mark.parametrize(("says", "accepted"), [("0", False), ("1", True)])
+def test_a_held_out_test_that_the_task_skips_must_not_fail(tmp_path: Path, says: str, accepted: bool) -> None:  # noqa: FBT001
+    tests = {"test_calc.py": TOTALS.format("one", "1")}
+    hidden = "import pytest\nimport calc\n\n\n@pytest.mark.skipif(not hasattr(calc, 'more'), reason='')\n"
+    hidden += "def test_more():\n    assert calc.more()\n\n\ndef test_two():\n    assert calc.total([2]) == [2]\n"
+    court = court_of(tmp_path, {"calc.py": "total = print\n", **tests})
+    court.verifier.held_out = HeldOut(court.tree({"test_z.py": hidden}), ("test_z.py::test_two",))
+
+    done = judged(court, {"calc.py": f"{RIGHT}\n\ndef more():\n    return {says}\n", **tests})
+
+    assert done.verdict.green is accepted
+
+
 def test_a_file_that_breaks_in_the_order_of_pytest_is_not_tried_in_another_one(tmp_path: Path) -> None:
     tests = {"test_m.py": "import pool\n\npool.size(2)\n\n\ndef test_m():\n    assert pool.SIZES\n"}
     hidden = {"test_a.py": "import pool\n\npool.size(1)\n\n\ndef test_a():\n    assert pool.SIZES\n"}
@@ -288,6 +304,24 @@ def test_a_file_that_skips_itself_has_no_tests_and_ended_well(tmp_path: Path) ->
     assert (done.ended, court.outcomes(done)) == (Ended.NORMAL, {"test_one": "missing"})
 
 
+def test_what_only_a_fork_has_imported_is_missed_by_the_plain_run(tmp_path: Path) -> None:
+    """The untouched tree imports the submodule, so zygotes do; the change forgets that."""
+    tests = {"test_calc.py": TOTALS.format("one", "1")}
+    court = court_of(tmp_path, {"calc.py": "import packaging.licenses\ntotal = print\n", **tests})
+    court.verifier.held_out = HeldOut(court.tree({"test_z.py": TOTALS.format("z", "2")}), ("test_z.py::test_z",))
+    right = (
+        f"import packaging.licenses\n\n\n{RIGHT}    packaging.licenses\n".replace("return", "x =") + "    return x\n"
+    )
+    with closing(WarmPool(unpaid=0)) as pool:
+        starts = court.verifier.warm = WarmStarts(pool)
+        for _ in range(2):
+            court.judge(court.verifier.base, {})
+        done = [judged(court, {"calc.py": code, **tests}) for code in (right, right.replace(".licenses\n", "\n", 1))]
+
+    assert [one.verdict.green for one in done] == [True, False]
+    assert starts.counts[WARM] > 1
+
+
 def test_the_files_come_in_the_order_in_which_pytest_finds_them(tmp_path: Path) -> None:
     """By the folders that the project names for its tests; held-out ones beside them come last."""
     tests = {"pytest.ini": "[pytest]\ntestpaths = b a\n", "b/test_b.py": TOTALS.format("one", "1")}
@@ -331,6 +365,11 @@ ENDS = {
         {},
         "did not end by itself",
     ),
+    "output that cannot be flushed": (
+        "atexit.register(fill)",
+        {},
+        "announced status 0 and left with 120",
+    ),
     "a session that failed": (
         "LEFT.append(1)",
         {"conftest.py": "import calc\n\ndef pytest_sessionfinish(session):\n    session.exitstatus = len(calc.LEFT)\n"},
@@ -343,9 +382,14 @@ ENDS = {
 def test_a_process_that_does_not_end_as_pytest_does_is_no_green(tmp_path: Path, kind: str) -> None:
     line, more, said = ENDS[kind]
     code = dedent("""\
-        import atexit, os, threading
+        import atexit, os, sys, threading
 
         LEFT = []
+
+
+        def fill():
+            sys.stdout = open("/dev/full", "w")
+            sys.stdout.write("for which there is no space")
 
 
         def one():

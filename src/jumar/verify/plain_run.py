@@ -6,8 +6,10 @@ with the visible ones, and tests that only the code under test has made: a furth
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from anyio import to_thread
@@ -37,10 +39,16 @@ from jumar.verify.naming.test_names import complete_collected
 from jumar.verify.rounds import GreenCandidate, is_pytest, lay_held_out
 from jumar.verify.untouched_tree import is_untouched
 
+if TYPE_CHECKING:
+    from jumar.verify.execution import TreeRunner
+
 NOT_GENERAL = Void(
     Cause.HELD_OUT,
     "every visible test passed, and held-out tests of the same behaviour did not: the change is not general",
 )
+
+PASSING = frozenset({Outcome.PASSED, *EXCUSED})
+"""Outcomes with which plain pytest ends well."""
 
 
 async def judge_plainly(
@@ -62,9 +70,9 @@ async def judge_plainly(
     if void := reconcile((), report).void:
         return Verdict({}, void=Void(void.cause, hide_output(green) or void.reason))
     answered = check_round(report, Round(challenge=False), green.ids, green.accepted)
-    functions, passing = {get_function(i) for i in new}, {Outcome.PASSED, *EXCUSED}
+    functions = {get_function(i) for i in new}
     made = (r for r in report.results if get_function(r.id) in functions and r.id not in green.ids)
-    failed = {r.id: r.excerpt for r in made if r.outcome not in passing} | broken
+    failed = {r.id: r.excerpt for r in made if r.outcome not in PASSING} | broken
     if not (names.keys() >= {*answered.unsteady} and all(_is_visible(green, i, names) for i in failed)):
         return Verdict({}, void=NOT_GENERAL)
     changed = mark_flaky(first, [names[i] for i in answered.unsteady], CHANGED)
@@ -102,8 +110,8 @@ async def _run(green: GreenCandidate, new: Sequence[str]) -> tuple[Report, dict[
     config = {"ids": list(ids), "whole": True, "args": list(green.verifier.suite.select)}
     report = await _run_once(green, config)
     broken = await _list_newly_broken(green, report)
-    found = {_get_file(r.id) for r in report.results}
-    if report.ended is Ended.NORMAL and not broken and not found.issuperset(files):
+    found, passed = {_get_file(r.id) for r in report.results}, {r.outcome for r in report.results} <= PASSING
+    if report.ended is Ended.NORMAL and passed and not broken and not found.issuperset(files):
         # What lies outside of the folders that the project names for its tests is found by its name alone.
         report = await _run_once(green, {**config, "whole": False, "args": list(files)})
     # What was asked for and broke is red by itself.
@@ -111,41 +119,62 @@ async def _run(green: GreenCandidate, new: Sequence[str]) -> tuple[Report, dict[
 
 
 async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Report:
-    """Run the tree of *green*, with *config* beside what pytest is told in each run of the task."""
-    verifier = green.verifier
+    """Run the tree of *green*, with *config* beside what pytest is told in each run of the task.
+
+    In a process that is started, as plain pytest is: a fork has what the untouched tree imported, and the hashes of
+    strings of the rounds before it.
+    """
+    verifier = copy.copy(green.verifier)
+    verifier.warm = None
     green.runs.append(green.tree)
     async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
-        records, child = await _run_in(room, green, config)
+        records, child = await _run_in(room, verifier, green.ids, config)
     report = verifier.runner.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
 
-async def _run_in(room: Path, green: GreenCandidate, config: Mapping[str, object]) -> tuple[list[Record], Child]:
-    verifier = green.verifier
+async def _run_in(
+    room: Path, verifier: TreeRunner, ids: Sequence[str], config: Mapping[str, object]
+) -> tuple[list[Record], Child]:
     await to_thread.run_sync(verifier.remove_own_tests, room, "")
-    run = verifier.runner.verification(verifier.suite, room, green.ids)
+    run = verifier.runner.verification(verifier.suite, room, ids)
     run = msgspec.structs.replace(run, config={**run.config, **config})
     return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
 
 
 async def _list_newly_broken(green: GreenCandidate, report: Report) -> dict[str, str]:
-    """Return what broke in *report* and did not on the untouched tree: what is asked for, not for that reason."""
+    """Return what broke in *report* and did not on the untouched tree: what is asked for, not for that reason.
+
+    Where the task asks for all tests there are, a file has to load that lacks something of the code under test: no test
+    of it may have been known.
+    """
     if not report.broken or is_untouched(green):
         return {}
-    _, before = await _collect_known(green)
-    asked = {_get_file(i) for i in green.ids}
-    broken = {path: found.why for path, found in report.broken.items()}
-    known = {path for path, why in broken.items() if path in before and (path not in asked or before[path].why == why)}
-    return {path: why for path, why in broken.items() if path not in known}
+    known, before = await _collect_known(green)
+    asked, whole = {_get_file(i) for i in green.ids}, known.issubset(green.ids)
+
+    def is_known(path: str, found: Broken) -> bool:
+        if path not in before:
+            return False
+        return before[path].why == found.why if path in asked else not whole or found.blame is Blame.TEST
+
+    return {path: found.why for path, found in report.broken.items() if not is_known(path, found)}
 
 
 async def _list_new(green: GreenCandidate, beyond: Sequence[str]) -> list[str]:
-    """Return those of *beyond* that the untouched tree does not have; all that it has around them is asked for."""
+    """Return those of *beyond* that the untouched tree does not have; all that it has around them is asked for.
+
+    Of a held-out file all are: those that are left out are skipped there on the untouched tree.
+    """
     if not beyond or is_untouched(green):
         return []
     known, _ = await _collect_known(green)
-    asked = frozenset(green.ids)
-    return [i for i in beyond if known and i not in known and asked.issuperset(_list_near(i, known))]
+    asked, hidden = frozenset(green.ids), {_get_file(i) for i in green.verifier.held_out.ids}
+
+    def is_new(test_id: str) -> bool:
+        return bool(known) and test_id not in known and asked.issuperset(_list_near(test_id, known))
+
+    return [i for i in beyond if _get_file(i) in hidden or is_new(i)]
 
 
 def _list_near(test_id: str, known: Collection[str]) -> Collection[str]:
@@ -165,7 +194,7 @@ async def _collect_known(green: GreenCandidate) -> tuple[frozenset[str], Mapping
     if experience.tests_of_base is None:
         select = list(verifier.suite.select)
         async with lay_out(verifier.store, lay_held_out(verifier, verifier.base), verifier.rooms) as room:
-            records, child = await _run_in(room, green, {"mode": "collect", "ids": [], "args": select})
+            records, child = await _run_in(room, verifier, green.ids, {"mode": "collect", "ids": [], "args": select})
             found = verifier.runner.collected(records, child.ended, child.detail)
             whole = await to_thread.run_sync(complete_collected, found, room, verifier.runner, select)
         experience.tests_of_base = frozenset(whole.ids), {**found.broken, **whole.broken}

@@ -63,7 +63,7 @@ class LoadedCode:
     """Everything that is loaded, but for files that are *inside* the room."""
 
     def __init__(self, inside: Callable[[str], bool]) -> None:
-        self._inside = inside
+        self._inside, self._holds_room = inside, False
         self.by_owner: dict[int, Table] = {}
         self._earlier: dict[tuple[int, str], object] = {}
         self._functions: list[FunctionType] = []
@@ -97,6 +97,12 @@ class LoadedCode:
         self.take_modules(lambda place: not self._inside(place))
         return changes
 
+    def take_tests(self, wanted: Callable[[str], bool]) -> None:
+        """Take modules of tests as `take_modules` does, and keep no state of theirs: what they drop has to be gone."""
+        self._holds_room = True
+        self.take_modules(wanted)
+        self._holds_room = False
+
     def take_modules(self, wanted: Callable[[str], bool]) -> None:
         """Take modules that were loaded since, with their classes, if their file, or an empty name, is *wanted*."""
         new = [one for one in _list_modules() if get_address(one) not in self.by_owner]
@@ -122,7 +128,11 @@ class LoadedCode:
 
     def _take(self, owned: Sequence[tuple[Any, Any]]) -> list[Table]:
         versions = self._versions.add([live for _, live in owned])  # before the copies: what is written later is seen
-        tables = [Table(one, live, live.copy()) for one, live in owned]
+        inside = self._holds_room
+        tables = [
+            Table(one, live, {n: _keep(n, v) for n, v in live.items()} if inside else live.copy())
+            for one, live in owned
+        ]
         self._keys += [get_address(one) for one, _ in owned]
         self._seen += versions or [None] * len(tables)
         self.by_owner.update((get_address(table.owner), table) for table in tables)
@@ -151,7 +161,9 @@ class LoadedCode:
         now = table.live.copy()  # type: ignore[attr-defined]  # a dict, or a view of one
         changes = list(find_changed_names(table, now))
         if not changes:  # a function where there was none is state as well
-            kept = {name: table.before.get(name) if is_code(value) else value for name, value in now.items()}
+            kept = {
+                name: table.before.get(name) if is_code(value) else _keep(name, value) for name, value in now.items()
+            }
             self.by_owner[key] = table._replace(before=kept)
         return changes
 
@@ -258,6 +270,11 @@ def _list_functions(tables: Iterable[Table]) -> list[FunctionType]:
         found.update(new)
         more, held = list(new.values()), []
     return list(found.values())
+
+
+def _keep(name: str, value: object) -> object:
+    """Return *value* if it decides, under *name*: code, or a constant; None for state, which is not looked at."""
+    return value if is_code(value) or name.isupper() else None
 
 
 def _get_content(cell: Any) -> object:

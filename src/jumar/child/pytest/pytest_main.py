@@ -44,6 +44,9 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
 ENDING: Sequence[Callable[[], None]] = (threading._shutdown, atexit._run_exitfuncs)  # type: ignore[attr-defined]  # noqa: SLF001
 """The steps of `Py_FinalizeEx` that wait for others, and call what others have registered; kept before others come."""
 
+UNFLUSHED = 120
+"""Status of an interpreter that could not flush its standard output at the end; see `sys.exit`."""
+
 QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
 """Options for runs where only outcomes count. Of pytest's tracebacks only the native one can be had without frames."""
 
@@ -100,9 +103,11 @@ def leave(status: int, seconds: float) -> NoReturn:
 
     Not by `sys.exit`, as what was left in `atexit` must not have the last word where a test failed.
     """
-    if status == 0 and seconds:
+    judges = status == 0 and seconds
+    if judges:
         end_program(seconds)
-    flush_output()
+    if not flush_output() and judges:
+        status = UNFLUSHED
     os.closerange(1, HIGH_FD)  # the supervisor looks then whether this process leaves
     os._exit(status)
 
@@ -133,11 +138,19 @@ def end_program(seconds: float) -> None:
         os._exit(ENDLESS)
 
 
-def flush_output() -> None:
-    """Flush the output streams, also those that the code under test has replaced."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
+def flush_output() -> bool:
+    """Flush the output streams, also those that the code under test has replaced; return whether stdout could be.
+
+    One that is closed, or not there, has nothing left.
+    """
+    with contextlib.suppress(Exception):
+        sys.stderr.flush()
+    try:
+        if sys.stdout is not None and not getattr(sys.stdout, "closed", False):
+            sys.stdout.flush()
+    except Exception:  # noqa: BLE001  whatever the code under test has put there
+        return False
+    return True
 
 
 def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:

@@ -108,7 +108,7 @@ class TamperCheck:
         """Remember the tests and the hooks; by now all of their files, and so the code under test, were imported."""
         started = self._clock()
         self._look_at_all(settled=True)
-        self._code.take_modules(self._supports)
+        self._code.take_tests(self._supports)
         self._plan(started)
         self._hooks = {name: identity.snapshot_hook(self._manager, name) for name in HOOKS}
         self._items = {item.nodeid: identity.snapshot_test(item) for item in session.items}
