@@ -1,4 +1,8 @@
-"""Enforces the time limit of one test from within the process that runs it."""
+"""Enforces the time limit of one test from within the process that runs it.
+
+A process has one alarm, and projects set it, too: fixtures, pytest-timeout. So the limit is one of two that share it.
+The timer of the one that ends first runs, and the interval of a timer tells whose it is.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ import signal
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from jumar.child.channel import AGAIN_SECONDS
 
 if TYPE_CHECKING:
     import pytest
@@ -22,7 +28,12 @@ STUCK_SECONDS, SLACK_SECONDS = 5, 1
 The watch over that is a thread, so it is set anew once in a while and not for each test."""
 
 _swap, _ALRM = getattr(signal.signal, "__wrapped__", signal.signal), int(signal.SIGALRM)
+_get_handler = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
 """Without the enumerations of `signal`, which take longer than all else that a limit does."""
+_set_timer, _get_timer, _REAL = signal.setitimer, signal.getitimer, signal.ITIMER_REAL
+
+_AT_ONCE = 1e-6
+"""Seconds of a timer that is over: one of 0 s never rings."""
 
 
 class TestTimeLimit(BaseException):
@@ -32,37 +43,42 @@ class TestTimeLimit(BaseException):
 
 
 class TimeLimit:
-    """Time limit of one phase of one test. The alarm repeats every second until the phase ends."""
+    """Time limit of one phase of one test. The alarm repeats every second until the phase ends.
+
+    An alarm of the project rings at its time, as without a limit, and is left as it stands when the phase ends.
+    """
 
     def __init__(self, seconds: float) -> None:
-        self.rung = False
+        self.rung = self._rang = False
         self._most = self._seconds = seconds
-        self._armed = False
+        self._armed = self._done = False
+        self._before: Any = None
+        """The handler that the project has, if any."""
+        self._theirs = (0.0, 0.0)
+        """The project's alarm that rings after the limit: the time of the next one, and the interval; 0: none."""
+        self._ends, self._ring = 0.0, self._handle_alarm
         self._watched = -1.0 * SLACK_SECONDS
         # Tests move descriptor 2, where the last words of a stuck process go, and stop the clock.
         self._stderr, self._clock = os.dup(2), time.monotonic
 
     def start(self, seconds: float) -> None:
         """Begin a test, which may take *seconds*, and no more than any may."""
-        self.rung, self._seconds = False, min(self._most, seconds)
+        self.rung = self._rang = False
+        self._seconds = min(self._most, seconds)
 
     @contextlib.contextmanager
     def limit(self) -> Iterator[None]:
         """Raise TestTimeLimit in the main thread while the body runs too long."""
-        before = _swap(_ALRM, self._raise_time_limit)
-        self._armed = True
-        signal.setitimer(signal.ITIMER_REAL, self._seconds, 1.0)
+        self._begin()
         self._watch()
         try:
             yield
         finally:
-            self._armed = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            _swap(_ALRM, before or 0)
+            self._finish()
 
     def complete(self, error: BaseException) -> None:
         """Complete *error* so that pytest can print it, if it came after an alarm."""
-        if self.rung:
+        if self._rang:
             add_missing_lines(error)
 
     def guard_collect(self, collect: Callable[[], Nodes]) -> Callable[[], Nodes]:
@@ -88,10 +104,65 @@ class TimeLimit:
             late, self._watched = self._seconds + STUCK_SECONDS + SLACK_SECONDS, self._clock()
             faulthandler.dump_traceback_later(late, exit=True, file=self._stderr)
 
-    def _raise_time_limit(self, *_: object) -> None:
+    def _begin(self) -> None:
+        """Set the alarm, unless one of the project rings first."""
+        self._done, self._theirs = False, (0.0, 0.0)
+        if _get_handler(_ALRM) is not self._ring:  # else the project has put back what stood for its handler
+            self._before = _get_handler(_ALRM)
+        _swap(_ALRM, self._ring)
+        self._ends, self._armed = self._clock() + self._seconds, True
+        left, every = _get_timer(_REAL)
+        self._share(0.0 if is_limit(every) else left, every)
+
+    def _finish(self) -> None:
+        """Put back what was there before, less the time that passed, unless the project has set something else."""
+        self._armed = False
+        if is_limit(_get_timer(_REAL)[1]):
+            self._done = True
+            _set_timer(_REAL, 0)
+        if _get_handler(_ALRM) is self._ring:
+            _swap(_ALRM, self._before or 0)
+        due, every = self._theirs
+        if self._done and due:
+            _set_timer(_REAL, max(due - self._clock(), _AT_ONCE), every)
+
+    def _share(self, left: float, every: float) -> None:
+        """Let the alarm ring next that ends first: the limit, or the project's with *left* and *every* seconds."""
+        now = self._clock()
+        if not left or now + left > self._ends:
+            self._theirs = (now + left, every) if left else (0.0, 0.0)
+            _set_timer(_REAL, max(self._ends - now, _AT_ONCE), AGAIN_SECONDS)
+
+    def _handle_alarm(self, number: int, frame: types.FrameType | None) -> None:
+        """Raise TestTimeLimit if the test has run for too long, else do what the project does at its alarm."""
+        __tracebackhide__ = True
+        left, every = _get_timer(_REAL)
+        limits, self._rang = is_limit(every), True
         if self._armed:
-            self.rung = True
-            raise TestTimeLimit(f"the test ran longer than {self._seconds:g} s")
+            # A timer that has just rung has its interval before it. Else the project has sent the signal.
+            if left <= AGAIN_SECONDS if limits else self._clock() >= self._ends:
+                self._end_test(f"the test ran longer than {self._seconds:g} s")
+            if not limits:
+                self._share(left, every)
+        elif limits or self._done:
+            return
+        if callable(self._before):
+            self._before(number, frame)
+        elif self._before == signal.SIG_DFL and self._armed:  # it would end the process
+            self._end_test("an alarm rang that nobody handles")
+
+    def _end_test(self, why: str) -> None:
+        __tracebackhide__ = True
+        self.rung, self._ends = True, self._clock() + AGAIN_SECONDS
+        left, every = _get_timer(_REAL)
+        if not is_limit(every):
+            self._share(left, every)
+        raise TestTimeLimit(why)
+
+
+def is_limit(every: float) -> bool:
+    """Return whether a timer with the interval *every* is that of a time limit. The system counts microseconds."""
+    return round(every, 6) == AGAIN_SECONDS
 
 
 def add_missing_lines(error: BaseException) -> None:

@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from jumar.child.channel import AGAIN_SECONDS
 from jumar.child.two_process.wire.turns import Turns
 
 NEST = 200
@@ -78,7 +79,7 @@ class RpcPeer:
         thread = threading.current_thread()
         if self.side.limits and os.getpid() == home and thread not in self._strangers:
             self._strangers.add(thread)
-            signal.setitimer(signal.ITIMER_REAL, SOON_SECONDS, 1.0)
+            signal.setitimer(signal.ITIMER_REAL, SOON_SECONDS, AGAIN_SECONDS)
 
     def _ask(self, op: str, arguments: tuple[Any, ...]) -> Any:
         if self._depth > NEST:
