@@ -163,6 +163,18 @@ def test_what_the_project_brings_along_is_honoured_but_not_what_steers_the_verdi
 
 
 @pytest.mark.slow
+def test_variables_of_the_task_steer_the_interpreter(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(env={"PYTHONWARNINGS": "error", "PYTHONDEVMODE": "1", "PYTHONOPTIMIZE": "1"}))
+    tree = court.tree({
+        "test_it.py": "import sys, warnings\n\n\ndef test_warns():\n    warnings.warn('old', DeprecationWarning)\n\n\n"
+        "def test_flags():\n    assert sys.flags.dev_mode and sys.flags.optimize == 1 and sys.flags.isolated\n",
+    })  # fmt: skip
+    court.collect(tree)
+
+    assert court.outcomes(court.judge(tree)) == {"test_warns": "failed", "test_flags": "passed"}
+
+
+@pytest.mark.slow
 def test_a_plug_in_that_repeats_red_tests_has_the_last_attempt_reported(tmp_path: Path) -> None:
     court = Court(tmp_path)
     repeating = """

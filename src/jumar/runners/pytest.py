@@ -15,6 +15,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.process import records as decode
+from jumar.process.script import list_python_options
 
 PATTERNS = ("test_*.py", "*_test.py")
 """pytest's own names for test files."""
@@ -82,9 +83,9 @@ class PytestRunner:
 
 
 def _build_invocation(suite: Suite, config: Mapping[str, object]) -> Invocation:
-    paths = [p for p in suite.env.get("PYTHONPATH", "").split(":") if p]
+    paths, options = [p for p in suite.env.get("PYTHONPATH", "").split(":") if p], list_python_options(suite.env)
     return Invocation(
-        argv=(suite.python or sys.executable, "-I", *start.build_command(programs.PYTEST)),
+        argv=(suite.python or sys.executable, "-I", *options, *start.build_command(programs.PYTEST)),
         config={**config, "paths": paths, "limit": suite.test_timeout_seconds},
         env=suite.env,
     )

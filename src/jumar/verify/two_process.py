@@ -25,7 +25,7 @@ from jumar.ports import Invocation, Record
 from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement, Role, WarmStart
 from jumar.process.room import TreeStore, lay_out, replace_files
-from jumar.process.script import ScriptStart
+from jumar.process.script import ScriptStart, list_python_options
 from jumar.sandbox import seccomp_processes
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.store.object_store import Store
@@ -211,7 +211,7 @@ def find_product_start(tests: Invocation, warm: WarmStart | None = None) -> Scri
     So are scripts that run beside it, which can then be forked from the same zygote.
     """
     env = {name: value for name, value in tests.env.items() if not name.startswith("PYTEST")}
-    return ScriptStart((tests.argv[0], "-I", "-B"), env, warm, Role.CONFIRMING)
+    return ScriptStart((tests.argv[0], "-I", "-B", *list_python_options(env)), env, warm, Role.CONFIRMING)
 
 
 def estimate_patience(took: Mapping[str, int]) -> Mapping[str, float]:

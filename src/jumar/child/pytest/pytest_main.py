@@ -163,7 +163,7 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
     if "challenge" in config:
-        told = {**config["challenge"], "bare": "shuffle" in config}
+        told = {**config["challenge"], "bare": "shuffle" in config and __debug__}
         plugins.append(ChallengePlugin(told, room, blame.is_foreign, send))
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
         plugins += build_guards(room, blame, send, config["ids"])
@@ -250,7 +250,7 @@ def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[s
     options += list_switches()
     if "challenge" in config:
         options.append("--assert=rewrite")
-    elif "shuffle" in config:  # a confirmation, in which nobody reads what an assertion says
+    elif "shuffle" in config and __debug__:  # a confirmation, in which nobody reads what an assertion says
         options.append("--assert=plain")
     if config["mode"] == "collect":
         options.append("--collect-only")
