@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
+    import pytest
+
 CONFIGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Configuration files of pytest, in the order in which it looks for them."""
 
@@ -40,6 +42,9 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
            "outcomes", "python", "python_api", "raises", "reports", "runner", "skipping", "terminal", "tmpdir",
            "unittest")  # fmt: skip
 """Parts of pytest that it may load late, and then must not find in the room."""
+
+TESTS_OF_PYTHON = "test"
+"""A package that Python brings for itself, and many projects for their own tests."""
 
 ENDING: Sequence[Callable[[], None]] = (threading._shutdown, atexit._run_exitfuncs)  # type: ignore[attr-defined]  # noqa: SLF001
 """The steps of `Py_FinalizeEx` that wait for others, and call what others have registered; kept before others come."""
@@ -81,7 +86,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
     gc.freeze()  # so that no collection goes through the whole of pytest again
     gc.enable()
     sys.argv[:] = ["pytest", *args]
-    send(["hello", describe_versions(pytest.__version__, room)])
+    send(["hello", describe_versions(pytest.__version__, room, config["args"])])
     status, imports = 3, ImportWatch() if config.get("learn") else None
     try:
         status = int(pytest.main(args, plugins=plugins))
@@ -194,10 +199,18 @@ class CollectionRoot:
     def __init__(self, folders: Sequence[str], place: int) -> None:
         self._folders, self._place = list(folders), place
 
-    def pytest_load_initial_conftests(self) -> Iterator[None]:
-        """Prepare before the first line of the room runs. A plug-in named in the project's options comes last."""
-        sys.path[:] = [path for path in sys.path if path not in self._folders]
-        sys.path[self._place : self._place] = self._folders
+    def pytest_load_initial_conftests(self, early_config: pytest.Config) -> Iterator[None]:
+        """Prepare before the first line of the room runs. A plug-in named in the project's options comes last.
+
+        Folders that the project's `pythonpath` puts first stay there; before pytest 9.2 they come later.
+        """
+        named: list[object] = []
+        with contextlib.suppress(ValueError, KeyError):  # pytest 6 does not know of it
+            named = [str(path) for path in early_config.getini("pythonpath")]
+        ahead = [path for path in sys.path[: len(named)] if path in named]
+        others = [path for path in sys.path[len(ahead) :] if path not in self._folders]
+        others[self._place : self._place] = [path for path in self._folders if path not in ahead]
+        sys.path[:] = [*ahead, *others]
         yield
 
 
@@ -226,18 +239,30 @@ def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
     return CollectionRoot(there, place)
 
 
-def describe_versions(pytest: str, room: Path) -> dict[str, object]:
+def describe_versions(pytest: str, room: Path, args: Sequence[str]) -> dict[str, object]:
     """Return what a hello says: the versions that run, and what of the room stands before something installed."""
     python = ".".join(map(str, sys.version_info[:3]))
-    return {"python": python, "pytest": pytest, "shadows": list_shadowing(room)}
+    return {"python": python, "pytest": pytest, "shadows": list_shadowing(room, args)}
 
 
-def list_shadowing(room: Path) -> list[str]:
-    """Return top-level modules of *room*, by their paths, that an installed module of the same name stands behind."""
+def list_shadowing(room: Path, args: Sequence[str]) -> list[str]:
+    """Return top-level modules of *room*, by their paths, that an installed module of the same name stands behind.
+
+    One of Python's own would come before the room here, and behind it in a project's shell. Where a test file among
+    *args*, or a conftest file, lies in the room itself, pytest puts the room first: there is no difference then.
+    """
+    first = (room / "conftest.py").is_file() or any(
+        "/" not in file and file.endswith(".py") for file in (arg.partition("::")[0] for arg in args)
+    )
+    pythons = () if first else getattr(sys, "stdlib_module_names", ())  # Python 3.10 or newer
     site = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     modules = {path.stem: path.name for path in room.glob("*.py")}
     modules.update({path.parent.name: f"{path.parent.name}/__init__.py" for path in room.glob("*/__init__.py")})
-    return [path for name, path in sorted(modules.items()) if PathFinder.find_spec(name, site)]
+    return [
+        path
+        for name, path in sorted(modules.items())
+        if (name in pythons and name != TESTS_OF_PYTHON) or PathFinder.find_spec(name, site)
+    ]
 
 
 def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
