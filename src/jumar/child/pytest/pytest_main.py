@@ -202,7 +202,7 @@ class CollectionRoot:
     def pytest_load_initial_conftests(self, early_config: pytest.Config) -> Iterator[None]:
         """Prepare before the first line of the room runs. A plug-in named in the project's options comes last.
 
-        Folders that the project's `pythonpath` puts first stay there; before pytest 9.2 they come later.
+        Folders that the project's `pythonpath` puts first stay there; older versions of pytest put them there later.
         """
         named: list[object] = []
         with contextlib.suppress(ValueError, KeyError):  # pytest 6 does not know of it
