@@ -5,23 +5,21 @@ Standard library and pytest only, Python 3.8 or newer.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import gc
 import importlib
 import importlib.util
 import os
 import sys
-import threading
 from importlib.machinery import PathFinder
 from inspect import isgeneratorfunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from jumar.child import normalise
-from jumar.child.channel import ENDLESS, HIGH_FD, join
+from jumar.child import normalise, program_end, test_timeout
+from jumar.child.channel import join
 from jumar.child.import_watch import ImportWatch
-from jumar.child.pytest import line_recorders, test_timeout, tracebacks
+from jumar.child.pytest import line_recorders, tracebacks
 from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.challenge_plugin import ChallengePlugin
 from jumar.child.pytest.hide_tests import HideTestName, hide_folder_names
@@ -45,12 +43,6 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
 
 TESTS_OF_PYTHON = "test"
 """A package that Python brings for itself, and many projects for their own tests."""
-
-ENDING: Sequence[Callable[[], None]] = (threading._shutdown, atexit._run_exitfuncs)  # type: ignore[attr-defined]  # noqa: SLF001
-"""The steps of `Py_FinalizeEx` that wait for others, and call what others have registered; kept before others come."""
-
-UNFLUSHED = 120
-"""Status of an interpreter that could not flush its standard output at the end; see `sys.exit`."""
 
 QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
 """Options for runs where only outcomes count. Of pytest's tracebacks only the native one can be had without frames."""
@@ -100,21 +92,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
         send(["imported", imports.list_installed()])
     send(["end", status])
     judges = config["mode"] == "run" and not (joined or config.get("quiet"))
-    leave(status, config["limit"] if judges else 0)
-
-
-def leave(status: int, seconds: float) -> NoReturn:
-    """End this process with *status*; where no test failed as an interpreter ends, if that is given *seconds*.
-
-    Not by `sys.exit`, as what was left in `atexit` must not have the last word where a test failed.
-    """
-    judges = status == 0 and seconds
-    if judges:
-        end_program(seconds)
-    if not flush_output() and judges:
-        status = UNFLUSHED
-    os.closerange(1, HIGH_FD)  # the supervisor looks then whether this process leaves
-    os._exit(status)
+    program_end.leave(status, config["limit"] if judges else 0)
 
 
 def import_friends() -> None:
@@ -122,40 +100,6 @@ def import_friends() -> None:
     for friend in FRIENDS:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{friend}")
-
-
-def end_program(seconds: float) -> None:
-    """Do what an interpreter does when its program is over: wait for threads, and call what is registered for that.
-
-    Where that takes longer than *seconds*, the process leaves with another status than it has told.
-    """
-    limit = test_timeout.TimeLimit(seconds)
-    limit.start(seconds)
-    # Before Python 3.10 what is registered may raise here, which changes no status.
-    with contextlib.suppress(BaseException), limit.limit():
-        for step in ENDING:
-            step()
-    limit.switch_off()
-    if limit.rung:
-        names = [one.name for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
-        some = f"the thread {names[0]} goes on" if names else "what is registered with `atexit` goes on"
-        os.write(2, f"The program did not end in {seconds:g} s: {some}.\n".encode(errors="replace"))
-        os._exit(ENDLESS)
-
-
-def flush_output() -> bool:
-    """Flush the output streams, also those that the code under test has replaced; return whether stdout could be.
-
-    One that is closed, or not there, has nothing left.
-    """
-    with contextlib.suppress(Exception):
-        sys.stderr.flush()
-    try:
-        if sys.stdout is not None and not getattr(sys.stdout, "closed", False):
-            sys.stdout.flush()
-    except Exception:  # noqa: BLE001  whatever the code under test has put there
-        return False
-    return True
 
 
 def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Wrapper = Generator[None, Any, None]
     Send = Callable[..., None]
     from jumar.child.pytest.blame import BlameFinder
-    from jumar.child.pytest.test_timeout import TimeLimit
+    from jumar.child.test_timeout import TimeLimit
 
     Plain = Callable[[str], str]
     Blamed = tuple[str, str]

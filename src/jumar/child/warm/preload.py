@@ -19,6 +19,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from jumar.child import program_end
 from jumar.child.pytest import loaded_code, pytest_main
 from jumar.child.warm import ready_distributions, ready_pytest, rewritten_tests
 
@@ -114,7 +115,7 @@ def _import_plugins() -> str:
             file.write(REHEARSAL)
         options = ["-c", os.devnull, f"--rootdir={folder}", "-p", "no:cacheprovider", "--basetemp=tmp", "--tb=short"]
         pytest.main([*options, *pytest_main.list_switches(), "test_jumar_rehearsal.py"])
-        pytest_main.flush_output()  # else each fork would print it
+        program_end.flush_output()  # else each fork would print it
     except BaseException as error:  # noqa: BLE001  whatever a plug-in lets fly
         return f"pytest does not run: {error!r}"
     finally:

@@ -195,6 +195,8 @@ class WarmPool:
             return "another program than pytest"
         if "trace" in invocation.config:
             return "lines are traced"
+        if any(word.startswith("-W") for word in python):  # a warning could end a zygote, or the supervisor in a fork
+            return "the task has rules for warnings"
         env = {name: value for name, value in scrub(invocation, confinement).items() if name not in ROOMLY}
         key = (*python, *sorted(env.items()), PROGRAMS[program])
         family = self._families.pop(key, None) or Family(tuple(python), env, PROGRAMS[program])
