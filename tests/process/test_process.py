@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 
@@ -23,9 +24,11 @@ from jumar.child.supervisor import supervise
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended
 from jumar.ports import Invocation
-from jumar.process import launch
+from jumar.process import child_process, launch
 from jumar.process.child_process import Child, read_records, run_confined
 from jumar.process.launch import Confinement, scrub
+from jumar.process.warm.pool import WarmPool
+from jumar.process.warm.starts import WARM, WarmStarts
 from jumar.sandbox.request import Wrapped
 from support.judging.real_verifier import Court
 from support.processes.sandboxes import s3
@@ -439,6 +442,47 @@ def test_what_a_failed_fork_did_not_run_is_run_by_a_process_that_is_started(tmp_
     assert [record[0] for record in records].count("hello") == 1
     assert "ended before the tests" in warm.off
     assert "70" in warm.off
+
+
+class Burying:
+    """A supervisor that has reported, and is not done with its control group."""
+
+    pid, waits = 0, 0
+
+    def wait(self) -> object:
+        self.waits += 1
+        return None
+
+    def kill(self) -> None:
+        """It is not to be killed."""
+
+
+@pytest.mark.slow
+def test_no_process_starts_before_the_kernel_has_forgotten_the_last_one(tmp_path: Path) -> None:
+    last = Burying()
+    child_process.FORGETTING.append(last)
+
+    anyio.run(read_records, program(""), Confinement(room=tmp_path, seconds=20.0))
+
+    assert last.waits == 1
+    assert last not in child_process.FORGETTING
+
+
+@pytest.mark.slow
+def test_a_run_in_a_sandbox_that_was_forked_is_waited_for_by_the_next_one(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=20.0))
+    court.verifier.sandbox = s3()
+    tree = court.tree({"test_it.py": "def test_it(): pass\n"})
+    court.collect(tree)
+    with closing(WarmPool(unpaid=0)) as pool:
+        starts = court.verifier.warm = WarmStarts(pool)
+        court.judge(tree, {})
+        left = [*child_process.FORGETTING]
+        court.judge(tree, {})
+
+        assert starts.counts[WARM] >= 2
+        assert len(left) == 1
+        assert left[0] not in child_process.FORGETTING
 
 
 def test_the_status_of_a_supervisor_is_json_whatever_is_in_its_texts() -> None:

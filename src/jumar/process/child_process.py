@@ -35,7 +35,7 @@ WORKING_SECONDS = process_tree.KILL_SECONDS + 1.0
 SAID = 300
 """Characters of what a sandbox said that belong in one sentence."""
 
-_forgetting: list[Supervisor] = []
+FORGETTING: list[Supervisor] = []
 """Supervisors that have reported, and still make the kernel give up what it keeps for a run. No other starts before."""
 
 STAYED = "did not end by itself: its output says what goes on"
@@ -99,7 +99,7 @@ class Child:
         if not (self._forked and self._status):  # one that has reported is on its way out, and the zygote's to bury
             await to_thread.run_sync(self._reaper.wait)
         elif self._confinement.sandbox.tier != "S0":  # as in the order that it got
-            _forgetting.append(self._reaper)
+            FORGETTING.append(self._reaper)
         self._pipes.close()
 
     def end(self) -> None:
@@ -251,10 +251,10 @@ async def run_confined(invocation: Invocation, confinement: Confinement) -> Asyn
     """
     if confinement.warm:
         await confinement.warm.prepare(invocation, confinement)
-    for supervisor in _forgetting[:]:
+    for supervisor in FORGETTING[:]:
         await to_thread.run_sync(supervisor.wait)
         with suppress(ValueError):  # another run has waited for it, too
-            _forgetting.remove(supervisor)
+            FORGETTING.remove(supervisor)
     try:
         with explain_disk_faults("cannot start a process for the tests"):
             child = Child(invocation, confinement, start_confined(invocation, confinement))
