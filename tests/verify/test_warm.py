@@ -518,6 +518,16 @@ def test_a_zygote_is_replaced_after_some_forks_and_when_a_package_changes(tmp_pa
     assert starts.counts == {WARM: 4, "an installed package has changed": 1}
 
 
+@pytest.mark.slow
+def test_where_a_task_has_rules_for_warnings_nothing_is_forked(tmp_path: Path, pool: WarmPool) -> None:
+    """By `error` a warning could end a zygote, or the supervisor in a fork."""
+    suite = msgspec.structs.replace(QUICK, env={"PYTHONWARNINGS": "error"})
+    court, starts = collected(tmp_path, GOOD, suite), WarmStarts(pool)
+
+    assert [judge(court, GOOD, starts).verdict.green for _ in range(2)] == [True, True]
+    assert starts.counts == {"the task has rules for warnings": 2}
+
+
 def current(pool: WarmPool) -> Zygote:
     (family,) = pool.families
     return family.zygotes[False]

@@ -29,9 +29,6 @@ HIGH_FD = 200
 ENDLESS = 70
 """Exit status of a process that said its goodbye on the channel and did not end then."""
 
-AGAIN_SECONDS = 1.015625
-"""Interval at which the alarm of a time limit is repeated. An alarm with another one was set by the tests."""
-
 
 class Reader:
     """Reading end of the channel: turns bytes into authenticated records; everything else is an anomaly."""

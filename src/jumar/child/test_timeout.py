@@ -16,8 +16,6 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from jumar.child.channel import AGAIN_SECONDS
-
 if TYPE_CHECKING:
     import pytest
 
@@ -31,6 +29,9 @@ _swap, _ALRM = getattr(signal.signal, "__wrapped__", signal.signal), int(signal.
 _get_handler = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
 """Without the enumerations of `signal`, which take longer than all else that a limit does."""
 _set_timer, _get_timer, _REAL = signal.setitimer, signal.getitimer, signal.ITIMER_REAL
+
+AGAIN_SECONDS = 1.015625
+"""Interval at which the alarm of a time limit is repeated. An alarm with another one was set by the tests."""
 
 _AT_ONCE = 1e-6
 """Seconds of a timer that is over: one of 0 s never rings."""

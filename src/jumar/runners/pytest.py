@@ -13,9 +13,9 @@ import msgspec
 from jumar.child import programs, start
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended, Report
+from jumar.languages.python_options import list_python_options
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.process import records as decode
-from jumar.process.script import list_python_options
 
 PATTERNS = ("test_*.py", "*_test.py")
 """pytest's own names for test files."""

@@ -21,11 +21,12 @@ import msgspec
 from anyio import to_thread
 
 from jumar.child import programs, start
+from jumar.languages.python_options import list_python_options
 from jumar.ports import Invocation, Record
 from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement, Role, WarmStart
 from jumar.process.room import TreeStore, lay_out, replace_files
-from jumar.process.script import ScriptStart, list_python_options
+from jumar.process.script import ScriptStart
 from jumar.sandbox import seccomp_processes
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.store.object_store import Store

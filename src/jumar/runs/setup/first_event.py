@@ -65,10 +65,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     if task.gate is not Gate.REFACTOR and not find_targets(settings, place.store.manifest(tree)):
         raise BadInput(f"no file of {task.root} may be edited: {_explain_no_target(unprotected, found)}")
     judges = task.test_policy is not TestPolicy.NEVER
-    flaky, texts = await find_unsteady_ids(build_verifier(place, settings, tree, found)) if judges else ((), ())
-    expected = tuple(i for i in found if i not in flaky)
-    if found and not expected:
-        raise BadInput(f"every test of {task.root} comes out differently from run to run: none of them can judge")
+    flaky, texts = await _try_tests(task, build_verifier(place, settings, tree, found)) if judges else ((), ())
     return ev.RunStart(
         run=place.folder.name,
         task=task.name,
@@ -77,7 +74,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
         test_policy=task.test_policy,
         gate=task.gate,
         budget=task.budget,
-        expected=expected,
+        expected=tuple(i for i in found if i not in flaky),
         tree=tree,
         settings=replace(settings, flaky=flaky, needed=find_needed_by(task, place.store.manifest(tree), texts)),
     )
@@ -137,11 +134,24 @@ async def _settle_untested(task: Task, place: RunPlace, settings: Settings, tree
     return task
 
 
+async def _try_tests(task: Task, verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids whose outcome varies, and why the others are red; begin what a green is going to be forked from.
+
+    Raises:
+        BadInput: if every outcome varies.
+    """
+    flaky, texts = await find_unsteady_ids(verifier)
+    if flaky and len(flaky) == len(verifier.expected):
+        raise BadInput(f"every test of {task.root} comes out differently from run to run: none of them can judge")
+    if verifier.suite.confirm:
+        begin_rounds(verifier, ahead=True)  # it is ready before the agent has said anything
+    return flaky, texts
+
+
 async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids whose outcome varies in fresh runs of the untouched tree, and why the others are red.
 
-    There are as many runs as confirm a green, and none where a single one does. What a green is forked from begins to
-    get ready after them: before the agent has said anything.
+    There are as many runs as confirm a green, and none where a single one does.
     """
     if verifier.suite.confirm < PAIR or not verifier.expected:
         return (), ()
@@ -152,7 +162,6 @@ async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...],
     for number in range(1, verifier.suite.confirm + 1):
         verifier.tell(ProgressPart.ROUND, number, verifier.suite.confirm)
         verdicts.append((await judge.verify(judge.base, None)).verdict)
-    begin_rounds(verifier, ahead=True)
     greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
     always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)
     texts = tuple(r.excerpt for r in verdicts[0].results.values() if r.excerpt)

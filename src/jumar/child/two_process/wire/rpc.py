@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from jumar.child.channel import AGAIN_SECONDS
+from jumar.child.test_timeout import AGAIN_SECONDS
 from jumar.child.two_process.wire.turns import Turns
 
 NEST = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jumar.process.script import list_python_options
+from jumar.languages.python_options import list_python_options
 
 
 @pytest.mark.parametrize(
