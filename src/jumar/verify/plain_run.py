@@ -35,7 +35,7 @@ from jumar.ports import Record
 from jumar.process.child_process import Child
 from jumar.process.launch import Role
 from jumar.process.room import lay_out
-from jumar.verify.naming.test_names import complete_collected
+from jumar.verify.collection import collect_tests
 from jumar.verify.rounds import GreenCandidate, is_pytest, lay_held_out
 from jumar.verify.untouched_tree import is_untouched
 
@@ -186,18 +186,11 @@ def _list_near(test_id: str, known: Collection[str]) -> Collection[str]:
 
 
 async def _collect_known(green: GreenCandidate) -> tuple[frozenset[str], Mapping[str, Broken]]:
-    """Return all tests that the untouched tree has, and the files and folders that it breaks; it is asked once.
-
-    Of a file that it breaks the tests are read off its syntax tree.
-    """
+    """Return all tests that the untouched tree has, and the files and folders that it breaks; it is asked once."""
     verifier, experience = green.verifier, green.verifier.experience
     if experience.tests_of_base is None:
-        select = list(verifier.suite.select)
-        async with lay_out(verifier.store, lay_held_out(verifier, verifier.base), verifier.rooms) as room:
-            records, child = await _run_in(room, verifier, green.ids, {"mode": "collect", "ids": [], "args": select})
-            found = verifier.runner.collected(records, child.ended, child.detail)
-            whole = await to_thread.run_sync(complete_collected, found, room, verifier.runner, select)
-        experience.tests_of_base = frozenset(whole.ids), {**found.broken, **whole.broken}
+        found, broken = await collect_tests(verifier, lay_held_out(verifier, verifier.base))
+        experience.tests_of_base = frozenset(found.ids), {**broken, **found.broken}
     return experience.tests_of_base
 
 

@@ -21,6 +21,7 @@ from jumar.languages.test_annotations import is_slug
 from jumar.ports import Checked, Collected, Verification
 from jumar.process.room import lay_out, list_paths, make_links
 from jumar.process.shell_check import run_check
+from jumar.verify.collection import collect_tests
 from jumar.verify.execution import SuiteKnowledge, TreeRunner
 from jumar.verify.localisation.coverage_spectrum import build_localisation, build_traced_invocation
 from jumar.verify.merge_reports import (
@@ -32,7 +33,7 @@ from jumar.verify.merge_reports import (
     remove_parts,
 )
 from jumar.verify.naming.single_test_command import wrap_runner
-from jumar.verify.naming.test_names import complete_collected, map_collected
+from jumar.verify.naming.test_names import map_collected
 from jumar.verify.selection import Question, Selection, verify_selected
 
 if TYPE_CHECKING:
@@ -68,12 +69,10 @@ class TrustedVerifier(TreeRunner):
             return Collected(ids=self.expected)
         async with lay_out(self.store, tree, self.rooms) as room:
             names = await to_thread.run_sync(self.read_annotations, room)
-            if self.expected:
-                return Collected(ids=self.expected)
-            records, child = await self.run(self.runner.collection(self.suite, room), room, self.new_output())
-            found = self.runner.collected(records, child.ended, child.detail)
-            whole = await to_thread.run_sync(complete_collected, found, room, self.runner, self.suite.select)
-            return map_collected(whole, names)
+        if self.expected:
+            return Collected(ids=self.expected)
+        found, _ = await collect_tests(self, tree)
+        return map_collected(found, names)
 
     async def verify(
         self,

@@ -66,13 +66,13 @@ class BlameFinder:
 
     def __call__(self, error: BaseException, *, arranging: bool) -> Blamed:
         """Return who is to blame for *error*; *arranging* if it was raised before or after the test itself."""
-        error = _unwrap(error)
+        error = unwrap(error)
         kind = type(error).__name__
         if kind == "TestTimeLimit":
             return CODE
         if kind in THEIRS:
             return TEST
-        frames = [(frame, self._get_room_path(frame.f_code.co_filename)) for frame in _list_frames(error)]
+        frames = [(frame, self._get_room_path(frame.f_code.co_filename)) for frame in list_frames(error)]
         ours = [(frame, path) for frame, path in frames if path]
         arranging = arranging or any(frame.f_code.co_name in ARRANGING for frame, path in frames if not path)
         if isinstance(error, SyntaxError) and (error.filename is None or self._get_room_path(error.filename)):
@@ -89,21 +89,21 @@ class BlameFinder:
     def _find_absence(self, error: BaseException, frame: FrameType) -> Blamed | None:
         """Return what the line of a test in *frame* misses, if that is why it raised *error*."""
         if isinstance(error, ModuleNotFoundError):
-            where = self._locate_module((error.name or "").partition(".")[0])
+            where = self.locate_module((error.name or "").partition(".")[0])
             return ("absent", error.name) if error.name and where != "elsewhere" else TEST
         if isinstance(error, ImportError):
-            return ("absent", error.name) if error.name and self._locate_module(error.name) == "room" else TEST
+            return ("absent", error.name) if error.name and self.locate_module(error.name) == "room" else TEST
         if isinstance(error, NameError):
-            starred = [name for name in _list_star_imports(frame) if self._locate_module(name) == "room"]
+            starred = [name for name in list_star_imports(frame) if self.locate_module(name) == "room"]
             return ("absent", starred[-1]) if starred else TEST
         thing = getattr(error, "obj", None)
-        if isinstance(error, AttributeError) and isinstance(thing, ModuleType) and self._is_in_room(thing):
+        if isinstance(error, AttributeError) and isinstance(thing, ModuleType) and self.is_in_room(thing):
             return "absent", thing.__name__
-        if isinstance(error, AttributeError) and self._is_made_by_product(thing):
+        if isinstance(error, AttributeError) and self.is_made_by_product(thing):
             return CODE
         return None
 
-    def _is_made_by_product(self, thing: object) -> bool:
+    def is_made_by_product(self, thing: object) -> bool:
         """Return whether *thing* is a class of the code under test, or an object of one."""
         kind = thing if isinstance(thing, type) else type(thing)
         module = sys.modules.get(getattr(kind, "__module__", None) or "")
@@ -134,11 +134,12 @@ class BlameFinder:
         inside = real.startswith(self._room) and "site-packages" not in Path(real[len(self._room) :]).parts
         return real[len(self._room) :] if inside else ""
 
-    def _is_in_room(self, module: ModuleType) -> bool:
+    def is_in_room(self, module: ModuleType) -> bool:
+        """Return whether *module*, or a part of it, lies in the room."""
         places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         return any(self._get_room_path(str(place)) for place in places if place)
 
-    def _locate_module(self, name: str) -> str:
+    def locate_module(self, name: str) -> str:
         """Return the place where the module *name* is found: `room`, `elsewhere` or `nowhere`."""
         spec = None
         with contextlib.suppress(ImportError, ValueError, AttributeError):
@@ -149,7 +150,8 @@ class BlameFinder:
         return "room" if any(self._get_room_path(str(place)) for place in places) else "elsewhere"
 
 
-def _unwrap(error: BaseException) -> BaseException:
+def unwrap(error: BaseException) -> BaseException:
+    """Return the exception that *error* was raised for, where pytest wraps it in one of its own."""
     while type(error).__name__ in WRAPPED:
         inner = getattr(error, "cause", None) or error.__cause__ or error.__context__
         if inner is None:
@@ -161,14 +163,15 @@ def _unwrap(error: BaseException) -> BaseException:
     return error
 
 
-def _list_frames(error: BaseException) -> Iterator[FrameType]:
+def list_frames(error: BaseException) -> Iterator[FrameType]:
+    """Yield the frames of *error*, the innermost last."""
     trace = error.__traceback__
     while trace is not None:
         yield trace.tb_frame
         trace = trace.tb_next
 
 
-def _list_star_imports(frame: FrameType) -> Iterator[str]:
+def list_star_imports(frame: FrameType) -> Iterator[str]:
     """Yield the modules of which the file of *frame* imports everything, by their full names."""
     package = str(frame.f_globals.get("__package__") or "")
     with contextlib.suppress(OSError, SyntaxError, ValueError):

@@ -24,6 +24,7 @@ from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.challenge_plugin import ChallengePlugin
 from jumar.child.pytest.hide_tests import HideTestName, hide_folder_names
 from jumar.child.pytest.line_tracer import Tracer
+from jumar.child.pytest.placeholders import supply_missing
 from jumar.child.pytest.reporter import Reporter
 from jumar.child.pytest.tamper_check import TamperCheck
 
@@ -108,6 +109,8 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     tracebacks.keep_trees()
     (private / "cache").mkdir(exist_ok=True)  # else pytest makes it, with files that explain it
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
+    if "placeholders" in config:
+        supply_missing(config["placeholders"], blame)
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
@@ -217,11 +220,11 @@ def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[s
                "--continue-on-collection-errors", "--maxfail=0", "--color=no", "--verbosity=-1"]  # fmt: skip
     options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
     options += list_switches()
-    if "challenge" in config:
+    if "challenge" in config or "placeholders" in config:
         options.append("--assert=rewrite")
     elif "shuffle" in config and __debug__:  # a confirmation, in which nobody reads what an assertion says
         options.append("--assert=plain")
-    if config["mode"] == "collect":
+    if config["mode"] == "collect" and "placeholders" not in config:
         options.append("--collect-only")
     # One absent test file must not keep the others from running; if all are absent, pytest shall say so.
     return [*options, *(there or config["args"])]

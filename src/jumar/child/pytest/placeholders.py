@@ -1,0 +1,226 @@
+"""Lets files of tests load that lack something of the code under test, with placeholders for what is missing.
+
+So pytest itself says which tests they have, and which of these it does not run here. In one run all placeholders are
+true, in another one all are false: what both say of a test does not depend on the code that is not there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+import unittest
+from itertools import chain
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from jumar.child.pytest.blame import list_frames, list_star_imports, unwrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from jumar.child.pytest.blame import BlameFinder
+
+MOST = 1000
+"""Placeholders that one process makes: a loop over what each one lacks has to end."""
+
+ANSWERS = ("bool", "contains", "eq", "ge", "gt", "instancecheck", "le", "lt", "ne", "subclasscheck")
+"""Methods of a placeholder that say whether it is true."""
+
+COUNTS = {"complex": complex, "float": float, "index": int, "int": int, "len": int}
+"""Methods that say the same by a number."""
+
+OPERATORS = ("add", "and", "divmod", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub",
+             "truediv", "xor")  # fmt: skip
+UNARY = ("abs", "enter", "getitem", "invert", "neg", "pos", "round")
+"""Methods that return the placeholder itself."""
+
+RAISED = re.compile(r"(Error|Exception|Warning)$")
+"""Ends the name of a class that tests raise, or hand to `pytest.raises`."""
+
+LACKING = re.compile(r"cannot import name '(\w+)'")
+"""Says what a module lacks, where the exception does not (Python 3.11 or older)."""
+
+ASKED_BY_PYTEST = ("pytestmark", "patchings")
+"""Attributes that pytest looks for at everything it finds, beside those with underscores."""
+
+
+class Placeholder:
+    """Stands for something of the code under test: has each attribute, may be called, and is true or false."""
+
+    def __init__(self, name: str) -> None:
+        self._placeholder_name = name
+        if self:
+            self.__name__ = name  # so that it has another name as a case than what is false
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Return another placeholder; what is decorated stays as it is."""
+        decorates = len(args) == 1 and not options and isinstance(args[0], (FunctionType, type))
+        if decorates and args[0].__module__ not in ("builtins", "typing"):
+            return args[0]
+        return make_placeholder(type(self), f"{self._placeholder_name}()")
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a placeholder for an attribute."""
+        if name.startswith("_") or name in ASKED_BY_PYTEST:
+            raise AttributeError(name)
+        found = make_placeholder(type(self), name)
+        setattr(self, name, found)
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield a placeholder, or nothing."""
+        return iter([make_placeholder(type(self), f"{self._placeholder_name}[]")] if self else [])
+
+    def __mro_entries__(self, _: tuple[Any, ...]) -> tuple[type, ...]:
+        """Return what it is as a base class."""
+        return (unittest.TestCase,) if self._placeholder_name.endswith("TestCase") else ()
+
+    def __str__(self) -> str:
+        """Return another text than what is false."""
+        return f"{self._placeholder_name} that is {bool(self)}"
+
+    __repr__ = __fspath__ = __str__
+    __hash__ = object.__hash__
+
+    def __format__(self, _: str) -> str:
+        """Return its text, whatever format is asked for."""
+        return str(self)
+
+    def __exit__(self, *_: object) -> None:
+        """Let what was raised pass."""
+
+
+def build_kind(truth: bool) -> type[Placeholder]:  # noqa: FBT001  the one thing that it is told
+    """Build the class of placeholders that are true, or of those that are not."""
+
+    def answer(*_: object) -> bool:
+        return truth
+
+    methods: dict[str, Any] = {f"__{name}__": answer for name in ANSWERS}
+    for name, number in COUNTS.items():
+        methods[f"__{name}__"] = lambda _, count=number: count(truth)
+    for name in chain(UNARY, OPERATORS, (f"r{name}" for name in OPERATORS)):
+        methods[f"__{name}__"] = lambda self, *_: self
+    return type(f"Placeholder{truth}", (Placeholder,), methods)
+
+
+def make_placeholder(kind: type[Placeholder], name: str) -> Any:
+    """Make a placeholder of *kind*, or an exception class where *name* is that of one."""
+    match = RAISED.search(name)
+    return kind(name) if match is None else type(name, (Warning if match[1] == "Warning" else Exception,), {})
+
+
+class PlaceholderModule(ModuleType):
+    """Stands for a module that is not there, or does not load: it has each name, and each submodule."""
+
+    def __init__(self, name: str, kind: type[Placeholder]) -> None:
+        super().__init__(name)
+        self.__path__: list[str] = []
+        self.__all__: list[str] = []
+        self.kind = kind
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a placeholder for a name."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = make_placeholder(self.kind, name)
+        setattr(self, name, found)
+        return found
+
+
+class MissingSupply:
+    """Loads a file of tests again and again, with a placeholder more each time, until it loads or nothing helps."""
+
+    def __init__(self, truth: bool, blame: BlameFinder) -> None:  # noqa: FBT001  as above
+        self._kind, self._blame = build_kind(truth), blame
+        self._made: set[tuple[str, str]] = set()
+
+    def install(self, loader: type[Any]) -> None:
+        """Let *loader*, by which pytest loads its files, do so. It is for this process, which judges nothing."""
+        load: Callable[[Any, ModuleType], None] = loader.exec_module
+
+        def load_again(hook: Any, module: ModuleType) -> None:
+            before = dict(vars(module))
+            while True:
+                try:
+                    return load(hook, module)
+                except Exception as error:
+                    if not self._supply(error):
+                        raise
+                vars(module).clear()
+                vars(module).update(before)
+
+        loader.exec_module = load_again
+
+    def _supply(self, error: BaseException) -> bool:
+        """Make a placeholder for what raised *error*; return whether there is a new one."""
+        if isinstance(error, unittest.SkipTest) or len(self._made) > MOST:
+            return False
+        error = unwrap(error)
+        for owner, name in self._find_missing(error):
+            module = owner if isinstance(owner, str) else owner.__name__
+            if (module, name) not in self._made:
+                self._made.add((module, name))
+                if self._put(owner, name):
+                    return True
+        return False
+
+    def _find_missing(self, error: BaseException) -> Iterator[tuple[Any, str]]:
+        """Yield what may be missing: a module or a class, and a name of it; or the name of a module, and nothing."""
+        if isinstance(error, ModuleNotFoundError):
+            if error.name and self._blame.locate_module(error.name.partition(".")[0]) != "elsewhere":
+                yield error.name, ""
+        elif isinstance(error, ImportError):
+            lacking = LACKING.search(str(error))
+            if lacking and self._is_ours(sys.modules.get(error.name or "")):
+                yield sys.modules[error.name or ""], lacking[1]
+        elif isinstance(error, AttributeError):
+            owner = getattr(error, "obj", None)  # Python 3.10 or newer
+            if self._is_ours(owner) or self._blame.is_made_by_product(owner):
+                yield (owner if isinstance(owner, (ModuleType, type)) else type(owner)), str(getattr(error, "name", ""))
+        frames = [*list_frames(error)]
+        if isinstance(error, NameError) and frames:
+            starred = [sys.modules.get(name) for name in list_star_imports(frames[-1])]
+            yield from ((module, str(getattr(error, "name", ""))) for module in starred if self._is_ours(module))
+        yield from ((name, "") for name in self._list_broken_modules(error))
+
+    def _is_ours(self, module: object) -> bool:
+        """Return whether *module* is one of the room, or a placeholder."""
+        return isinstance(module, ModuleType) and (
+            isinstance(module, PlaceholderModule) or self._blame.is_in_room(module)
+        )
+
+    def _list_broken_modules(self, error: BaseException) -> Iterator[str]:
+        """Yield the modules of the code under test that were being loaded when *error* was raised, the last first."""
+        if isinstance(error, SyntaxError) and self._blame.is_foreign(error.filename or ""):
+            folders = [folder for folder in sys.path if folder and f"{error.filename}".startswith(folder + os.sep)]
+            for folder in sorted(folders, key=len, reverse=True):
+                path = str(error.filename)[len(folder) + 1 :].rpartition(".")[0]
+                yield (os.path.dirname(path) if path.endswith("/__init__") else path).replace(os.sep, ".")  # noqa: PTH120  as text
+        for frame in reversed([*list_frames(error)]):
+            if frame.f_code.co_name == "<module>" and self._blame.is_foreign(frame.f_code.co_filename):
+                yield str(frame.f_globals["__name__"])
+
+    def _put(self, owner: Any, name: str) -> bool:
+        """Put a placeholder for *name* into *owner*, or for a module into the table of modules."""
+        if isinstance(owner, str):
+            sys.modules[owner] = PlaceholderModule(owner, self._kind)
+            parent, _, last = owner.rpartition(".")
+            if parent in sys.modules:
+                setattr(sys.modules[parent], last, sys.modules[owner])
+            return True
+        try:
+            setattr(owner, name, make_placeholder(self._kind, name))
+        except (AttributeError, TypeError):  # a class in C, or one that does not take it
+            return False
+        if isinstance(vars(owner).get("__all__"), list):
+            owner.__all__.append(name)
+        return True
+
+
+def supply_missing(truth: bool, blame: BlameFinder) -> None:  # noqa: FBT001  as above
+    """Let pytest load files of tests with placeholders, all of which are true, or are not."""
+    rewrite = importlib.import_module("_pytest.assertion.rewrite")
+    MissingSupply(truth, blame).install(rewrite.AssertionRewritingHook)

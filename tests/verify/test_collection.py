@@ -1,0 +1,149 @@
+"""The tests of a file that the tree cannot load, as pytest finds them with placeholders for what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from jumar.child.pytest.placeholders import build_kind, make_placeholder
+from jumar.core.state.settings import Suite
+from support.judging.real_verifier import Court
+from support.processes.interpreters import PLAIN_PYTHON
+
+SUITE = Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=2, python=PLAIN_PYTHON)
+
+HEAD = """
+import os
+import unittest
+
+import pytest
+
+from words import MISSING, BrokenError, hi
+import words.deep.inner as inner
+
+
+def test_hi():
+    assert hi("ann") == "hi ann"
+
+
+"""
+
+KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    # What pytest does not run here, whatever the code is.
+    "skipped by a mark": ("@pytest.mark.skipif(os.sep == '/', reason='x')\ndef test_it():\n    assert hi()\n", ()),
+    "skipped by unittest": (
+        "class TestIt(unittest.TestCase):\n    @unittest.skip('x')\n    def test_it(self): 0\n",
+        (),
+    ),
+    "skipped by its body": ("def test_it():\n    if os.sep == '/':\n        pytest.skip('x')\n    assert hi()\n", ()),
+    "skipped by a fixture": (
+        "@pytest.fixture\ndef tool():\n    pytest.skip('x')\n\n\ndef test_it(tool):\n    assert hi(tool)\n",
+        (),
+    ),
+    "fails as expected": ("@pytest.mark.xfail(strict=True)\ndef test_it():\n    assert hi() == 1\n", ()),
+    "no test": ("def test_it():\n    return 1\n\n\ntest_it.__test__ = False\n", ()),
+    "of another platform": ("if os.sep == '!':\n    def test_it():\n        assert hi()\n", ()),
+    # What a syntax tree does not show.
+    "made in a loop": ("for n in 'ab':\n    exec(f'def test_{n}(): hi()')\n", ("test_a", "test_b")),
+    "cases that are written down": (
+        "@pytest.mark.parametrize('n', [1, 2])\ndef test_it(n):\n    assert hi(n)\n",
+        ("test_it[1]", "test_it[2]"),
+    ),
+    # What the code decides: all that it will make is asked for, by the name of the function.
+    "cases of the code": ("@pytest.mark.parametrize('n', MISSING)\ndef test_it(n):\n    assert hi(n)\n", ("test_it",)),
+    "cases named by the code": ("@pytest.mark.parametrize('n', [MISSING])\ndef test_it(n):\n    hi(n)\n", ("test_it",)),
+    "skipped by the code": ("@pytest.mark.skipif(MISSING, reason='x')\ndef test_it():\n    hi()\n", ("test_it",)),
+    "skipped by the lack of it": (
+        "@pytest.mark.skipif(not hi(2), reason='x')\ndef test_it():\n    hi()\n",
+        ("test_it",),
+    ),
+    "there if the code says so": ("if MISSING > 3:\n    def test_it():\n        assert hi()\n", ("test_it",)),
+    "made by the code": ("exec(f'def test_{hi.__name__}(): hi()')\n", ()),
+    # What would keep a file from loading.
+    "decorated by the code": ("@hi\ndef test_a():\n    0\n\n\n@hi(1)\ndef test_b():\n    0\n", ("test_a", "test_b")),
+    "a class of the code": ("class TestIt(hi):\n    def test_it(self):\n        0\n", ("TestIt::test_it",)),
+    "a case of the code": ("class It(inner.WordCase):\n    def test_it(self):\n        0\n", ()),
+    "a test case of the code": ("class It(inner.WordTestCase):\n    def test_it(self):\n        0\n", ("It::test_it",)),
+    "an exception of the code": (
+        "@pytest.mark.parametrize('e', [BrokenError])\ndef test_it(e):\n    with pytest.raises(e):\n        hi()\n",
+        ("test_it[BrokenError]",),
+    ),
+    "sums, texts and files": (
+        """SUM = int(MISSING + 1) * 2 + len(MISSING) + sum(MISSING)
+TEXT = f"{MISSING:>4}" + str(hi.name) + os.fspath(hi)
+with hi.open() as file:
+    LINES = [*file]
+assert hi in {hi: 1} and MISSING[0] or not hi[1]
+""",
+        (),
+    ),
+    "what never ends": ("def test_it():\n    while hi() or not hi():\n        pass\n", ("test_it",)),
+}
+
+TREES: dict[str, Mapping[str, str]] = {
+    "no module": {"words/other.py": ""},
+    "a module without the names": {"words/__init__.py": "def bye(): return 1\n"},
+    "a module that does not parse": {"words/__init__.py": "def hi() return 1\n"},
+    "a module that does not load": {"words/__init__.py": "MISSING = 3\nraise RuntimeError(MISSING)\n"},
+    "a module that lacks another one": {"words/__init__.py": "from .hello import hi\n"},
+}
+
+
+def collected(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
+    court = Court(folder, SUITE)
+    return court.collect(court.tree(files))
+
+
+@pytest.mark.parametrize("kinds", [sorted(KINDS)[::2], sorted(KINDS)[1::2]])
+def test_pytest_says_which_tests_a_file_has_that_does_not_load(tmp_path: Path, kinds: list[str]) -> None:
+    files = {f"test_{number}.py": HEAD + KINDS[kind][0] for number, kind in enumerate(kinds)}
+
+    found = collected(tmp_path, {**TREES["a module without the names"], **files})
+
+    assert {kind: {i.partition("::")[2] for i in found if i.startswith(f"test_{n}.py")} - {"test_hi"} for n, kind in
+            enumerate(kinds)} == {kind: set(KINDS[kind][1]) for kind in kinds}  # fmt: skip
+    assert {f"{file}::test_hi" for file in files} <= {*found}
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_a_file_loads_whatever_it_lacks(tmp_path: Path, tree: str) -> None:
+    found = collected(tmp_path, {**TREES[tree], "test_it.py": HEAD + KINDS["skipped by a mark"][0]})
+
+    assert found == ("test_it.py::test_hi",)
+
+
+def test_files_for_fixtures_and_names_that_a_star_imports_load_as_well(tmp_path: Path) -> None:
+    fixtures = "import pytest\nfrom words import Hi\n\n\n@pytest.fixture\ndef hi():\n    return Hi()\n"
+    tests = "from words import *\n\n\n@hello\ndef test_it(hi):\n    0\n\n\ndef test_not():\n    0\n\n\ndel test_not\n"
+
+    assert collected(tmp_path, {"conftest.py": fixtures, "test_it.py": tests}) == ("test_it.py::test_it",)
+
+
+def test_a_file_that_placeholders_do_not_help_has_the_tests_of_its_syntax_tree(tmp_path: Path) -> None:
+    tests = "import words\n\n\nraise RuntimeError(words.hi)\n\n\ndef test_it():\n    0\n"
+
+    assert collected(tmp_path, {"test_it.py": tests}) == ("test_it.py::test_it",)
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_a_placeholder_answers_each_question_alike(truth: bool) -> None:  # noqa: FBT001
+    it = make_placeholder(build_kind(truth), "it")
+
+    answers = {
+        bool(it),
+        it == 1,
+        it != 1,
+        it < 1,
+        it >= 1,
+        1 in it,
+        isinstance(3, it),
+        issubclass(int, it),
+        it.has(3) > 2,
+    }
+
+    assert answers == {truth}
+    assert (len(it), int(it), len([*it]), range(3)[it]) == (truth, truth, truth, truth)
+    assert (str(it) == "it that is True", hasattr(it, "__name__"), hasattr(it, "__wrapped__")) == (truth, truth, False)
+    assert it is it[3] is it + 1 is 1 - it
