@@ -187,6 +187,24 @@ def test_a_file_without_an_expected_test_must_not_break(tmp_path: Path, kind: st
     assert (wrong.void is None) is told
 
 
+@pytest.mark.parametrize("path", ["more/conftest.py", "more/test_fast.py"])
+def test_all_files_are_loaded_where_all_tests_are_asked_for(tmp_path: Path, path: str) -> None:
+    """Without held-out tests, and not where a part of the tests is asked for: the rest may be large, and nobody's task."""
+    fast = "try:\n    import fast\nexcept ImportError:\n    pass\nelse:\n    fast.run()\n"
+    tests = {"test_calc.py": TOTALS.format("one", "1"), "more/test_none.py": "", path: fast}
+    base = {"calc.py": "def total(items):\n    return None\n", **tests}
+    court = court_of(tmp_path, base)
+
+    wrong, right = (
+        judged(court, {"calc.py": RIGHT, "fast.py": fast, **tests}).verdict for fast in ("", "def run():\n    pass\n")
+    )
+    more = {"test_more.py": "def test_more():\n    pass\n"}
+    part = court_of(tmp_path / "part", {**base, **more}, ["test_calc.py::test_one"])
+
+    assert (wrong.red_ids, right.green) == (("test_calc.py::test_one",), True)
+    assert judged(part, {"calc.py": RIGHT, "fast.py": "", **tests, **more}).verdict.green
+
+
 @pytest.mark.parametrize(("says", "accepted"), [("0", False), ("1", True)])
 def test_a_held_out_test_that_the_task_skips_must_not_fail(tmp_path: Path, says: str, accepted: bool) -> None:  # noqa: FBT001
     tests = {"test_calc.py": TOTALS.format("one", "1")}

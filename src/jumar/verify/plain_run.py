@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,6 +36,7 @@ from jumar.process.child_process import Child
 from jumar.process.launch import Role
 from jumar.process.room import lay_out
 from jumar.verify.collection import collect_tests
+from jumar.verify.naming.test_names import SHARED
 from jumar.verify.rounds import GreenCandidate, is_pytest, lay_held_out
 from jumar.verify.untouched_tree import is_untouched
 
@@ -56,12 +57,13 @@ async def judge_plainly(
 ) -> Verdict:
     """Return *first*, the verdict of a green, if one plain run of everything says the same; else what it is then.
 
-    *names* are the visible tests by the runner's names; *beyond* are those in their files that nobody asked for. With
-    other runners than pytest each fresh run is of everything.
+    *names* are the visible tests by the runner's names; *beyond* are those in their files that nobody asked for.
+    Without held-out tests the first run was of everything, unless there are new tests, or files without an expected
+    one. With other runners than pytest each fresh run is of everything.
     """
     held_out = green.verifier.held_out.ids
     new = await _list_new(green, beyond)
-    if not is_pytest(green.verifier) or not (held_out or new):
+    if not is_pytest(green.verifier) or not (held_out or new or await _leaves_files_out(green)):
         return first
     report, broken = await _run(green, new)
     if more := [i for i in await _list_new(green, report.beyond) if i not in new]:  # in the files of held-out tests
@@ -140,6 +142,24 @@ async def _run_in(
     run = verifier.runner.verification(verifier.suite, room, ids)
     run = msgspec.structs.replace(run, config={**run.config, **config})
     return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
+
+
+async def _leaves_files_out(green: GreenCandidate) -> bool:
+    """Return whether plain pytest may load files of tests of which no test is expected, where all tests there are are.
+
+    Files whose names are not those of tests may have others like them: doctests, names of the project's own.
+    """
+    verifier = green.verifier
+    if is_untouched(green):
+        return False
+    asked, paths = {_get_file(i) for i in green.ids}, verifier.store.manifest(verifier.base)
+    files = {*verifier.runner.test_files(paths, verifier.suite.select)}
+    folders = {folder for file in asked for folder in PurePosixPath(file).parents}
+    shared = [p for p in map(PurePosixPath, paths) if p.name == SHARED and p.parent not in folders]
+    if asked == files and not shared:
+        return False
+    known, _ = await _collect_known(green)
+    return known.issubset(green.ids)
 
 
 async def _list_newly_broken(green: GreenCandidate, report: Report) -> dict[str, str]:
