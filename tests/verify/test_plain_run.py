@@ -189,7 +189,7 @@ def test_a_file_without_an_expected_test_must_not_break(tmp_path: Path, kind: st
 
 @pytest.mark.parametrize("path", ["more/conftest.py", "more/test_fast.py"])
 def test_all_files_are_loaded_where_all_tests_are_asked_for(tmp_path: Path, path: str) -> None:
-    """Without held-out tests, too. Not where a part of the tests is asked for: the rest may be large, and nobody's task."""
+    """Without held-out tests. Not where a part of the tests is asked for: the rest may be large, and of no concern."""
     fast = "try:\n    import fast\nexcept ImportError:\n    pass\nelse:\n    fast.run()\n"
     tests = {"test_calc.py": TOTALS.format("one", "1"), "more/test_none.py": "", path: fast}
     base = {"calc.py": "def total(items):\n    return None\n", **tests}
