@@ -88,6 +88,12 @@ TREES: dict[str, Mapping[str, str]] = {
     "a module that does not parse": {"words/__init__.py": "def hi() return 1\n"},
     "a module that does not load": {"words/__init__.py": "MISSING = 3\nraise RuntimeError(MISSING)\n"},
     "a module that lacks another one": {"words/__init__.py": "from .hello import hi\n"},
+    "a module that is no package": {"words.py": ""},
+    "a package of which a part loads": {
+        "words/__init__.py": "from .loud import LOUD\nfrom .hello import hi\n",
+        "words/loud.py": "LOUD = 1\n",
+        "conftest.py": "import pytest, words\n\n\n@pytest.fixture(autouse=True)\ndef loud():\n    words.loud.LOUD\n",
+    },
 }
 
 
@@ -109,7 +115,7 @@ def test_pytest_says_which_tests_a_file_has_that_does_not_load(tmp_path: Path, k
 
 @pytest.mark.parametrize("tree", TREES)
 def test_a_file_loads_whatever_it_lacks(tmp_path: Path, tree: str) -> None:
-    found = collected(tmp_path, {**TREES[tree], "test_it.py": HEAD + KINDS["skipped by a mark"][0]})
+    found = collected(tmp_path, {**TREES[tree], "test_it.py": HEAD + KINDS["skipped by its body"][0]})
 
     assert found == ("test_it.py::test_hi",)
 
@@ -119,6 +125,15 @@ def test_files_for_fixtures_and_names_that_a_star_imports_load_as_well(tmp_path:
     tests = "from words import *\n\n\n@hello\ndef test_it(hi):\n    0\n\n\ndef test_not():\n    0\n\n\ndel test_not\n"
 
     assert collected(tmp_path, {"conftest.py": fixtures, "test_it.py": tests}) == ("test_it.py::test_it",)
+
+
+def test_what_somebody_does_without_is_not_there(tmp_path: Path) -> None:
+    fixtures = "import pytest\n\npytest.register_assert_rewrite('fast')\n"
+    tests = "try:\n    import fast\nexcept ImportError:\n    fast = None\n\n\n"
+    tests += "@pytest.mark.skipif(fast is None, reason='x')\ndef test_it():\n    hi()\n"
+    files = {"fast.py": "import nothing_there\n", "conftest.py": fixtures, "test_it.py": HEAD + tests}
+
+    assert collected(tmp_path, files) == ("test_it.py::test_hi",)
 
 
 def test_a_file_that_placeholders_do_not_help_has_the_tests_of_its_syntax_tree(tmp_path: Path) -> None:

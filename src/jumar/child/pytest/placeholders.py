@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import unittest
+from importlib.machinery import ModuleSpec
 from itertools import chain
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -115,11 +116,8 @@ def make_placeholder(kind: type[Placeholder], name: str) -> Any:
 class PlaceholderModule(ModuleType):
     """Stands for a module that is not there, or does not load: it has each name, and each submodule."""
 
-    def __init__(self, name: str, kind: type[Placeholder]) -> None:
-        super().__init__(name)
-        self.__path__: list[str] = []
-        self.__all__: list[str] = []
-        self.kind = kind
+    kind: type[Placeholder]
+    __all__: list[str]
 
     def __getattr__(self, name: str) -> Any:
         """Return a placeholder for a name."""
@@ -130,11 +128,33 @@ class PlaceholderModule(ModuleType):
         return found
 
 
+class PlaceholderFinder:
+    """Finds modules for which there are placeholders, before all others."""
+
+    def __init__(self, kind: type[Placeholder]) -> None:
+        self.names: set[str] = set()
+        self._kind = kind
+
+    def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
+        """Return where the module *name* comes from, if there is a placeholder for it."""
+        return ModuleSpec(name, self, is_package=True) if name in self.names else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> PlaceholderModule:
+        """Make the module."""
+        made = PlaceholderModule(spec.name)
+        made.kind, made.__all__ = self._kind, []
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: there is no code."""
+
+
 class MissingSupply:
     """Loads a file of tests again and again, with a placeholder more each time, until it loads or nothing helps."""
 
     def __init__(self, truth: bool, blame: BlameFinder) -> None:  # noqa: FBT001  as above
         self._kind, self._blame = build_kind(truth), blame
+        self._finder = PlaceholderFinder(self._kind)
         self._made: set[tuple[str, str]] = set()
 
     def install(self, loader: type[Any]) -> None:
@@ -142,17 +162,26 @@ class MissingSupply:
         load: Callable[[Any, ModuleType], None] = loader.exec_module
 
         def load_again(hook: Any, module: ModuleType) -> None:
-            before = dict(vars(module))
+            before, tests = dict(vars(module)), self._blame.is_test_file(str(module.__file__))
             while True:
                 try:
                     return load(hook, module)
                 except Exception as error:
-                    if not self._supply(error):
+                    if not tests or not self._supply(error):  # a plug-in may do without what is not installed
                         raise
                 vars(module).clear()
                 vars(module).update(before)
+                self._drop_orphans()
 
         loader.exec_module = load_again
+        sys.meta_path.insert(0, self._finder)
+
+    def _drop_orphans(self) -> None:
+        """Have modules of the code under test loaded again whose package was not: nothing would bind them to it."""
+        for name, module in sorted(sys.modules.items()):
+            parent = name.rpartition(".")[0]
+            if parent and parent not in sys.modules and self._is_ours(module):
+                del sys.modules[name]
 
     def _supply(self, error: BaseException) -> bool:
         """Make a placeholder for what raised *error*; return whether there is a new one."""
@@ -170,7 +199,8 @@ class MissingSupply:
     def _find_missing(self, error: BaseException) -> Iterator[tuple[Any, str]]:
         """Yield what may be missing: a module or a class, and a name of it; or the name of a module, and nothing."""
         if isinstance(error, ModuleNotFoundError):
-            if error.name and self._blame.locate_module(error.name.partition(".")[0]) != "elsewhere":
+            top = (error.name or "").partition(".")[0]
+            if top in self._finder.names or (top and self._blame.locate_module(top) != "elsewhere"):
                 yield error.name, ""
         elif isinstance(error, ImportError):
             lacking = LACKING.search(str(error))
@@ -204,12 +234,13 @@ class MissingSupply:
                 yield str(frame.f_globals["__name__"])
 
     def _put(self, owner: Any, name: str) -> bool:
-        """Put a placeholder for *name* into *owner*, or for a module into the table of modules."""
+        """Put a placeholder for *name* into *owner*, or let one be found for the module *owner*."""
         if isinstance(owner, str):
-            sys.modules[owner] = PlaceholderModule(owner, self._kind)
-            parent, _, last = owner.rpartition(".")
-            if parent in sys.modules:
-                setattr(sys.modules[parent], last, sys.modules[owner])
+            self._finder.names.add(owner)
+            sys.modules.pop(owner, None)
+            parent = sys.modules.get(owner.rpartition(".")[0])
+            if parent is not None and not hasattr(parent, "__path__"):
+                parent.__path__ = []  # else nothing looks for modules in what is no package
             return True
         try:
             setattr(owner, name, make_placeholder(self._kind, name))
