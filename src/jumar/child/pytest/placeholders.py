@@ -6,20 +6,24 @@ true, in another one all are false: what both say of a test does not depend on t
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
 import sys
 import unittest
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from itertools import chain
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest.blame import list_frames, list_star_imports, unwrap
+from jumar.child.pytest.challenge_plugin import get_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pytest
 
     from jumar.child.pytest.blame import BlameFinder
 
@@ -42,6 +46,9 @@ RAISED = re.compile(r"(Error|Exception|Warning)$")
 
 LACKING = re.compile(r"cannot import name '(\w+)'")
 """Says what a module lacks, where the exception does not (Python 3.11 or older)."""
+
+EXCUSE = re.compile(b"skip|xfail", re.IGNORECASE)
+"""Stands where a test may be skipped, or expected to fail."""
 
 ASKED_BY_PYTEST = ("pytestmark", "patchings")
 """Attributes that pytest looks for at everything it finds, beside those with underscores."""
@@ -150,19 +157,27 @@ class PlaceholderFinder:
 
 
 class MissingSupply:
-    """Loads a file of tests again and again, with a placeholder more each time, until it loads or nothing helps."""
+    """Plug-in that loads a file of tests again, with a placeholder more each time, until it loads or nothing helps."""
 
     def __init__(self, truth: bool, blame: BlameFinder) -> None:  # noqa: FBT001  as above
         self._kind, self._blame = build_kind(truth), blame
         self._finder = PlaceholderFinder(self._kind)
         self._made: set[tuple[str, str]] = set()
+        self._install()
 
-    def install(self, loader: type[Any]) -> None:
-        """Let *loader*, by which pytest loads its files, do so. It is for this process, which judges nothing."""
+    def _install(self) -> None:
+        """Let files of tests, and the packages around them, be loaded so. It is for a process that judges nothing."""
+        rewrite = importlib.import_module("_pytest.assertion.rewrite")
+        self._wrap(rewrite.AssertionRewritingHook, "")
+        self._wrap(SourceFileLoader, "__init__.py")
+        sys.meta_path.insert(0, self._finder)
+
+    def _wrap(self, loader: type[Any], ending: str) -> None:
         load: Callable[[Any, ModuleType], None] = loader.exec_module
 
         def load_again(hook: Any, module: ModuleType) -> None:
-            before, tests = dict(vars(module)), self._blame.is_test_file(str(module.__file__))
+            before, file = dict(vars(module)), str(module.__file__)
+            tests = file.endswith(ending) and self._blame.is_test_file(file)
             while True:
                 try:
                     return load(hook, module)
@@ -174,7 +189,19 @@ class MissingSupply:
                 self._drop_orphans()
 
         loader.exec_module = load_again
-        sys.meta_path.insert(0, self._finder)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Run no test of a file that has nothing of skipping or expected failures, nor has a helper of the tests.
+
+        It could take long, and say nothing: whether it passes is of no interest.
+        """
+        files = {get_file(item) for item in session.items}
+        loaded = {str(getattr(module, "__file__", "")) for module in list(sys.modules.values())}
+        helped = any(map(_has_excuse, filter(self._blame.is_test_file, loaded - files)))
+        excused = {file for file in files if helped or _has_excuse(file)}
+        for item in session.items:
+            if get_file(item) not in excused:
+                vars(item)["runtest"] = int  # which does nothing
 
     def _drop_orphans(self) -> None:
         """Have modules of the code under test loaded again whose package was not: nothing would bind them to it."""
@@ -251,7 +278,7 @@ class MissingSupply:
         return True
 
 
-def supply_missing(truth: bool, blame: BlameFinder) -> None:  # noqa: FBT001  as above
-    """Let pytest load files of tests with placeholders, all of which are true, or are not."""
-    rewrite = importlib.import_module("_pytest.assertion.rewrite")
-    MissingSupply(truth, blame).install(rewrite.AssertionRewritingHook)
+def _has_excuse(file: str) -> bool:
+    with contextlib.suppress(OSError), open(file, "rb") as source:  # noqa: PTH123  some of its names are no paths
+        return EXCUSE.search(source.read()) is not None
+    return False

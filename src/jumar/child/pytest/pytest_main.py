@@ -24,7 +24,7 @@ from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.challenge_plugin import ChallengePlugin
 from jumar.child.pytest.hide_tests import HideTestName, hide_folder_names
 from jumar.child.pytest.line_tracer import Tracer
-from jumar.child.pytest.placeholders import supply_missing
+from jumar.child.pytest.placeholders import MissingSupply
 from jumar.child.pytest.reporter import Reporter
 from jumar.child.pytest.tamper_check import TamperCheck
 
@@ -109,9 +109,9 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     tracebacks.keep_trees()
     (private / "cache").mkdir(exist_ok=True)  # else pytest makes it, with files that explain it
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
-    if "placeholders" in config:
-        supply_missing(config["placeholders"], blame)
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
+    if "placeholders" in config:
+        plugins.append(MissingSupply(config["placeholders"], blame))
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
     if "challenge" in config:
@@ -161,7 +161,7 @@ class CollectionRoot:
         yield
 
 
-PLUGINS = (Reporter, Tracer, ChallengePlugin, HideTestName, TamperCheck, CollectionRoot)
+PLUGINS = (Reporter, Tracer, ChallengePlugin, MissingSupply, HideTestName, TamperCheck, CollectionRoot)
 """Classes of our plug-ins."""
 
 
