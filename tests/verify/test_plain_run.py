@@ -9,6 +9,7 @@ from textwrap import dedent
 
 import anyio
 import pytest
+from msgspec import structs
 
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended, Outcome
@@ -363,8 +364,90 @@ def test_a_test_that_nobody_asked_for_and_the_untouched_tree_has_is_not_run(tmp_
 
     done = judged(court, {"calc.py": "ONE = 1\n", **tests})
 
-    assert (done.verdict.green, done.executions) == (True, 3)
+    assert (done.verdict.green, done.executions) == (True, 4)
 
+
+USUAL = {
+    "bytecode": (
+        "find(__file__)",
+        "import os\n\n\ndef find(file):\n    return {}\n",
+        "not [one for one in os.listdir(os.path.dirname(file) + '/__pycache__') if 'test_code' in one]",
+        "True",
+    ),
+    "the name of a test": (
+        "find('=')",
+        "import os\n\n\ndef find(text):\n    return {}\n",
+        "text not in os.environ['PYTEST_CURRENT_TEST']",
+        "True",
+    ),
+    "the name of a folder": (
+        "find(str(tmp_path))",
+        "import re\n\n\ndef find(path):\n    return {}\n",
+        "re.search(r'_[a-z]+_?(.)', path + '_it0').group(1) == '0'",
+        "True",
+    ),
+    "an alarm": (
+        "find() and signal.alarm(0)",
+        "import signal\n\n\ndef find():\n    {}\n    return True\n",
+        "0",
+        "signal.signal(signal.SIGALRM, print), signal.alarm(9)",
+    ),
+    "the watch for what hangs": (
+        "find() is None and watched() and find()",
+        "import os\n\n\ndef find():\n    return os.path.exists('log') and {} or None\n",
+        "os.stat('log').st_size == 0",
+        "os.stat('log').st_size > 0",
+    ),
+    "names of other options": ("find()", "FOUND = []\n\n\ndef find():\n    return {}\n", "not FOUND", "True"),
+}
+"""What a test asks, the code, and two ways to fill it: the first is right in jumar's other runs alone."""
+
+
+@pytest.mark.parametrize("kind", USUAL)
+def test_all_is_as_usual_there(tmp_path: Path, kind: str) -> None:
+    """Bytecode, names, options, alarms and timers: in the other runs they are hidden, or jumar's own."""
+    asked, code, wrong, right = USUAL[kind]
+    tests = {
+        "pytest.ini": "[pytest]\naddopts = -v\n",
+        "conftest.py": "import code_\n\n\ndef pytest_report_header():\n    getattr(code_, 'FOUND', []).append(1)\n",
+        "test_code.py": "import faulthandler\nimport signal\nimport time\n\nimport pytest\n\nimport code_\n\n\n"
+        "def watched():\n    faulthandler.dump_traceback_later(0.3, file=open('log', 'w'))\n    time.sleep(0.6)\n"
+        "    faulthandler.cancel_dump_traceback_later()\n    return True\n\n\n"
+        "@pytest.mark.parametrize('n', [1], ids=['='])\n"
+        f"def test_that_is_of_it(tmp_path, n):\n    assert {asked.replace('find', 'code_.find')}\n",
+    }
+    court = court_of(tmp_path, {"code_.py": code.format("0"), **tests})
+
+    refused, accepted = (judged(court, {"code_.py": code.format(way), **tests}).verdict for way in (wrong, right))
+
+    assert (refused.green, accepted.green) == (False, True), (refused, accepted)
+    assert refused.void is None
+
+
+@pytest.mark.parametrize("name", ["PYTHONASYNCIODEBUG", "PYTHONPROFILEIMPORTTIME"])
+def test_the_interpreter_reads_its_variables_beside_held_out_tests(tmp_path: Path, name: str) -> None:
+    court = Court(tmp_path, structs.replace(SUITE, env={name: "1"}))
+    tests = {"test_code.py": "import code_\n\n\ndef test_one():\n    assert code_.one() == 1\n"}
+    court.collect(court.tree({"code_.py": "def one():\n    return 0\n", **tests}))
+    court.verifier.held_out = HeldOut(court.tree({"test_more.py": tests["test_code.py"]}), ("test_more.py::test_one",))
+    wrong, right = "int(bool(sys.flags.isolated or sys.flags.ignore_environment))", "1"
+
+    done = [
+        judged(court, {"code_.py": f"import sys\n\n\ndef one():\n    return {way}\n", **tests}).verdict.green
+        for way in (wrong, right)
+    ]
+
+    assert done == [False, True]
+
+
+ENDING = """
+import calc
+
+
+def pytest_sessionfinish(session):
+    session.testsfailed = len(calc.LEFT)
+    session.exitstatus = {} * len(calc.LEFT)
+"""
 
 ENDS = {
     "a thread that ends soon": ("threading.Timer(0.1, list).start()", {}, ""),
@@ -384,6 +467,11 @@ ENDS = {
         {},
         "did not end by itself",
     ),
+    "errors that cannot be flushed": (
+        "atexit.register(setattr, sys, 'stderr', str)",
+        {},
+        "announced status 0 and left with 120",
+    ),
     "output that cannot be flushed": (
         "atexit.register(fill)",
         {},
@@ -393,6 +481,12 @@ ENDS = {
         "LEFT.append(1)",
         {"conftest.py": "import calc\n\ndef pytest_sessionfinish(session):\n    session.exitstatus = len(calc.LEFT)\n"},
         "status 1, although no test failed",
+    ),
+    "a failure that is no test's": ("LEFT.append(1)", {"conftest.py": ENDING.format(1)}, "status 1, although no test"),
+    "a session without tests": (
+        "LEFT.append(1)",
+        {"conftest.py": ENDING.format(5)},
+        "status 5, although no test failed",
     ),
 }
 

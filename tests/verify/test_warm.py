@@ -311,7 +311,7 @@ def test_a_green_is_accepted_by_forks_of_other_zygotes(tmp_path: Path, pool: War
     assert done.starts == {WARM: done.executions + 2}  # the code under test is forked as well
     (family,) = [family for family in pool.families if family.plugins]
     zygotes = [zygote for _, zygote in sorted(family.zygotes.items())]
-    assert [zygote.forks for zygote in zygotes] == [1, 2]
+    assert [zygote.forks for zygote in zygotes] == [1, 3]
     assert [len(zygote.rewritten) for zygote in zygotes] == [1, 0], "else a falsified test would come later"
 
 
@@ -378,9 +378,10 @@ def test_what_confirms_a_green_is_forked_as_a_whole_or_not_at_all(tmp_path: Path
     first, second = (judge(court, changed, starts) for _ in range(2))
 
     assert (first.grade, second.grade) == ("A", "A")
-    rounds = 2 * (first.executions - 1)
-    assert first.starts == {FIRST: 1 + rounds + 2}  # the first run, the rounds, the probe and the look for warnings
-    assert second.starts == {FIRST: 1, WARM: rounds + 2}
+    rounds = 2 * (first.executions - 2)
+    # The first run, the rounds, the plain run, the probe and the look for warnings.
+    assert first.starts == {FIRST: 1 + rounds + 3}
+    assert second.starts == {FIRST: 1, WARM: rounds + 3}
     pool.close()
 
 

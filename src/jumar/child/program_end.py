@@ -20,7 +20,7 @@ ENDING: Sequence[Callable[[], None]] = (threading._shutdown, atexit._run_exitfun
 """The steps of `Py_FinalizeEx` that wait for others, and call what others have registered; kept before others come."""
 
 UNFLUSHED = 120
-"""Status of an interpreter that could not flush its standard output at the end; see `sys.exit`."""
+"""Status of an interpreter that could not flush an output stream at its end; see `sys.exit`."""
 
 
 def leave(status: int, seconds: float) -> NoReturn:
@@ -57,15 +57,15 @@ def end_program(seconds: float) -> None:
 
 
 def flush_output() -> bool:
-    """Flush the output streams, also those that the code under test has replaced; return whether stdout could be.
+    """Flush the output streams, also those that the code under test has replaced; return whether they could be.
 
     One that is closed, or not there, has nothing left.
     """
-    with contextlib.suppress(Exception):
-        sys.stderr.flush()
-    try:
-        if sys.stdout is not None and not getattr(sys.stdout, "closed", False):
-            sys.stdout.flush()
-    except Exception:  # noqa: BLE001  whatever the code under test has put there
-        return False
-    return True
+    flushed = True
+    for stream in (sys.stderr, sys.stdout):
+        try:
+            if stream is not None and not getattr(stream, "closed", False):
+                stream.flush()
+        except Exception:  # noqa: BLE001  whatever the code under test has put there
+            flushed = False
+    return flushed

@@ -66,4 +66,5 @@ def load(program: str) -> ModuleType:
 
 if __name__ == "__main__":
     del sys.argv[0]
+    sys.path[:] = [place for place in sys.path if place != FOLDER]  # an interpreter that is not isolated puts it there
     load(sys.argv[0]).main()

@@ -161,6 +161,24 @@ class TimeLimit:
         raise TestTimeLimit(why)
 
 
+class NoTimeLimit(TimeLimit):
+    """Leaves alarms, timers and the watch of `faulthandler` to the tests: who hangs is ended from without."""
+
+    def __init__(self) -> None:
+        self.rung = self._rang = False
+
+    def start(self, seconds: float) -> None:
+        """Do nothing, as all below."""
+
+    @contextlib.contextmanager
+    def limit(self) -> Iterator[None]:
+        """Run the body."""
+        yield
+
+    def switch_off(self) -> None:
+        """Leave the watch of `faulthandler` as it is."""
+
+
 def is_limit(every: float) -> bool:
     """Return whether a timer with the interval *every* is that of a time limit. The system counts microseconds."""
     return round(every, 6) == AGAIN_SECONDS

@@ -69,18 +69,18 @@ async def _accept_green(
     took = {first.natives.get(i, i): result.duration_ms for i, result in first.verdict.results.items()}
     ids = (*names, *verifier.held_out.ids)
     whole = GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, took)
-    apart, found = await _run_apart(whole)
-    rest = replace(whole, strengths={})
-    # What the code under test does to its own process is seen in one alone, as visible tests did in the first run.
-    settled = apart.difference(verifier.held_out.ids)
-    if len(settled) < len(whole.ids) and found.void is None and not found.flaky:
-        before, found = found, await _confirm_green(rest, settled)
-        found = found._replace(warnings=(*before.warnings, *found.warnings))
+    rest, judge = replace(whole, strengths={}), partial(judge_plainly, whole, first.verdict, names, beyond)
+    plain: Verdict | None = None
+    if verifier.held_out.ids:  # these are not shown as they are before they were challenged
+        apart, found = await _run_rounds(whole, rest)
+    else:
+        calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest), judge]
+        (apart, found), plain = await run_side_by_side(calls)
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake: the visible ones alone were answered.
         found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else _Found(void=NOT_GENERAL)
         return _refute(first, found, names, len(whole.runs)), {}
-    plain = await judge_plainly(whole, first.verdict, names, beyond)
+    plain = plain or await judge()
     if not plain.green:
         return msgspec.structs.replace(first, verdict=plain, executions=first.executions + len(whole.runs)), {}
     grades, warnings, agreed = await grade_green(whole, rest, apart, names)
@@ -114,6 +114,17 @@ class _Found(NamedTuple):
     """The one that did not come out as it must."""
     draw: rounds.Seeds = rounds.Seeds()
     """Its chances."""
+
+
+async def _run_rounds(whole: GreenCandidate, rest: GreenCandidate) -> tuple[frozenset[str], _Found]:
+    """Run the rounds in two processes, and in one those of *rest*; return what the first prove, and what refutes it."""
+    apart, found = await _run_apart(whole)
+    # What the code under test does to its own process is seen in one alone, as visible tests did in the first run.
+    settled = apart.difference(whole.verifier.held_out.ids)
+    if len(settled) < len(whole.ids) and found.void is None and not found.flaky:
+        before, found = found, await _confirm_green(rest, settled)
+        found = found._replace(warnings=(*before.warnings, *found.warnings))
+    return apart, found
 
 
 def _list_rest(ids: Sequence[str], apart: Collection[str], part: Callable[[str], str]) -> tuple[str, ...]:
@@ -176,8 +187,8 @@ async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Foun
     whole = _list_rest(green.ids, apart, lambda test_id: test_id.partition("::")[0])
     green.ids = whole if experience.ordered else _list_rest(green.ids, apart, get_function)
     challenged = _list_challenged(green, apart)
-    # The plain run of everything, which comes last where there are held-out tests, is one of them.
-    runs = max(1, verifier.suite.confirm - bool(verifier.held_out.ids and is_pytest(verifier)))
+    # The plain run is one of them.
+    runs = max(1, verifier.suite.confirm - is_pytest(verifier))
     plan = plan_rounds(challenged, runs, _toss_coins())
     found = await _run_plan(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:

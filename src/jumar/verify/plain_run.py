@@ -55,20 +55,20 @@ PASSING = frozenset({Outcome.PASSED, *EXCUSED})
 async def judge_plainly(
     green: GreenCandidate, first: Verdict, names: Mapping[str, str], beyond: Sequence[str]
 ) -> Verdict:
-    """Return *first*, the verdict of a green, if one plain run of everything says the same; else what it is then.
+    """Return *first*, the verdict of a green, if one plain run says the same; else what it is then.
 
-    *names* are the visible tests by the runner's names; *beyond* are those in their files that nobody asked for.
-    Without held-out tests the first run was of everything, unless there are new tests, or files without an expected
-    one. With other runners than pytest each fresh run is of everything.
+    *names* are the visible tests by the runner's names; *beyond* are those in their files that nobody asked for. With
+    other runners than pytest each fresh run is a plain one.
     """
     held_out = green.verifier.held_out.ids
-    new = await _list_new(green, beyond)
-    if not is_pytest(green.verifier) or not (held_out or new or await _leaves_files_out(green)):
+    if not is_pytest(green.verifier):
         return first
-    report, broken = await _run(green, new)
+    new = await _list_new(green, beyond)
+    whole = bool(held_out or new) or await _asks_for_all(green)
+    report, broken = await _run(green, new, whole)
     if more := [i for i in await _list_new(green, report.beyond) if i not in new]:  # in the files of held-out tests
         new += more
-        report, broken = await _run(green, new)
+        report, broken = await _run(green, new, whole)
     if void := reconcile((), report).void:
         return Verdict({}, void=Void(void.cause, hide_output(green) or void.reason))
     answered = check_round(report, Round(challenge=False), green.ids, green.accepted)
@@ -101,19 +101,19 @@ def _is_visible(green: GreenCandidate, test_id: str, names: Collection[str]) -> 
     return not verifier.held_out.ids or path in known or path in verifier.store.manifest(verifier.base)
 
 
-async def _run(green: GreenCandidate, new: Sequence[str]) -> tuple[Report, dict[str, str]]:
+async def _run(green: GreenCandidate, new: Sequence[str], whole: bool) -> tuple[Report, dict[str, str]]:  # noqa: FBT001  not a user's
     """Run all tests of *green*, and the functions of *new* ones, whose cases may be called otherwise each time.
 
-    Returned with the report are the files and folders that nobody asked for and that break when they are loaded, and
-    did not on the untouched tree, each with why.
+    If it is *whole*, pytest finds the files by itself, and each one counts. Returned with the report are the files and
+    folders that nobody asked for and that break when they are loaded, and did not on the untouched tree, each with why.
     """
     ids = (*green.ids, *dict.fromkeys(map(get_function, new)))
     files = tuple(dict.fromkeys(map(_get_file, green.ids)))
-    config = {"ids": list(ids), "whole": True, "args": list(green.verifier.suite.select)}
-    report = await _run_once(green, config)
+    config = {"plain": True, "ids": list(ids), "whole": whole}
+    report = await _run_once(green, {**config, "args": list(green.verifier.suite.select if whole else files)})
     broken = await _list_newly_broken(green, report)
     found, passed = {_get_file(r.id) for r in report.results}, {r.outcome for r in report.results} <= PASSING
-    if report.ended is Ended.NORMAL and passed and not broken and not found.issuperset(files):
+    if whole and report.ended is Ended.NORMAL and passed and not broken and not found.issuperset(files):
         # What lies outside of the folders that the project names for its tests is found by its name alone.
         report = await _run_once(green, {**config, "whole": False, "args": list(files)})
     # What was asked for and broke is red by itself.
@@ -123,11 +123,11 @@ async def _run(green: GreenCandidate, new: Sequence[str]) -> tuple[Report, dict[
 async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Report:
     """Run the tree of *green*, with *config* beside what pytest is told in each run of the task.
 
-    In a process that is started, as plain pytest is: a fork has what the untouched tree imported, and the hashes of
-    strings of the rounds before it.
+    With held-out tests in a process that is started, as plain pytest is: a fork has what the untouched tree imported,
+    and the hashes of strings of the rounds before it.
     """
     verifier = copy.copy(green.verifier)
-    verifier.warm = None
+    verifier.warm = None if verifier.held_out.ids else verifier.warm
     green.runs.append(green.tree)
     async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
         records, child = await _run_in(room, verifier, green.ids, config)
@@ -140,12 +140,15 @@ async def _run_in(
 ) -> tuple[list[Record], Child]:
     await to_thread.run_sync(verifier.remove_own_tests, room, "")
     run = verifier.runner.verification(verifier.suite, room, ids)
-    run = msgspec.structs.replace(run, config={**run.config, **config})
+    program, _, *others = run.argv
+    # No isolated interpreter, which ignores the variables of the task, if it is not forked from one.
+    argv = run.argv if verifier.warm else (program, *others)
+    run = msgspec.structs.replace(run, argv=argv, config={**run.config, **config})
     return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
 
 
-async def _leaves_files_out(green: GreenCandidate) -> bool:
-    """Return whether plain pytest may load files of tests of which no test is expected, where all tests there are are.
+async def _asks_for_all(green: GreenCandidate) -> bool:
+    """Return whether the task asks for all tests of the untouched tree. There may be files without one that must load.
 
     Files whose names are not those of tests may have others like them: doctests, names of the project's own.
     """
@@ -157,7 +160,7 @@ async def _leaves_files_out(green: GreenCandidate) -> bool:
     folders = {folder for file in asked for folder in PurePosixPath(file).parents}
     shared = [p for p in map(PurePosixPath, paths) if p.name == SHARED and p.parent not in folders]
     if asked == files and not shared:
-        return False
+        return True
     known, _ = await _collect_known(green)
     return known.issubset(green.ids)
 

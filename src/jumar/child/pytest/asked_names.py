@@ -13,6 +13,7 @@ import builtins
 import contextlib
 import importlib
 import opcode
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,10 +37,19 @@ SHIFTED = LOADS[0] if sys.version_info >= (3, 11) else -1
 """The operation whose argument has a flag in its last bit."""
 
 
-def load_imports(sources: Iterable[bytes]) -> None:
-    """Import what test files import of the standard library, before the code under test can."""
-    for name in sorted({name for source in sources for name in _list_imports(source)}):
-        if name.partition(".")[0] in getattr(sys, "stdlib_module_names", ()) and name not in sys.modules:
+def load_imports(sources: Iterable[bytes], room: str) -> None:
+    """Import what test files import of the standard library, before the code under test can.
+
+    The *room* may have a module of that name, which the tests mean: then it is left to them.
+    """
+    known = getattr(sys, "stdlib_module_names", ())
+    named = {name for source in sources for name in _list_imports(source) if name not in sys.modules}
+    names = sorted(name for name in named if name.partition(".")[0] in known)
+    theirs = (
+        {name.partition(".")[0] for _, folders, files in os.walk(room) for name in (*folders, *files)} if names else ()
+    )
+    for name in names:
+        if name.partition(".")[0] not in theirs:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import importlib.util
 import os
+import re
 import sys
 from importlib.machinery import PathFinder
 from inspect import isgeneratorfunction
@@ -20,6 +20,7 @@ from jumar.child import normalise, program_end, test_timeout
 from jumar.child.channel import join
 from jumar.child.import_watch import ImportWatch
 from jumar.child.pytest import line_recorders, tracebacks
+from jumar.child.pytest.asked_names import load_imports
 from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.challenge_plugin import ChallengePlugin
 from jumar.child.pytest.hide_tests import HideTestName, hide_folder_names
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    Send = Callable[[list[object]], None]
+
 CONFIGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Configuration files of pytest, in the order in which it looks for them."""
 
@@ -44,6 +47,12 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
 
 TESTS_OF_PYTHON = "test"
 """A package that Python brings for itself, and many projects for their own tests."""
+
+LEFT_OUT = {"numprocesses": 0, "no_cov": True}
+"""Settings of pytest-xdist and pytest-cov, and the values with which they do nothing."""
+
+NAMES_FILE = re.compile(r"(?:^|\s)(?:-c|--config-file)")
+"""Stands in options of a person that name a file of configuration."""
 
 QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
 """Options for runs where only outcomes count. Of pytest's tracebacks only the native one can be had without frames."""
@@ -76,10 +85,11 @@ def main(joined: Callable[..., object] | None = None) -> None:
     for plugin in plugins:
         mark(plugin, pytest)
     args = build_arguments(room, private, config)
-    gc.freeze()  # so that no collection goes through the whole of pytest again
+    if not config.get("plain"):
+        gc.freeze()  # so that no collection goes through the whole of pytest again
     gc.enable()
-    sys.argv[:] = ["pytest", *args]
-    send(["hello", describe_versions(pytest.__version__, room, config["args"])])
+    sys.argv[:] = [str(Path(f"{pytest.__file__}").with_name("__main__.py")) if config.get("plain") else "pytest", *args]
+    send(["hello", describe_versions(pytest.__version__, room, config)])
     status, imports = 3, ImportWatch() if config.get("learn") else None
     try:
         status = int(pytest.main(args, plugins=plugins))
@@ -105,11 +115,13 @@ def import_friends() -> None:
 
 def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
     """Return the plug-ins that report and judge."""
-    hide_folder_names()
     tracebacks.keep_trees()
-    (private / "cache").mkdir(exist_ok=True)  # else pytest makes it, with files that explain it
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
-    plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
+    limit = test_timeout.NoTimeLimit() if config.get("plain") else test_timeout.TimeLimit(config["limit"])
+    plugins: list[object] = [Reporter(config, send, cleaned, blame, limit), LeftOut()]
+    if not config.get("plain"):
+        hide_folder_names()
+        (private / "cache").mkdir(exist_ok=True)  # else pytest makes it, with files that explain it
     if "placeholders" in config:
         plugins.append(MissingSupply(config["placeholders"], blame))
     if "trace" in config:
@@ -118,17 +130,38 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
         told = {**config["challenge"], "bare": "shuffle" in config and __debug__}
         plugins.append(ChallengePlugin(told, room, blame.is_foreign, send))
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
-        plugins += build_guards(room, blame, send, config["ids"])
+        plugins += build_guards(room, blame, send, config)
     return plugins
 
 
-def build_guards(
-    room: Path, blame: BlameFinder, send: Callable[[list[object]], None], ids: Sequence[str]
-) -> list[object]:
+def build_guards(room: Path, blame: BlameFinder, send: Send, config: dict[str, Any]) -> list[object]:
     """Build the plug-ins that watch over the judging. `TamperCheck` remembers what it finds, so it is made last."""
-    files = [room / name for name in sorted({one.partition("::")[0] for one in ids})]
+    files = [room / name for name in sorted({one.partition("::")[0] for one in config["ids"]})]
     sources = [file.read_bytes() for file in files if file.is_file()]
+    if config.get("plain"):
+        return [TamperCheck(blame, send, sources)]
+    load_imports(sources, str(room))
     return [HideTestName(str(room), blame.is_test_file), TamperCheck(blame, send, sources)]
+
+
+class LeftOut:
+    """Switches plug-ins off that distribute tests or measure coverage, where they are loaded."""
+
+    def pytest_load_initial_conftests(self, early_config: pytest.Config) -> Iterator[None]:
+        """Leave out what is decided before the options of the project are read."""
+        self._switch_off(early_config.known_args_namespace)
+        yield
+
+    def pytest_cmdline_parse(self) -> Iterator[None]:
+        """Leave out what they say."""
+        outcome: Any = yield
+        if not outcome.excinfo:
+            self._switch_off(outcome.get_result().option)
+
+    def _switch_off(self, options: object) -> None:
+        for name, value in LEFT_OUT.items():
+            if hasattr(options, name):
+                setattr(options, name, value)
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:
@@ -161,16 +194,16 @@ class CollectionRoot:
         yield
 
 
-PLUGINS = (Reporter, Tracer, ChallengePlugin, MissingSupply, HideTestName, TamperCheck, CollectionRoot)
+PLUGINS = (Reporter, LeftOut, Tracer, ChallengePlugin, MissingSupply, HideTestName, TamperCheck, CollectionRoot)
 """Classes of our plug-ins."""
 
 
 def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
     """Put the tested tree on sys.path, after the standard library and before installed packages.
 
-    Source folders come along: *extra* (the task's PYTHONPATH), `src`, and what an editable installation of the
-    original points to; else that original would be judged. The room stands last until the plug-in that comes back,
-    once marked and registered, lets it in.
+    Source folders come along: *extra* (the task's PYTHONPATH, which an isolated interpreter ignores), `src`, and what
+    an editable installation of the original points to; else that original would be judged. The room stands last until
+    the plug-in that comes back, once marked and registered, lets it in.
     """
     site = [i for i, path in enumerate(sys.path) if Path(path).name in ("site-packages", "dist-packages")]
     place = site[0] if site else len(sys.path)
@@ -181,19 +214,22 @@ def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
         str(folder)
         for folder in folders
         if folder.is_dir() and (folder == room or not (folder / "__init__.py").exists())
+        if str(folder) not in sys.path  # where PYTHONPATH itself has put it
     ]
     sys.path.extend(there)
     return CollectionRoot(there, place)
 
 
-def describe_versions(pytest: str, room: Path, args: Sequence[str]) -> dict[str, object]:
+def describe_versions(pytest: str, room: Path, config: dict[str, Any]) -> dict[str, object]:
     """Return what a hello says: the versions that run, and what of the room stands before something installed."""
     python = ".".join(map(str, sys.version_info[:3]))
-    return {"python": python, "pytest": pytest, "shadows": list_shadowing(room, args)}
+    return {"python": python, "pytest": pytest, "shadows": list_shadowing(room, config["args"], config["paths"])}
 
 
-def list_shadowing(room: Path, args: Sequence[str]) -> list[str]:
+def list_shadowing(room: Path, args: Sequence[str], extra: Sequence[str]) -> list[str]:
     """Return top-level modules of *room*, by their paths, that an installed module of the same name stands behind.
+
+    So are those of the *extra* folders, which the task's PYTHONPATH puts before all others.
 
     One of Python's own would come before the room here, and behind it in a project's shell. Where a test file among
     *args*, or a conftest file, lies in the room itself, pytest puts the room first: there is no difference then.
@@ -203,23 +239,30 @@ def list_shadowing(room: Path, args: Sequence[str]) -> list[str]:
     )
     pythons = () if first else getattr(sys, "stdlib_module_names", ())  # Python 3.10 or newer
     site = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-    modules = {path.stem: path.name for path in room.glob("*.py")}
-    modules.update({path.parent.name: f"{path.parent.name}/__init__.py" for path in room.glob("*/__init__.py")})
-    return [
-        path
-        for name, path in sorted(modules.items())
-        if (name in pythons and name != TESTS_OF_PYTHON) or PathFinder.find_spec(name, site)
-    ]
+    found = {}
+    for folder in dict.fromkeys((room, *(room / name for name in extra))):
+        modules = {path.stem: path for path in folder.glob("*.py")}
+        modules.update({path.parent.name: path for path in folder.glob("*/__init__.py")})
+        hidden = pythons if folder == room else getattr(sys, "stdlib_module_names", ())
+        for name, path in modules.items():
+            if room in path.parents and (
+                (name in hidden and name != TESTS_OF_PYTHON) or PathFinder.find_spec(name, site)
+            ):
+                found[name] = str(path.relative_to(room))
+    return [path for _, path in sorted(found.items())]
 
 
 def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
     """Return the command line for pytest. Options of the project that would break a verdict are switched off last."""
     there = [arg for arg in config["args"] if (room / arg.partition("::")[0]).exists()]
-    options = ["-c", find_configuration(room, there), f"--rootdir={room}", f"--confcutdir={room}",
-               "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
-               "--continue-on-collection-errors", "--maxfail=0", "--color=no", "--verbosity=-1"]  # fmt: skip
-    options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
-    options += list_switches()
+    options = [f"--rootdir={room}", f"--confcutdir={room}", "--continue-on-collection-errors", "--maxfail=0"]
+    found = find_configuration(room, there)
+    if not config.get("plain"):
+        options += ["-c", found, "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
+                    "--color=no", "--verbosity=-1"]  # fmt: skip
+        options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
+    elif found == os.devnull and not NAMES_FILE.search(os.environ.get("PYTEST_ADDOPTS", "")):
+        options += ["-c", found]  # else pytest would look above the room
     if "challenge" in config or "placeholders" in config:
         options.append("--assert=rewrite")
     elif "shuffle" in config and __debug__:  # a confirmation, in which nobody reads what an assertion says
@@ -228,15 +271,6 @@ def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[s
         options.append("--collect-only")
     # One absent test file must not keep the others from running; if all are absent, pytest shall say so.
     return [*options, *(there or config["args"])]
-
-
-def list_switches() -> list[str]:
-    """Return the options that switch plug-ins off which distribute tests or measure coverage, where they are there."""
-    # An uninstalled package may leave a folder of its name behind, which is no plug-in; it must not be imported to see
-    # that, or pytest could not rewrite it any more and would warn, which a project may have made an error.
-    xdist = importlib.util.find_spec("xdist")
-    there = xdist and any(Path(folder, "plugin.py").is_file() for folder in xdist.submodule_search_locations or ())
-    return [*(["-n0"] if there else ()), *(["--no-cov"] if importlib.util.find_spec("pytest_cov") else ())]
 
 
 def find_configuration(room: Path, args: Sequence[str]) -> str:

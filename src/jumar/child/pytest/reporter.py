@@ -57,8 +57,8 @@ class Reporter:
         self._blame = blame
         self._limit, self._patience = limit, config.get("patience", (config["limit"], {}))
         self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
-        self._started, self._partial, self._failed = 0.0, False, False
-        self._whole = config.get("whole", False)
+        self._started, self._partial, self._failed, self._ran = 0.0, False, False, False
+        self._whole, self._keeps_bytecode = config.get("whole", False), config.get("plain", False)
         self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
 
     def pytest_load_initial_conftests(self) -> Wrapper:
@@ -76,10 +76,10 @@ class Reporter:
     def pytest_collection(self) -> Wrapper:
         """Report why pytest does not even look for tests.
 
-        From here on no bytecode is kept. That of plug-ins was, as some take a second to compile; that of the room
-        could only outlive its source when a test rewrites it.
+        From here on no bytecode is kept, unless all is to be as usual. That of plug-ins was, as some take a second to
+        compile; that of the room could only outlive its source when a test rewrites it.
         """
-        sys.dont_write_bytecode = True
+        sys.dont_write_bytecode |= not self._keeps_bytecode
         outcome = yield
         self._limit.switch_off()
         self._report_refusal(outcome)
@@ -98,6 +98,7 @@ class Reporter:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Report the files that could not be collected."""
         if report.failed:
+            self._failed = True
             self._report_broken(report.nodeid, report.longreprtext, getattr(report, BLAMED, TEST))
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -123,7 +124,7 @@ class Reporter:
         """Report which test is about to run, so that it is known in which one a process was lost."""
         usual, slow = self._patience
         self._limit.start(slow.get(nodeid, usual))
-        self._started = time.monotonic()
+        self._started, self._ran = time.monotonic(), True
         self._phases[nodeid] = []
         self._tell(["start", nodeid])
 
@@ -153,6 +154,7 @@ class Reporter:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep a phase. Subtests report here too, under the id of their test, which fails if one of them does."""
+        self._failed |= report.failed
         if report.failed or not hasattr(report, "context"):
             self._phases.setdefault(report.nodeid, []).append((_get_outcome(report), report))
 
@@ -172,10 +174,9 @@ class Reporter:
             outcome, blamed = "timeout", CODE
         self._done.append(["result", nodeid, outcome, ms, self._plain(reason) + self._plain(printed), *blamed])
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> Wrapper:
+    def pytest_sessionfinish(self) -> Wrapper:
         """Report that there will be no more results."""
         self._limit.switch_off()
-        self._failed = session.testsfailed > 0
         yield
         self._tell(["finish"])
 
@@ -184,7 +185,9 @@ class Reporter:
 
         One of some tests of the *room* alone may do so, as a plug-in misses the others, and one without a test.
         """
-        if status in (0, NO_TESTS) or self._failed or self._partial or self._quiet or self._asked is None:
+        if status == 0 or self._failed or self._partial or self._quiet or self._asked is None:
+            return
+        if status == NO_TESTS and not self._ran:
             return
         files = (file for pattern in ("test_*.py", "*_test.py") for file in room.rglob(pattern))
         if self._whole or set(self._files).issuperset(file.relative_to(room).as_posix() for file in files):

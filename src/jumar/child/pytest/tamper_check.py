@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import code_identity as identity
 from jumar.child.pytest import loaded_code as loaded
-from jumar.child.pytest.asked_names import AskedNames, is_special, load_imports
+from jumar.child.pytest.asked_names import AskedNames, is_special
 
 if TYPE_CHECKING:
     import pytest
@@ -63,7 +63,6 @@ class TamperCheck:
         self._manager: Any = None
         self._next, self._clock = 0.0, time.perf_counter
         self._closed = False
-        load_imports(sources)
         self._code = loaded.take_loaded_code(lambda file: blame.is_foreign(file) or blame.is_test_file(file))
         self._arm()
 
