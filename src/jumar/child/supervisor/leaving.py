@@ -73,7 +73,8 @@ def _is_alone(line: list[int], nonce: str) -> bool:
         if _list_children(f"{number}/task/{number}") != below:
             return False
         below = [number]
-    return _list_children("thread-self") == below and process_tree.find_marked(nonce) <= set(line)
+    # Nobody can leave a namespace, and to look for the mark takes a millisecond.
+    return _list_children("thread-self") == below and (len(line) > 1 or process_tree.find_marked(nonce) <= {*line})
 
 
 def _judge(line: list[int]) -> int | None:
