@@ -95,9 +95,9 @@ def _read_stat(number: int) -> list[bytes]:
 
 
 def _find_inner_number(number: int) -> int:
-    """Return the number of a process in its own namespace."""
+    """Return the number of a process in its own namespace; 0: this kernel does not tell."""
     with open(f"/proc/{number}/status", "rb") as status:
-        return int(status.read().partition(b"\nNSpid:")[2].split(b"\n", 1)[0].split()[-1])
+        return int((b"0" + status.read().partition(b"\nNSpid:")[2].partition(b"\n")[0]).split()[-1])
 
 
 def _list_children(task: str) -> list[int]:
