@@ -7,9 +7,12 @@ import sys
 
 import pytest
 
+from support.processes.other_users import ORDINARY, stranger
+
 SCRIPT = """\
-import os, subprocess, sys
-from jumar.child.supervisor import leaving, supervise
+import ctypes, os, platform, socket, subprocess, sys, threading, traceback
+from jumar.child.sandbox import bubble, locks, mounts, process_namespace
+from jumar.child.supervisor import leaving, process_tree, supervise
 supervise.adopt_orphans()
 held = bytearray(300 << 20)
 held[::4096] = b"x" * len(held[::4096])
@@ -18,14 +21,25 @@ output, theirs = os.pipe()
 lifeline, kept = os.pipe()
 
 def start_child():
+    ours, adopter = socket.socketpair()
     child = os.fork()
-    if child == 0:
+    if child:
+        if {inside}:
+            first = int(ours.recv(16))
+            os.waitpid(child, 0)
+            ours.sendall(b"1")
+            return first
+        return child
+    try:
         os.close(output)
         os.close(kept)
+        if {inside}: {enter}
         {code}
         os.closerange(theirs, theirs + 1)
         os._exit({status})
-    return child
+    finally:
+        traceback.print_exc()
+        os._exit(99)
 
 {before}
 family = leaving.Family(start_child(), "none of them")
@@ -34,35 +48,105 @@ os.read(output, 1)
 found = leaving.await_leaving(family)
 assert found is None or os.waitpid(family.child, os.WNOHANG) == (0, 0)  # it could not be waited for
 print(found)
+process_tree.destroy(family.nonce, os.getpid())
 """
 
 LIVES = "subprocess.Popen(SLEEPER, stdin=lifeline)"
+CLOSES = "os.closerange(theirs, theirs + 1)"
+
+ORPHANED = "if os.fork() == 0: " + LIVES + "; os._exit(0)\n        os.wait()"
+"""It starts a process that starts another one, and ends."""
+
+DAEMON = "if os.fork() == 0: os.setsid(); " + LIVES + "; os._exit(0)\n        os.wait()"
+
+SIBLING = f"""number = {{"x86_64": 56, "aarch64": 220}}[platform.machine()]
+        if locks.LIBC.syscall(number, 0x8000 | 17, 0, 0, 0, 0) == 0: {CLOSES}; os.read(lifeline, 1); os._exit(0)"""
+"""CLONE_PARENT: what it starts is a child of its parent."""
+
+SHARER = """stack = ctypes.create_string_buffer(1 << 16)
+        top = ctypes.c_void_p(ctypes.addressof(stack) + (1 << 15))
+        os.set_inheritable(theirs, False)
+        locks.LIBC.clone(ctypes.cast(locks.LIBC.pause, ctypes.c_void_p), top, 0x500 | 17, None)"""
+"""CLONE_VM and CLONE_FILES: what it starts has the memory and the descriptors of this one."""
+
+FIRST_THREAD_LEAVES = f"""threading.Thread(target=os.read, args=(lifeline, 1)).start()
+        number = {{"x86_64": 60, "aarch64": 93}}[platform.machine()]
+        {CLOSES}; locks.LIBC.syscall(number, 0)"""
+
+SECOND = "bubble.open_namespaces(adopter)"
+"""Go on as the second process of a namespace, as a fork of a zygote does in S3."""
+
+THIRD = """
+            locks.LIBC.unshare(mounts.NEW_USER | mounts.NEW_PROCESSES)
+            process_namespace.enter_namespace(adopter)
+            if os.fork() == 0: os._exit(1)
+            os.wait()
+            process_namespace.start_second()"""
+"""Go on as the third one of a namespace, whose second one has ended with another status, and was waited for."""
+
+USER_OF_ITS_OWN = """locks.LIBC.unshare(mounts.NEW_USER)
+        locks.LIBC.prctl(4, {dumpable}, 0, 0, 0)"""
+"""In a user namespace below the one of the first process, as in S3."""
 
 
-def judge(code: str = "pass", status: int = 0, before: str = "") -> str:
-    """Return what is said of a process with much memory that runs *code*, closes its output and leaves."""
-    script = SCRIPT.format(code=code, status=status, before=before)
+def build_script(code: str = "pass", status: int = 0, before: str = "", enter: str = "") -> str:
+    """Return what prints the judgement of a process with much memory that runs *code*, closes its output and leaves."""
+    return SCRIPT.format(code=code, status=status, before=before, inside=bool(enter), enter=enter or "pass")
+
+
+def judge(code: str = "pass", status: int = 0, before: str = "", enter: str = "") -> str:
+    """Return what is said of it."""
+    script = build_script(code, status, before, enter)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert not done.stderr
     return done.stdout.strip()
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("enter", ["", SECOND], ids=["child", "second"])
 @pytest.mark.parametrize("status", [0, 1, 70])
-def test_the_status_of_a_process_that_leaves_is_known_while_its_memory_is_taken_away(status: int) -> None:
-    assert judge(status=status) == str(status)
+def test_the_status_of_a_process_that_leaves_is_known_while_its_memory_is_taken_away(status: int, enter: str) -> None:
+    assert judge(status=status, enter=enter) == str(status)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("enter", ["", SECOND], ids=["child", "second"])
 @pytest.mark.parametrize(
     ("code", "before"),
     [
         (LIVES, ""),
         ("pass", LIVES),
         ("pass", "subprocess.Popen(SLEEPER, stdin=lifeline, env={'JUMAR_ROOM': 'none of them'})"),
-        ("if os.fork() == 0: " + LIVES + "; os._exit(0)\n        os.wait()", ""),
-        ("os.closerange(theirs, theirs + 1); os.read(lifeline, 1)", ""),
+        (ORPHANED, ""),
+        (DAEMON, ""),
+        (SIBLING, ""),
+        (SHARER, ""),
+        (FIRST_THREAD_LEAVES, ""),
+        (f"{CLOSES}; os.read(lifeline, 1)", ""),
     ],
-    ids=["a child of it lives", "another child lives", "what has the mark lives", "an orphan lives", "it stays"],
-)
-def test_a_process_of_which_something_is_left_has_to_be_waited_for(code: str, before: str) -> None:
-    assert judge(code, before=before) == "None"
+    ids=[
+        "a child of it lives", "another child lives", "what has the mark lives", "an orphan lives", "a daemon lives",
+        "a sibling lives", "what has its memory lives", "a thread lives", "it stays",
+    ],
+)  # fmt: skip
+def test_a_process_of_which_something_is_left_has_to_be_waited_for(code: str, before: str, enter: str) -> None:
+    assert judge(code, before=before, enter=enter) == "None"
+
+
+@pytest.mark.slow
+def test_an_orphan_that_leaves_has_not_the_status_of_the_second_process() -> None:
+    assert judge(enter=THIRD) == "None"
+
+
+@pytest.mark.slow
+def test_a_second_process_that_is_killed_has_to_be_waited_for_as_the_first_one_tells_it_otherwise() -> None:
+    assert judge(f"{CLOSES}; os.kill(os.getpid(), 9)", enter=SECOND) == "None"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("enter", ["", SECOND], ids=["child", "second"])
+@pytest.mark.parametrize(("dumpable", "told"), [(1, {"70"}), (0, {"70", "None"})], ids=["shown", "hidden"])
+def test_an_ordinary_user_knows_the_status_or_waits(enter: str, dumpable: int, told: set[str]) -> None:
+    code = USER_OF_ITS_OWN.format(dumpable=dumpable) if enter else f"locks.LIBC.prctl(4, {dumpable}, 0, 0, 0)"
+    with stranger() as somebody:
+        assert somebody.run(ORDINARY, build_script(code, 70, enter=enter)) in told

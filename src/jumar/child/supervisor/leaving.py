@@ -34,33 +34,70 @@ class Family:
 def await_leaving(family: Family) -> int | None:
     """Look for a moment whether a process leaves; return its exit status, or None: it has to be waited for.
 
-    It does not count where anything that it started is left: a child of this process, which adopts orphans, or of the
-    one that leaves, or what bears their mark.
+    The first process of a namespace leaves when the second one does. It does not count where anything that they
+    started is left: a child of this process, which adopts orphans, or of theirs, or what bears their mark.
     """
     with contextlib.suppress(OSError, ValueError, IndexError):
+        line = _find_line(family.child)
         for _ in range(LOOKS):
-            with open(f"/proc/{family.child}/stat", "rb") as stat:
-                fields = stat.read().rpartition(b")")[2].split()
+            fields = _read_stat(line[-1])
             if fields[0] in b"ZX":
                 return None
             if int(fields[THREADS]) == 1 and int(fields[BYTES]) == 0:
-                return os.waitstatus_to_exitcode(int(fields[STATUS])) if _is_alone(family) else None
+                return _judge(line) if _is_alone(line, family.nonce) else None
             time.sleep(LOOK_SECONDS)
     return None
 
 
-def _is_alone(family: Family) -> bool:
-    """Return whether nothing is left but a process without memory, whose status this process may see.
+def _find_line(child: int) -> list[int]:
+    """Return the process, and, where it is the first one of a namespace, the second one, for which it waits.
+
+    Raises:
+        ValueError: if a first process has another child, or the second one is gone: an orphan has another status.
+    """
+    if _find_inner_number(child) != 1:
+        return [child]
+    (second,) = _list_children(f"{child}/task/{child}")
+    if _find_inner_number(second) != 2:  # noqa: PLR2004  never given twice
+        raise ValueError
+    return [child, second]
+
+
+def _is_alone(line: list[int], nonce: str) -> bool:
+    """Return whether nothing is left but a process without memory, and the one that waits for it.
 
     Without memory it cannot go on, nor start another one. The dead are in these lists, until they are waited for.
     """
+    below: list[int] = []
+    for number in reversed(line):  # upwards, as orphans move
+        if _list_children(f"{number}/task/{number}") != below:
+            return False
+        below = [number]
+    # Nobody can leave a namespace, and to look for the mark takes a millisecond.
+    return _list_children("thread-self") == below and (len(line) > 1 or process_tree.find_marked(nonce) <= {*line})
+
+
+def _judge(line: list[int]) -> int | None:
+    """Return the exit status of the last in *line*; None: a first process tells this end in words of its own.
+
+    Raises:
+        OSError: if the status is hidden, or the last one was waited for by the first, so that lists may lack somebody.
+    """
     with contextlib.suppress(FileNotFoundError):  # it has none any more; PermissionError: the status is shown as 0
-        os.readlink(f"/proc/{family.child}/cwd")
-    return (
-        not _list_children(f"{family.child}/task/{family.child}")
-        and _list_children("thread-self") == [family.child]
-        and process_tree.find_marked(family.nonce) <= {family.child}
-    )
+        os.readlink(f"/proc/{line[-1]}/cwd")
+    code = os.waitstatus_to_exitcode(int(_read_stat(line[-1])[STATUS]))
+    return None if code < 0 and len(line) > 1 else code
+
+
+def _read_stat(number: int) -> list[bytes]:
+    with open(f"/proc/{number}/stat", "rb") as stat:
+        return stat.read().rpartition(b")")[2].split()
+
+
+def _find_inner_number(number: int) -> int:
+    """Return the number of a process in its own namespace; 0: this kernel does not tell."""
+    with open(f"/proc/{number}/status", "rb") as status:
+        return int((b"0" + status.read().partition(b"\nNSpid:")[2].partition(b"\n")[0]).split()[-1])
 
 
 def _list_children(task: str) -> list[int]:

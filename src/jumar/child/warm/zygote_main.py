@@ -89,7 +89,7 @@ def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any], *, 
         if "expected" in request:
             known = spare.expected == request["expected"]
             one = spare if known else Spare(control, zygote, request["expected"], (*fds, spare.socket.fileno()))
-            send(one.socket, request, fds)
+            send(one.socket, {"numbers": request["numbers"]}, fds)  # the rest is long
             for fd in fds:
                 os.close(fd)
             rights = array.array("i", [one.handle])
@@ -99,10 +99,17 @@ def _serve(control: socket.socket, zygote: Zygote, expected: dict[str, Any], *, 
         if "tests" in request:
             with os.fdopen(fds[0], "rb") as stream:
                 tests += marshal.loads(stream.read())  # noqa: S302  from jumar
-        if spare.expected != request.get("next", spare.expected):
+        following = _find_next(request, spare.expected)
+        if spare.expected != following:
             spare.close()
-            spare = Spare(control, zygote, request["next"], after=after)
+            spare = Spare(control, zygote, following, after=after)
             after = -1
+
+
+def _find_next(request: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
+    """Return what is expected after *request*: one that is like it is told by its mark alone."""
+    following = request.get("next", expected)
+    return {**request["expected"], "nonce": following} if type(following) is str else following
 
 
 class Spare:
