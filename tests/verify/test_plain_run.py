@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -422,6 +423,45 @@ def test_all_is_as_usual_there(tmp_path: Path, kind: str) -> None:
 
     assert (refused.green, accepted.green) == (False, True), (refused, accepted)
     assert refused.void is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("code", "accepted"), [("master", False), ("gw0", True)])
+def test_tests_are_distributed_as_the_project_says(tmp_path: Path, code: str, accepted: bool) -> None:  # noqa: FBT001
+    """By pytest-xdist, beside the run in one process."""
+    tests = {
+        "pytest.ini": "[pytest]\naddopts = -n 1\n",
+        "test_code.py": "import code_\n\n\ndef test_one(worker_id):\n    assert code_.one(worker_id)\n",
+    }
+    court = Court(tmp_path, structs.replace(SUITE, python=sys.executable))
+    court.collect(court.tree({"code_.py": "def one(name):\n    return 0\n", **tests}))
+
+    done = judged(court, {"code_.py": f"def one(name):\n    return name in ('master', '{code}')\n", **tests})
+
+    assert (done.verdict.green, done.executions) == (accepted, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["-p no:xdist -p no:cov", "-p no:cacheprovider"])
+def test_a_project_may_do_without_plug_ins_that_are_installed(tmp_path: Path, way: str) -> None:
+    env = {} if "xdist" in way else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    tests = {
+        "pytest.ini": f"[pytest]\naddopts = {way}\n",
+        "test_code.py": "import code_\n\n\ndef test_one():\n    code_.one()\n",
+    }
+    court = Court(tmp_path, structs.replace(SUITE, python=sys.executable, env=env))
+    court.collect(court.tree({"code_.py": "", **tests}))
+
+    assert judged(court, {"code_.py": "def one(): 0\n", **tests}).verdict.green
+
+
+def test_a_module_of_the_task_may_have_the_name_of_one_of_pythons(tmp_path: Path) -> None:
+    """That of Python is not imported before it."""
+    tests = {"tests/test_code.py": "import colorsys\n\n\ndef test_one():\n    assert colorsys.one() == 1\n"}
+    tests["tests/colorsys.py"] = "import code_\n\n\ndef one():\n    return code_.ONE\n"
+    court = court_of(tmp_path, {"code_.py": "ONE = 0\n", **tests})
+
+    assert judged(court, {"code_.py": "ONE = 1\n", **tests}).verdict.green
 
 
 @pytest.mark.parametrize("name", ["PYTHONASYNCIODEBUG", "PYTHONPROFILEIMPORTTIME"])

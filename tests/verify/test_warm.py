@@ -19,7 +19,7 @@ import anyio
 import msgspec
 import pytest
 
-from jumar.child.pytest.dict_versions import DictVersions
+from jumar.child.dict_versions import DictVersions
 from jumar.child.sandbox import bubble
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
@@ -775,7 +775,7 @@ def test_a_dictionary_that_is_written_to_has_another_version() -> None:
 
 UNNUMBERED = """
 import heapq, sys
-from jumar.child.pytest import dict_versions
+from jumar.child import dict_versions
 dict_versions.HAVE = False
 from jumar.child.pytest.loaded_code import LoadedCode
 code = LoadedCode(lambda _: False)

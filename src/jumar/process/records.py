@@ -12,6 +12,7 @@
 | `["stopped", why]` | something under test ended the session |
 | `["tampered", what]` | the framework, a hook or a test is not what it was, or a pass is not what was seen |
 | `["unconfined", what]` | the tests' own process, beside that of the code under test, is not kept from this |
+| `["distributed"]` | the project has its tests distributed among processes, which this one did not do |
 | `["lost", id]` | after this test the process of the code under test was gone |
 | `["doubted", id, why]` | the test is no evidence in two processes, and why |
 | `["conversed", id, why]` | more than questions and data crossed in the test, and why |
@@ -140,7 +141,10 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 shadows = tuple(map(str, paths))
             case ["unconfined", str(what)]:
                 unconfined.append(make_one_line(what, LINE))
-    report = msgspec.structs.replace(report, shadows=shadows, strengths=strengths, beyond=tuple(beyond), **reasons)
+    split = ["distributed"] in records
+    report = msgspec.structs.replace(
+        report, distributed=split, shadows=shadows, strengths=strengths, beyond=tuple(beyond), **reasons
+    )
     report = msgspec.structs.replace(report, **{what: tuple(ids) for what, ids in noted.items()})
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 

@@ -34,6 +34,7 @@ from jumar.core.state.verdict import (
 from jumar.ports import Record
 from jumar.process.child_process import Child
 from jumar.process.launch import Role
+from jumar.process.records import build_report
 from jumar.process.room import lay_out
 from jumar.verify.collection import collect_tests
 from jumar.verify.naming.test_names import SHARED
@@ -71,13 +72,15 @@ async def judge_plainly(
         report, broken = await _run(green, new, whole)
     if void := reconcile((), report).void:
         return Verdict({}, void=Void(void.cause, hide_output(green) or void.reason))
-    answered = check_round(report, Round(challenge=False), green.ids, green.accepted)
+    unsteady = check_round(report, Round(challenge=False), green.ids, green.accepted).unsteady
+    if report.distributed and not unsteady:
+        unsteady = await _distribute(green, whole)
     functions = {get_function(i) for i in new}
     made = (r for r in report.results if get_function(r.id) in functions and r.id not in green.ids)
     failed = {r.id: r.excerpt for r in made if r.outcome not in PASSING} | broken
-    if not (names.keys() >= {*answered.unsteady} and all(_is_visible(green, i, names) for i in failed)):
+    if not (names.keys() >= {*unsteady} and all(_is_visible(green, i, names) for i in failed)):
         return Verdict({}, void=NOT_GENERAL)
-    changed = mark_flaky(first, [names[i] for i in answered.unsteady], CHANGED)
+    changed = mark_flaky(first, [names[i] for i in unsteady], CHANGED)
     if held_out:  # the code under test has seen them, and what it says could quote them
         failed = dict.fromkeys(failed, "its output is not shown, as held-out tests ran beside it")
     return _mark_red(changed, failed, names) if failed else changed
@@ -133,6 +136,19 @@ async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Repo
         records, child = await _run_in(room, verifier, green.ids, config)
     report = verifier.runner.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+
+
+async def _distribute(green: GreenCandidate, whole: bool) -> tuple[str, ...]:  # noqa: FBT001  as above
+    """Return the tests of *green* that do not pass where they are distributed as the project says: by pytest-xdist."""
+    verifier, files = copy.copy(green.verifier), dict.fromkeys(map(_get_file, green.ids))
+    verifier.warm = None
+    args = verifier.suite.select if whole else files
+    config = {"plain": True, "distributed": True, "whole": whole, "args": list(args)}
+    green.runs.append(green.tree)
+    async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
+        records, child = await _run_in(room, verifier, green.ids, config)
+    report = build_report(records, child.ended, child.detail)
+    return check_round(report, Round(challenge=False), green.ids, green.accepted).unsteady
 
 
 async def _run_in(

@@ -17,8 +17,8 @@ from operator import attrgetter, is_, is_not, ne
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+from jumar.child.dict_versions import DictVersions
 from jumar.child.pytest.code_identity import get_address, get_module_name, is_code, unwrap_function
-from jumar.child.pytest.dict_versions import DictVersions
 
 # Of our own, whatever becomes of the others.
 __builtins__ = vars(builtins).copy()  # type: ignore[assignment]  # a module or its names

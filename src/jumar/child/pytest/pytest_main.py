@@ -11,7 +11,6 @@ import importlib
 import os
 import re
 import sys
-from importlib.machinery import PathFinder
 from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from jumar.child.pytest.asked_names import load_imports
 from jumar.child.pytest.blame import BlameFinder
 from jumar.child.pytest.challenge_plugin import ChallengePlugin
 from jumar.child.pytest.hide_tests import HideTestName, hide_folder_names
+from jumar.child.pytest.import_paths import CollectionRoot, add_room_to_path, list_shadowing
 from jumar.child.pytest.line_tracer import Tracer
 from jumar.child.pytest.placeholders import MissingSupply
 from jumar.child.pytest.reporter import Reporter
@@ -45,11 +45,11 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
            "unittest")  # fmt: skip
 """Parts of pytest that it may load late, and then must not find in the room."""
 
-TESTS_OF_PYTHON = "test"
-"""A package that Python brings for itself, and many projects for their own tests."""
-
-LEFT_OUT = {"numprocesses": 0, "no_cov": True}
+SWITCHED_OFF = {"numprocesses": 0, "no_cov": True}
 """Settings of pytest-xdist and pytest-cov, and the values with which they do nothing."""
+
+DISTRIBUTING = ("numprocesses", "distload", "tx")
+"""Settings of pytest-xdist that say how tests are distributed, if they are."""
 
 NAMES_FILE = re.compile(r"(?:^|\s)(?:-c|--config-file)")
 """Stands in options of a person that name a file of configuration."""
@@ -118,7 +118,10 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     tracebacks.keep_trees()
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
     limit = test_timeout.NoTimeLimit() if config.get("plain") else test_timeout.TimeLimit(config["limit"])
-    plugins: list[object] = [Reporter(config, send, cleaned, blame, limit), LeftOut()]
+    plugins: list[object] = [Reporter(config, send, cleaned, blame, limit)]
+    if config.get("distributed"):  # then tests and code under test are in processes without these plug-ins
+        return plugins
+    plugins.append(PluginSwitch(send))
     if not config.get("plain"):
         hide_folder_names()
         (private / "cache").mkdir(exist_ok=True)  # else pytest makes it, with files that explain it
@@ -144,22 +147,31 @@ def build_guards(room: Path, blame: BlameFinder, send: Send, config: dict[str, A
     return [HideTestName(str(room), blame.is_test_file), TamperCheck(blame, send, sources)]
 
 
-class LeftOut:
-    """Switches plug-ins off that distribute tests or measure coverage, where they are loaded."""
+class PluginSwitch:
+    """Switches plug-ins off that distribute tests or measure coverage, where they are loaded; reports the first."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self._distributes = send, False
 
     def pytest_load_initial_conftests(self, early_config: pytest.Config) -> Iterator[None]:
-        """Leave out what is decided before the options of the project are read."""
+        """Switch off what is decided before the options of the project are read."""
         self._switch_off(early_config.known_args_namespace)
         yield
 
     def pytest_cmdline_parse(self) -> Iterator[None]:
-        """Leave out what they say."""
+        """Switch off what they say."""
         outcome: Any = yield
         if not outcome.excinfo:
             self._switch_off(outcome.get_result().option)
 
+    def close(self) -> None:
+        """Report whether the project has its tests distributed."""
+        if self._distributes:
+            self._send(["distributed"])
+
     def _switch_off(self, options: object) -> None:
-        for name, value in LEFT_OUT.items():
+        self._distributes |= any(getattr(options, name, None) for name in DISTRIBUTING)
+        for name, value in SWITCHED_OFF.items():
             if hasattr(options, name):
                 setattr(options, name, value)
 
@@ -173,83 +185,14 @@ def mark(plugin: object, pytest: ModuleType) -> None:
             pytest.hookimpl(trylast=True)(hook)
 
 
-class CollectionRoot:
-    """Puts the room before the installed packages on sys.path, once those that are plug-ins of pytest are loaded."""
-
-    def __init__(self, folders: Sequence[str], place: int) -> None:
-        self._folders, self._place = list(folders), place
-
-    def pytest_load_initial_conftests(self, early_config: pytest.Config) -> Iterator[None]:
-        """Prepare before the first line of the room runs. A plug-in named in the project's options comes last.
-
-        Folders that the project's `pythonpath` puts first stay there; older versions of pytest put them there later.
-        """
-        named: list[object] = []
-        with contextlib.suppress(ValueError, KeyError):  # pytest 6 does not know of it
-            named = [str(path) for path in early_config.getini("pythonpath")]
-        ahead = [path for path in sys.path[: len(named)] if path in named]
-        others = [path for path in sys.path[len(ahead) :] if path not in self._folders]
-        others[self._place : self._place] = [path for path in self._folders if path not in ahead]
-        sys.path[:] = [*ahead, *others]
-        yield
-
-
-PLUGINS = (Reporter, LeftOut, Tracer, ChallengePlugin, MissingSupply, HideTestName, TamperCheck, CollectionRoot)
+PLUGINS = (Reporter, PluginSwitch, Tracer, ChallengePlugin, MissingSupply, HideTestName, TamperCheck, CollectionRoot)
 """Classes of our plug-ins."""
-
-
-def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
-    """Put the tested tree on sys.path, after the standard library and before installed packages.
-
-    Source folders come along: *extra* (the task's PYTHONPATH, which an isolated interpreter ignores), `src`, and what
-    an editable installation of the original points to; else that original would be judged. The room stands last until
-    the plug-in that comes back, once marked and registered, lets it in.
-    """
-    site = [i for i, path in enumerate(sys.path) if Path(path).name in ("site-packages", "dist-packages")]
-    place = site[0] if site else len(sys.path)
-    prefixes = {Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix)}
-    linked = [Path(path).name for path in sys.path[place:] if not prefixes.intersection(Path(path).resolve().parents)]
-    folders = dict.fromkeys(room / folder for folder in (*extra, ".", "src", *linked))
-    there = [
-        str(folder)
-        for folder in folders
-        if folder.is_dir() and (folder == room or not (folder / "__init__.py").exists())
-        if str(folder) not in sys.path  # where PYTHONPATH itself has put it
-    ]
-    sys.path.extend(there)
-    return CollectionRoot(there, place)
 
 
 def describe_versions(pytest: str, room: Path, config: dict[str, Any]) -> dict[str, object]:
     """Return what a hello says: the versions that run, and what of the room stands before something installed."""
     python = ".".join(map(str, sys.version_info[:3]))
     return {"python": python, "pytest": pytest, "shadows": list_shadowing(room, config["args"], config["paths"])}
-
-
-def list_shadowing(room: Path, args: Sequence[str], extra: Sequence[str]) -> list[str]:
-    """Return top-level modules of *room*, by their paths, that an installed module of the same name stands behind.
-
-    So are those of the *extra* folders, which the task's PYTHONPATH puts before all others.
-
-    One of Python's own would come before the room here, and behind it in a project's shell. Where a test file among
-    *args*, or a conftest file, lies in the room itself, pytest puts the room first: there is no difference then.
-    """
-    first = (room / "conftest.py").is_file() or any(
-        "/" not in file and file.endswith(".py") for file in (arg.partition("::")[0] for arg in args)
-    )
-    pythons = () if first else getattr(sys, "stdlib_module_names", ())  # Python 3.10 or newer
-    site = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-    found = {}
-    for folder in dict.fromkeys((room, *(room / name for name in extra))):
-        modules = {path.stem: path for path in folder.glob("*.py")}
-        modules.update({path.parent.name: path for path in folder.glob("*/__init__.py")})
-        hidden = pythons if folder == room else getattr(sys, "stdlib_module_names", ())
-        for name, path in modules.items():
-            if room in path.parents and (
-                (name in hidden and name != TESTS_OF_PYTHON) or PathFinder.find_spec(name, site)
-            ):
-                found[name] = str(path.relative_to(room))
-    return [path for _, path in sorted(found.items())]
 
 
 def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:

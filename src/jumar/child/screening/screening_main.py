@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.channel import join
 from jumar.child.pytest import pytest_main
+from jumar.child.pytest.import_paths import add_room_to_path
 from jumar.child.screening import hot_swap, pytest_plugin
 
 if TYPE_CHECKING:
@@ -156,8 +157,9 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{name}")
     sys.dont_write_bytecode = True
-    entrance = pytest_main.add_room_to_path(room, config["paths"])
-    pytest_main.mark(entrance, pytest)
+    own = [add_room_to_path(room, config["paths"]), pytest_main.PluginSwitch(send)]
+    for plugin in own:
+        pytest_main.mark(plugin, pytest)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -166,9 +168,9 @@ def main() -> None:
     send(["hello", {}])
     server = Server(config, send)
     if config["cold"]:
-        server.serve_cold(requests, lambda plugins: pytest.main(args, plugins=[entrance, *plugins]))
+        server.serve_cold(requests, lambda plugins: pytest.main(args, plugins=[*own, *plugins]))
     with contextlib.suppress(BaseException):
-        plugin = pytest_plugin.ScreeningPlugin(config, lambda plugin: server.serve_warm(requests, plugin))
-        pytest.main(args, plugins=[entrance, plugin])
+        watch = pytest_plugin.ScreeningPlugin(config, lambda plugin: server.serve_warm(requests, plugin))
+        pytest.main(args, plugins=[*own, watch])
     send(["unready", "pytest did not get to the tests"])
     os._exit(3)

@@ -113,6 +113,8 @@ class Report(msgspec.Struct, frozen=True):
     """Tests in which more than questions and data crossed between two processes, each with why."""
     beyond: tuple[str, ...] = ()
     """Tests in the files of those that were asked for, which were not themselves, and did not run."""
+    distributed: bool = False
+    """True if the project has its tests distributed among processes, which this run did not do."""
     unconfined: tuple[str, ...] = ()
     """Gaps in the confinement of the tests' own process after its files were loaded, a sentence each."""
 
