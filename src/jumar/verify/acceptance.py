@@ -71,7 +71,8 @@ async def _accept_green(
     whole = GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, took)
     rest, judge = replace(whole, strengths={}), partial(judge_plainly, whole, first.verdict, names, beyond)
     plain: Verdict | None = None
-    if verifier.held_out.ids:  # these are not shown as they are before they were challenged
+    # Held-out tests are not shown as they are before they were challenged, and below S2 processes share ports.
+    if verifier.held_out.ids or verifier.sandbox.tier not in rounds.APART:
         apart, found = await _run_rounds(whole, rest)
     else:
         calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest), judge]
