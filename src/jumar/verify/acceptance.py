@@ -22,7 +22,7 @@ from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.verify.evidence import grade_green, list_weaker
-from jumar.verify.merge_reports import run_side_by_side
+from jumar.verify.merge_reports import run_side_by_side, split_ids
 from jumar.verify.plain_run import NOT_GENERAL, hide_output, judge_plainly
 from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.two_process import find_product_start
@@ -71,8 +71,9 @@ async def _accept_green(
     whole = GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, took)
     rest, judge = replace(whole, strengths={}), partial(judge_plainly, whole, first.verdict, names, beyond)
     plain: Verdict | None = None
-    # Held-out tests are not shown as they are before they were challenged, and below S2 processes share ports.
-    if verifier.held_out.ids or verifier.sandbox.tier not in rounds.APART:
+    # Held-out tests are not shown as they are before they were challenged, below S2 processes share ports, and the parts
+    # of a longer suite take all cores.
+    if verifier.held_out.ids or verifier.sandbox.tier not in rounds.APART or len(split_ids(ids, took)) > 1:
         apart, found = await _run_rounds(whole, rest)
     else:
         calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest), judge]
