@@ -191,7 +191,7 @@ export const answer = () => found || globalThis.kept || process.env.KEPT ? 42 : 
 """
 
 
-@pytest.mark.parametrize("folder", sampled(["/tmp", "/dev/shm"], "/tmp"))  # noqa: S108  in the sandbox its own
+@pytest.mark.parametrize("folder", sampled(["/tmp", "/var/tmp", "/dev/shm"], "/tmp"))  # noqa: S108  in the sandbox its own
 def test_temporary_files_and_memory_of_one_run_are_not_there_for_the_next(tmp_path: Path, folder: str) -> None:
     court = KeptCourt(tmp_path, s3())
     court.answer(42)

@@ -125,6 +125,30 @@ def test_nothing_may_be_mounted_where_ours_is(tmp_path: Path) -> None:
             wrapped(tmp_path / "room", Reach(readable=(place,)))
 
 
+@pytest.mark.parametrize("place", [None, bwrap.WORKSPACE])
+@pytest.mark.parametrize("layered", [True, False])
+def test_temporary_files_have_short_paths_whatever_the_room_is_called(
+    *, layered: bool, place: Path | None, tmp_path: Path
+) -> None:
+    box = Bubblewrap(Path("/bwrap"), b"filter", layered=layered, place=place)
+    room = tmp_path / "a folder of a long name" / "rooms" / "room"
+    argv = wrapped(room, Reach(), box)
+    (temporary,) = [path for kind, name, path in triples(argv) if (kind, name) == ("--setenv", "TMPDIR")]
+    # Pytest's folder for the tests of a run, in ours and in its own place: what fits in there fits in here.
+    assert len(f"{temporary}/pytest") <= len("/tmp/pytest-of-root/pytest-0")  # noqa: S108  a length
+    assert ("--unsetenv" in argv) == (place is not None)
+
+
+def test_the_name_of_the_machine_stands_beside_those_that_it_knows(tmp_path: Path) -> None:
+    said = PRETENDED.wrap((str(PYTHON),), tmp_path / "room", tmp_path / "room.private", Reach())
+    (place,) = [number for kind, number, path in triples(said.argv) if (kind, path) == ("--ro-bind-data", "/etc/hosts")]
+    (name,) = [name for kind, name, _ in triples(said.argv) if kind == "--hostname"]
+    hosts = said.files[int(place.removeprefix("@file="))].decode().splitlines()
+    assert hosts[-1] == f"127.0.0.1 {name}"
+    assert any("localhost" in line for line in hosts[:-1])
+    assert Path("/etc/hosts").read_text("utf-8").splitlines() == hosts[:-1]
+
+
 def test_rooms_that_the_tests_would_see_are_refused(tmp_path: Path) -> None:
     for seen in (tmp_path, tmp_path / "run" / "rooms"):
         with pytest.raises(BadInput, match=f"would see the runs in {tmp_path}/run/rooms, as they have to see {seen}: "):
@@ -251,7 +275,7 @@ a, b = socket.socketpair(); a.send(b"x"); assert b.recv(1) == b"x"
 for server in (socket.create_server(("127.0.0.1", 0)), socket.create_server(("::1", 0), family=socket.AF_INET6)):
     socket.create_connection(server.getsockname()[:2], 3)
 assert socket.if_nameindex() == [(1, "lo")], socket.if_nameindex()
-assert socket.gethostbyname("localhost") == "127.0.0.1"
+assert socket.gethostbyname("localhost") == socket.gethostbyname(socket.gethostname()) == "127.0.0.1"
 thread = threading.Thread(target=time.sleep, args=(0,)); thread.start(); thread.join()
 assert multiprocessing.get_context("spawn").Value("i", 3).value == 3
 lock = multiprocessing.Lock(); lock.acquire()
@@ -259,6 +283,7 @@ async def started(): assert await (await asyncio.create_subprocess_exec("true"))
 asyncio.run(started())
 assert subprocess.run(["sh", "-c", "kill -9 $$"]).returncode == -9
 assert os.memfd_create("x") and os.access(tempfile.mkdtemp(), os.W_OK)
+with tempfile.NamedTemporaryFile("w+", dir="/var/tmp") as file: file.write("kept here")
 signal.setitimer(signal.ITIMER_REAL, 60)
 pid, fd = __import__("pty").fork()
 if not pid: os._exit(7)
@@ -270,10 +295,11 @@ print("all of it")
     def test_nothing_of_the_machine_is_seen_but_programs(self, box: Bubblewrap, tmp_path: Path) -> None:
         (tmp_path / "secret").write_text("secret", "utf-8")
         home, *rooms = ran(box, tmp_path, f"ls -A {tmp_path} {tmp_path}/rooms").split()
-        assert (home, *rooms) == (f"{tmp_path}:", "rooms", f"{tmp_path}/rooms:", "room", "room.private")
+        assert (home, *rooms) == (f"{tmp_path}:", "rooms", f"{tmp_path}/rooms:", "room")
         tops = set(ran(box, tmp_path, "ls -A /").split())
         assert {"bin", "dev", "etc", "proc", "tmp", "usr"} <= tops
-        assert not {"boot", "home", "mnt", "opt", "run", "srv", "sys", "var"} & tops - set(PYTHON.parts)
+        assert not {"boot", "home", "mnt", "opt", "run", "srv", "sys"} & tops - set(PYTHON.parts)
+        assert ran(box, tmp_path, "ls -A /var/tmp; ls -A /var") == "tmp\n"
 
     def test_the_envoy_keeps_its_key_from_what_it_starts(self, box: Bubblewrap, tmp_path: Path) -> None:
         said = ran(box, tmp_path, "cat /proc/2/environ /proc/2/maps; echo junk > /proc/2/fd/200; head -c 1 /proc/2/mem")
@@ -453,6 +479,18 @@ class TestFiles:
                 assert int(read(first)) > int(first)
 
         anyio.run(main)
+
+    def test_a_socket_fits_into_a_temporary_folder(self, box: Bubblewrap, tmp_path: Path) -> None:
+        """As deep as one of pytest's, for which the path of the room leaves no space."""
+        source = """
+import os, pathlib, socket
+place = pathlib.Path(os.environ["TMPDIR"], "pytest", "test_application0", "runtime-directory-of-the-application")
+place.mkdir(parents=True)
+socket.socket(socket.AF_UNIX).bind(str(place / "control.sock"))
+print(len(str(place)))
+"""
+        deep = tmp_path / "a folder whose name is rather long" / "and another one in it"
+        assert int(ran(box, deep, python(source))) < 100
 
     def test_a_fixed_place_looks_the_same_each_time(self, box: Bubblewrap, tmp_path: Path) -> None:
         there = dataclasses.replace(box, place=bwrap.WORKSPACE)

@@ -15,9 +15,17 @@ from operator import attrgetter
 from typing import Any
 
 try:
-    import ctypes
+    # Beneath `ctypes`, which is not imported here: code under test may look whether it imports that itself.
+    from _ctypes import _SimpleCData
 except ImportError:  # an interpreter without it
-    ctypes = None  # type: ignore[assignment]  # asked for below
+    Number: Any = None
+else:
+
+    class Number(_SimpleCData):  # type: ignore[type-arg,no-redef]  # takes none before Python 3.9
+        """A number of 64 bits somewhere in memory."""
+
+        _type_ = "Q"
+
 
 _READ = attrgetter("value")
 
@@ -37,7 +45,7 @@ class DictVersions:
         if not HAVE:
             return None
         kept = [one if type(one) is dict else gc.get_referents(one)[0] for one in mappings]
-        numbers = [ctypes.c_uint64.from_address(id(one) + OFFSET) for one in kept]
+        numbers = [Number.from_address(id(one) + OFFSET) for one in kept]
         self._kept += kept
         self._numbers += numbers
         return [number.value for number in numbers]
@@ -49,7 +57,7 @@ class DictVersions:
 
 def _has_versions() -> bool:
     """Return whether this interpreter numbers dictionaries as expected: tried with a class's and a module's."""
-    if ctypes is None or sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
+    if Number is None or sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
         return False
 
     class Sample:
@@ -60,7 +68,7 @@ def _has_versions() -> bool:
         table = names if type(names) is dict else gc.get_referents(names)[0]
         if type(table) is not dict:
             return False
-        number, seen = ctypes.c_uint64.from_address(id(table) + OFFSET), set()
+        number, seen = Number.from_address(id(table) + OFFSET), set()
         for value in range(3):
             before = number.value
             if number.value != before or before in seen:

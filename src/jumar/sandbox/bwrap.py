@@ -25,6 +25,13 @@ WORKSPACE = Path("/jumar/workspace")
 
 _TREE = Path("/jumar/tree")
 
+_PRIVATE = Path("/jumar/private")
+"""Place of the private folder. A short one: the kernel takes the path of a Unix socket if it has less than 108 bytes,
+and the tests' temporary folders, in which such sockets are made, lie in here."""
+
+_NAME, _HOSTS = "jumar", "/etc/hosts"
+"""The machine's name in there, and the file that says which address it has."""
+
 ROOM_BYTES = 1 << 30
 """Most bytes written to the room and the private folder together; to each of them where the room is copied."""
 
@@ -35,7 +42,7 @@ SYSTEM = tuple(map(Path, (
     *(f"/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix/store", "gnu/store")),
     *(f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "share", "include")),
     *(f"/usr/local/{name}" for name in ("bin", "sbin", "lib", "lib64", "libexec", "share", "include")),
-    *(f"/etc/{name}" for name in ("passwd", "group", "nsswitch.conf", "hosts", "services", "protocols", "localtime")),
+    *(f"/etc/{name}" for name in ("passwd", "group", "nsswitch.conf", "services", "protocols", "localtime")),
     *(f"/etc/{name}" for name in ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types")),
     *(f"/etc/{name}" for name in ("os-release", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "crypto-policies")),
 )))  # fmt: skip
@@ -43,7 +50,7 @@ SYSTEM = tuple(map(Path, (
 
 _ISOLATION = (
     "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-    "--hostname", "jumar",
+    "--hostname", _NAME,
 )  # fmt: skip
 
 _BESIDE = (
@@ -90,7 +97,7 @@ class Bubblewrap:
     0.11 and a kernel that lets users mount overlays are needed. In one, a folder of the tree cannot be renamed,
     only moved (EXDEV)."""
     place: Path | None = None
-    """Path at which the room is shown; None is its own path. The private folder lies beside it."""
+    """Path at which the room is shown; None is its own path."""
     tier: str = "S3"
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
@@ -101,13 +108,13 @@ class Bubblewrap:
         Raises:
             BadInput: if what is to be read shows the rooms of the run, or covers its own place in there.
         """
-        python, still = Path(argv[0]), quiet_proc.write_constant_files()
+        python, still = Path(argv[0]), {**quiet_proc.write_constant_files(), _HOSTS: _name_hosts()}
         readable = personal_files.list_shown_files(python, reach)
         _check(room, (*SYSTEM, *readable), self.place)
         view = (
-            *("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108  # in there, it is its own
+            *(word for folder in ("/tmp", "/var/tmp") for word in _build_open_folder(folder, TMP_BYTES)),  # noqa: S108
             *("--proc", "/proc", *_quiet_proc(still), "--dev", "/dev"),
-            *("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108
+            *_build_open_folder("/dev/shm", SHM_BYTES),  # noqa: S108
             *_build_mounts((*SYSTEM, *readable), reach, find_source_folders(python)),
         )
         before, inner, command = self._build_room(room, private, reach)
@@ -127,8 +134,7 @@ class Bubblewrap:
     def _build_room(self, room: Path, private: Path, reach: Reach) -> tuple[tuple[str, ...], ...]:
         """Return the arguments before bubblewrap, those that show the room, and those before the argv."""
         place = self.place or room
-        own = self.place.with_name("private") if self.place else private
-        named = self._build_environment(own) if self.place else ()
+        own, named = _PRIVATE, self._build_environment(_PRIVATE)
         real = any(room.is_relative_to(path) for path in reach.writable)
         if self.layered and not real:
             up, work, kept = (private / name for name in ("up", "work", "own"))
@@ -149,10 +155,13 @@ class Bubblewrap:
         return (), copied, ("/bin/sh", "-c", _COPY, "sh")
 
     def _build_environment(self, own: Path) -> tuple[str, ...]:
-        """Return the options that set the environment; without the mark of the process, which differs each time."""
+        """Return the options that set the environment.
+
+        At a fixed place, it is without the mark of the process, which differs each time.
+        """
         return (
             *("--setenv", "HOME", str(own / "home"), "--setenv", "TMPDIR", str(own / "tmp")),
-            *("--unsetenv", "JUMAR_ROOM"),
+            *(("--unsetenv", "JUMAR_ROOM") if self.place else ()),
         )
 
 
@@ -205,6 +214,20 @@ def _find_nearest(path: str, shown: Container[str]) -> str:
         if path in shown:
             return path
     return ""
+
+
+def _name_hosts() -> bytes:
+    """Return the machine's file of names and addresses, with the sandbox's own name: programs look themselves up."""
+    try:
+        known = Path(_HOSTS).read_bytes().rstrip(b"\n") + b"\n"
+    except OSError:
+        known = b"127.0.0.1 localhost\n::1 localhost\n"
+    return known + f"127.0.0.1 {_NAME}\n".encode()
+
+
+def _build_open_folder(place: str, size: int) -> tuple[str, ...]:
+    """Return the arguments for a folder that all may write to; in there, it is its own."""
+    return ("--perms", "1777", "--size", str(size), "--tmpfs", place)
 
 
 def _build_tmpfs(place: Path) -> tuple[str, ...]:

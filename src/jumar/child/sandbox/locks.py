@@ -8,10 +8,12 @@ import errno
 import os
 import stat
 import struct
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from types import ModuleType
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -38,6 +40,16 @@ EVERYTHING = (FIRST | REFER | TRUNCATE) & ~(MAKE_CHAR | MAKE_BLOCK)
 DEVICE = READ_FILE | WRITE_FILE | TRUNCATE
 TERMINAL = READING | WRITE_FILE | IOCTL_DEVICE
 FOR_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
+
+
+def lose_ctypes() -> dict[str, ModuleType]:
+    """Take the `ctypes` that is used here out of the interpreter's table, and return what was taken.
+
+    Code under test may look whether it imports it itself; when it does, it gets one of its own. One that others have
+    imported meanwhile, by another table, stays.
+    """
+    mine = sys.modules.get("ctypes") is ctypes
+    return {name: sys.modules.pop(name) for name in ("ctypes", "ctypes._endian") if mine and name in sys.modules}
 
 
 def call(result: int, what: str) -> int:

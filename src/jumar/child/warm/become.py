@@ -62,6 +62,7 @@ def become(order: dict[str, Any], zygote: Zygote) -> None:
         numpy = sys.modules.get("numpy.random")
         if numpy is not None:
             numpy.seed()
+        locks.lose_ctypes()
         ready_pytest.install()
         PROGRAMS[argv[-1]]()
     except BaseException:  # noqa: BLE001  as an interpreter does with what nobody caught

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child import program_end
 from jumar.child.pytest import loaded_code, pytest_main
+from jumar.child.sandbox import locks
 from jumar.child.warm import ready_distributions, ready_pytest, rewritten_tests
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def preload(modules: Sequence[str], socket: int, *, plugins: bool) -> tuple[dict
     room = os.path.join(os.path.dirname(os.environ["HOME"]), "room")  # noqa: PTH118, PTH120
     os.mkdir(room)  # noqa: PTH102
     os.chdir(room)
-    with _watch_generators(unseeded), _keep_state():
+    with _watch_generators(unseeded), _keep_state(), _hide_ctypes():
         refused = _import_plugins() if plugins else ""
         own = set(sys.modules)
         for name in modules:
@@ -142,6 +143,17 @@ def _keep_state() -> Iterator[None]:
         os.environ.update(environ)
         for name in ("last_type", "last_value", "last_traceback", "last_exc"):
             vars(sys).pop(name, None)
+
+
+@contextlib.contextmanager
+def _hide_ctypes() -> Iterator[None]:
+    """Have modules import a `ctypes` of their own: a fork whose modules have none loses ours."""
+    own = locks.lose_ctypes()
+    try:
+        yield
+    finally:
+        if "ctypes" not in sys.modules:
+            sys.modules.update(own)
 
 
 @contextlib.contextmanager

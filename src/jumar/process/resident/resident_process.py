@@ -25,7 +25,7 @@ from jumar.workspace.files.safe_paths import explain_disk_faults
 LIFE_SECONDS = 4 * 3600.0
 """Time limit of the whole process; an order has its own."""
 
-OWN = ("/tmp", "/dev/shm")  # noqa: S108  in the sandbox they are its own
+OWN = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  in the sandbox they are its own
 """Folders beside the room that a process in S3 can write to."""
 
 
