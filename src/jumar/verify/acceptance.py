@@ -71,8 +71,8 @@ async def _accept_green(
     whole = GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, took)
     rest, judge = replace(whole, strengths={}), partial(judge_plainly, whole, first.verdict, names, beyond)
     plain: Verdict | None = None
-    # Held-out tests are not shown as they are before they were challenged, below S2 processes share ports, and the parts
-    # of a longer suite take all cores.
+    # Held-out tests are not shown as they are before they were challenged; below S2 processes share ports; the parts of
+    # a longer suite take all cores.
     if verifier.held_out.ids or verifier.sandbox.tier not in rounds.APART or len(split_ids(ids, took)) > 1:
         apart, found = await _run_rounds(whole, rest)
     else:
