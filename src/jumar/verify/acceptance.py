@@ -22,8 +22,8 @@ from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.verify.evidence import grade_green, list_weaker
-from jumar.verify.merge_reports import run_side_by_side, split_ids
-from jumar.verify.plain_run import NOT_GENERAL, hide_output, judge_plainly
+from jumar.verify.merge_reports import run_side_by_side
+from jumar.verify.plain_run import NOT_GENERAL, hide_output, judge_plainly, may_run_beside
 from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.two_process import find_product_start
 from jumar.verify.untouched_tree import find_hollow, list_unable
@@ -70,19 +70,14 @@ async def _accept_green(
     ids = (*names, *verifier.held_out.ids)
     whole = GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, took)
     rest, judge = replace(whole, strengths={}), partial(judge_plainly, whole, first.verdict, names, beyond)
-    plain: Verdict | None = None
-    # Held-out tests are not shown as they are before they were challenged; below S2 processes share ports; the parts of
-    # a longer suite take all cores.
-    if verifier.held_out.ids or verifier.sandbox.tier not in rounds.APART or len(split_ids(ids, took)) > 1:
-        apart, found = await _run_rounds(whole, rest)
-    else:
-        calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest), judge]
-        (apart, found), plain = await run_side_by_side(calls)
+    calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest)]
+    calls += [judge] if may_run_beside(whole) else []
+    (apart, found), *plainly = await run_side_by_side(calls)
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake: the visible ones alone were answered.
         found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else _Found(void=NOT_GENERAL)
         return _refute(first, found, names, len(whole.runs)), {}
-    plain = plain or await judge()
+    plain = plainly[0] if plainly else await judge()
     if not plain.green:
         return msgspec.structs.replace(first, verdict=plain, executions=first.executions + len(whole.runs)), {}
     grades, warnings, agreed = await grade_green(whole, rest, apart, names)

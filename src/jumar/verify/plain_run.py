@@ -37,8 +37,9 @@ from jumar.process.launch import Role
 from jumar.process.records import build_report
 from jumar.process.room import lay_out
 from jumar.verify.collection import collect_tests
+from jumar.verify.merge_reports import split_ids
 from jumar.verify.naming.test_names import SHARED
-from jumar.verify.rounds import GreenCandidate, is_pytest, lay_held_out
+from jumar.verify.rounds import APART, GreenCandidate, is_pytest, lay_held_out
 from jumar.verify.untouched_tree import is_untouched
 
 if TYPE_CHECKING:
@@ -84,6 +85,17 @@ async def judge_plainly(
     if held_out:  # the code under test has seen them, and what it says could quote them
         failed = dict.fromkeys(failed, "its output is not shown, as held-out tests ran beside it")
     return _mark_red(changed, failed, names) if failed else changed
+
+
+def may_run_beside(green: GreenCandidate) -> bool:
+    """Return whether the plain run of *green* may go on beside its rounds.
+
+    Held-out tests are not shown as they are before they were challenged; below S2 processes share ports; the parts of a
+    longer suite take all cores.
+    """
+    verifier = green.verifier
+    alone = is_pytest(verifier) and not verifier.held_out.ids and verifier.sandbox.tier in APART
+    return alone and len(split_ids(green.ids, green.took)) == 1
 
 
 def hide_output(green: GreenCandidate) -> str:
