@@ -16,7 +16,6 @@ from anyio import to_thread
 
 from jumar.core.gate.challenge_rounds import Round, check_round
 from jumar.core.state.verdict import (
-    CHANGED,
     EXCUSED,
     Blame,
     Broken,
@@ -28,7 +27,6 @@ from jumar.core.state.verdict import (
     Verdict,
     Void,
     get_function,
-    mark_flaky,
     reconcile,
 )
 from jumar.ports import Record
@@ -73,18 +71,28 @@ async def judge_plainly(
         report, broken = await _run(green, new, whole)
     if void := reconcile((), report).void:
         return Verdict({}, void=Void(void.cause, hide_output(green) or void.reason))
-    unsteady = check_round(report, Round(challenge=False), green.ids, green.accepted).unsteady
-    if report.distributed and not unsteady:
-        unsteady = await _distribute(green, whole)
+    failed = _find_failed(green, report)
+    if report.distributed and not failed:
+        failed = _find_failed(green, await _distribute(green, whole))
     functions = {get_function(i) for i in new}
     made = (r for r in report.results if get_function(r.id) in functions and r.id not in green.ids)
-    failed = {r.id: r.excerpt for r in made if r.outcome not in PASSING} | broken
-    if not (names.keys() >= {*unsteady} and all(_is_visible(green, i, names) for i in failed)):
+    failed |= {r.id: r.excerpt for r in made if r.outcome not in PASSING} | broken
+    if not all(i in names or (i not in green.ids and _is_visible(green, i, names)) for i in failed):
         return Verdict({}, void=NOT_GENERAL)
-    changed = mark_flaky(first, [names[i] for i in unsteady], CHANGED)
     if held_out:  # the code under test has seen them, and what it says could quote them
         failed = dict.fromkeys(failed, "its output is not shown, as held-out tests ran beside it")
-    return _mark_red(changed, failed, names) if failed else changed
+    return _mark_red(first, failed, names) if failed else first
+
+
+def _find_failed(green: GreenCandidate, report: Report) -> dict[str, str]:
+    """Return the tests of *green* that did not pass in *report*, each with why."""
+    said: dict[str, str] = {}
+    for result in report.results:
+        if result.outcome not in PASSING:
+            said.setdefault(get_function(result.id), result.excerpt)
+            said[result.id] = result.excerpt
+    failed = check_round(report, Round(challenge=False), green.ids, green.accepted).unsteady
+    return {i: said.get(i) or said.get(get_function(i)) or report.detail or "it did not run" for i in failed}
 
 
 def may_run_beside(green: GreenCandidate) -> bool:
@@ -150,8 +158,8 @@ async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Repo
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
 
-async def _distribute(green: GreenCandidate, whole: bool) -> tuple[str, ...]:  # noqa: FBT001  as above
-    """Return the tests of *green* that do not pass where they are distributed as the project says: by pytest-xdist."""
+async def _distribute(green: GreenCandidate, whole: bool) -> Report:  # noqa: FBT001  as above
+    """Run all tests of *green* distributed as the project says: by pytest-xdist."""
     verifier, files = copy.copy(green.verifier), dict.fromkeys(map(_get_file, green.ids))
     verifier.warm = None
     args = verifier.suite.select if whole else files
@@ -159,8 +167,7 @@ async def _distribute(green: GreenCandidate, whole: bool) -> tuple[str, ...]:  #
     green.runs.append(green.tree)
     async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
         records, child = await _run_in(room, verifier, green.ids, config)
-    report = build_report(records, child.ended, child.detail)
-    return check_round(report, Round(challenge=False), green.ids, green.accepted).unsteady
+    return build_report(records, child.ended, child.detail)
 
 
 async def _run_in(
@@ -249,9 +256,10 @@ def _mark_red(verdict: Verdict, failed: Mapping[str, str], names: Mapping[str, s
     """Return *verdict* with the visible tests red to which what *failed* belongs: of a function, or a file, or any."""
     red: dict[str, TestResult] = {}
     for test_id, reason in failed.items():
-        native = next(iter(_list_near(test_id, names)))
-        what = (
-            ", which the untouched tree does not have, did not pass" if "::" in test_id else " breaks when it is loaded"
-        )
+        native = test_id if test_id in names else next(iter(_list_near(test_id, names)))
+        what = " did not pass in one plain run of pytest, after it had passed before"
+        if test_id not in names:
+            new = ", which the untouched tree does not have, did not pass"
+            what = new if "::" in test_id else " breaks when it is loaded"
         red[names[native]] = TestResult(names[native], Outcome.FAILED, 0, f"{test_id}{what}:\n{reason}", Blame.CODE)
     return Verdict({**verdict.results, **red}, verdict.green_ids.difference(red))
