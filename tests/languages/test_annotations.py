@@ -330,7 +330,7 @@ def test_annotated_ids_survive_broken_code_and_lead_suspicion_to_it(tmp_path: Pa
     court = Court(tmp_path)
     files = {"test_app.py": TESTS}
     base = court.tree(files)
-    assert court.collect(base) == ("doubles", "many", "test_app.py::test_plain")
+    assert court.collect(base) == ("doubles", "many[1]", "many[2]", "test_app.py::test_plain")
     broken = court.judge(base, {})
     wrong = court.tree({**files, "app.py": "def double(n):\n    if n == 2:\n        return 5\n    return 2 * n\n"})
 
@@ -338,7 +338,7 @@ def test_annotated_ids_survive_broken_code_and_lead_suspicion_to_it(tmp_path: Pa
         return (await court.verifier.localise(wrong, ("doubles", "many[2]"), ("many[1]",))).suspects
 
     assert {r.outcome for r in broken.verdict.results.values()} == {Outcome.IMPORT_ERROR}
-    assert [str(r.blame) for r in broken.verdict.results.values()] == ["absent"] * 3
+    assert [str(r.blame) for r in broken.verdict.results.values()] == ["absent"] * 4
     assert anyio.run(suspects)[0][:2] == ("app.py", 3)
 
 

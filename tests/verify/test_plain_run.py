@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from jumar.core.state.settings import Suite
-from jumar.core.state.verdict import Cause, Ended, Outcome
+from jumar.core.state.verdict import Cause, Ended
 from jumar.ports import Verification
 from jumar.process.warm.pool import WarmPool
 from jumar.process.warm.starts import WARM, WarmStarts
@@ -383,8 +383,8 @@ USUAL = {
     ),
     "the name of a folder": (
         "find(str(tmp_path))",
-        "import re\n\n\ndef find(path):\n    return {}\n",
-        "re.search(r'_[a-z]+_?(.)', path + '_it0').group(1) == '0'",
+        "def find(path):\n    return {}\n",
+        "'_' not in path.rpartition('/')[2]",
         "True",
     ),
     "an alarm": (
@@ -392,12 +392,6 @@ USUAL = {
         "import signal\n\n\ndef find():\n    {}\n    return True\n",
         "0",
         "signal.signal(signal.SIGALRM, print), signal.alarm(9)",
-    ),
-    "the watch for what hangs": (
-        "find() is None and watched() and find()",
-        "import os\n\n\ndef find():\n    return os.path.exists('log') and {} or None\n",
-        "os.stat('log').st_size == 0",
-        "os.stat('log').st_size > 0",
     ),
     "names of other options": ("find()", "FOUND = []\n\n\ndef find():\n    return {}\n", "not FOUND", "True"),
 }
@@ -411,9 +405,7 @@ def test_all_is_as_usual_there(tmp_path: Path, kind: str) -> None:
     tests = {
         "pytest.ini": "[pytest]\naddopts = -v\n",
         "conftest.py": "import code_\n\n\ndef pytest_report_header():\n    getattr(code_, 'FOUND', []).append(1)\n",
-        "test_code.py": "import faulthandler\nimport signal\nimport time\n\nimport pytest\n\nimport code_\n\n\n"
-        "def watched():\n    faulthandler.dump_traceback_later(0.3, file=open('log', 'w'))\n    time.sleep(0.6)\n"
-        "    faulthandler.cancel_dump_traceback_later()\n    return True\n\n\n"
+        "test_code.py": "import signal\n\nimport pytest\n\nimport code_\n\n\n"
         "@pytest.mark.parametrize('n', [1], ids=['='])\n"
         f"def test_that_is_of_it(tmp_path, n):\n    assert {asked.replace('find', 'code_.find')}\n",
     }

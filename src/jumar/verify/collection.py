@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from anyio import to_thread
 from msgspec.structs import replace
 
-from jumar.core.state.verdict import Blame, Broken, Outcome, get_function
+from jumar.core.state.verdict import Broken, Outcome, get_function
 from jumar.ports import Collected
 from jumar.process import records as decode
 from jumar.process.room import lay_out
@@ -54,13 +54,13 @@ async def collect_tests(verifier: TreeRunner, tree: str) -> tuple[Collected, Map
         records, child = await verifier.run(runner.collection(suite, room), room, verifier.new_output())
         found = runner.collected(records, child.ended, child.detail)
         whole = await to_thread.run_sync(complete_collected, found, room, runner, suite.select)
-    if not is_pytest(verifier) or {Blame.CODE, Blame.ABSENT}.isdisjoint(b.blame for b in whole.broken.values()):
+    if not is_pytest(verifier) or not whole.broken:
         return whole, found.broken
     one, two = await run_side_by_side([partial(_collect_supplied, verifier, tree, truth) for truth in (True, False)])
     ids = [*found.ids]
     for path in whole.broken:
         static = [i for i in whole.ids[len(found.ids) :] if _get_file(i) == path]
-        ids += static if _is_broken(path, one) or _is_broken(path, two) else _list_agreed(path, static, (one, two))
+        ids += static if _is_broken(path, one) or _is_broken(path, two) else _list_agreed(path, (one, two))
     return replace(whole, ids=tuple(dict.fromkeys(ids))), found.broken
 
 
@@ -86,17 +86,15 @@ def _is_broken(path: str, run: Supplied) -> bool:
     return any(not where or path == where or path.startswith(where + "/") for where in run.broken)
 
 
-def _list_agreed(path: str, static: Collection[str], runs: tuple[Supplied, Supplied]) -> Iterable[str]:
-    """Return the tests of *path* that both *runs* have and do not excuse, and those *static* ones that one has.
+def _list_agreed(path: str, runs: tuple[Supplied, Supplied]) -> Iterable[str]:
+    """Return the tests of *path* that both *runs* have and do not excuse. What one has is for the code to say.
 
     Of a function whose cases are others in each run the code makes them: all that it makes are asked for.
     """
     one, two = runs
     failing = {*one.xfailed, *two.xfailed}
-    for function in dict.fromkeys((*one.cases, *two.cases)):
-        here, there = one.cases.get(function, ()), two.cases.get(function, ())
-        if _get_file(function) != path or not ((here and there) or function in static):
-            continue
+    for function in (i for i in one.cases if _get_file(i) == path and i in two.cases):
+        here, there = one.cases[function], two.cases[function]
         if {*here} == {*there}:
             excused = failing.union({*one.skipped} & {*two.skipped})
             yield from (case for case in here if case not in excused)

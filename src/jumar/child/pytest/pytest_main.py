@@ -25,7 +25,7 @@ from jumar.child.pytest.challenge_plugin import ChallengePlugin
 from jumar.child.pytest.hide_tests import HideTestName, hide_folder_names
 from jumar.child.pytest.import_paths import CollectionRoot, add_room_to_path, list_shadowing
 from jumar.child.pytest.line_tracer import Tracer
-from jumar.child.pytest.placeholders import MissingSupply
+from jumar.child.pytest.missing_supply import MissingSupply
 from jumar.child.pytest.reporter import Reporter
 from jumar.child.pytest.tamper_check import TamperCheck
 
@@ -45,8 +45,8 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
            "unittest")  # fmt: skip
 """Parts of pytest that it may load late, and then must not find in the room."""
 
-SWITCHED_OFF = {"numprocesses": 0, "no_cov": True}
-"""Settings of pytest-xdist and pytest-cov, and the values with which they do nothing."""
+SWITCHED_OFF = {"numprocesses": 0, "no_cov": True, "stepwise": False, "stepwise_skip": False}
+"""Settings of plug-ins that distribute tests, measure coverage or stop at a failure, and what switches them off."""
 
 DISTRIBUTING = ("numprocesses", "distload", "tx")
 """Settings of pytest-xdist that say how tests are distributed, if they are."""
@@ -58,6 +58,7 @@ QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
 """Options for runs where only outcomes count. Of pytest's tracebacks only the native one can be had without frames."""
 
 WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_collection", "pytest_make_collect_report",
+            "pytest_pycollect_makeitem",
             "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_pyfunc_call",
             "pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_fixture_setup",
             "pytest_sessionfinish")  # fmt: skip

@@ -12,148 +12,31 @@ import os
 import re
 import sys
 import unittest
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from itertools import chain
-from types import FunctionType, ModuleType
+from functools import partial
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.broken_statements import MAKER, find_line, leave_out
+from jumar.child.placeholders import PlaceholderFinder, PlaceholderModule, build_kind, make_placeholder
 from jumar.child.pytest.blame import list_frames, list_star_imports, unwrap
 from jumar.child.pytest.challenge_plugin import get_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     import pytest
 
-    from jumar.child.pytest.blame import BlameFinder
+from jumar.child.pytest.blame import BlameFinder
 
 MOST = 1000
 """Placeholders that one process makes: a loop over what each one lacks has to end."""
 
-ANSWERS = ("bool", "contains", "eq", "ge", "gt", "instancecheck", "le", "lt", "ne", "subclasscheck")
-"""Methods of a placeholder that say whether it is true."""
-
-COUNTS = {"complex": complex, "float": float, "index": int, "int": int, "len": int}
-"""Methods that say the same by a number."""
-
-OPERATORS = ("add", "and", "divmod", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub",
-             "truediv", "xor")  # fmt: skip
-UNARY = ("abs", "enter", "getitem", "invert", "neg", "pos", "round")
-"""Methods that return the placeholder itself."""
-
-RAISED = re.compile(r"(Error|Exception|Warning)$")
-"""Ends the name of a class that tests raise, or hand to `pytest.raises`."""
-
 LACKING = re.compile(r"cannot import name '(\w+)'")
 """Says what a module lacks, where the exception does not (Python 3.11 or older)."""
 
-EXCUSE = re.compile(b"skip|xfail", re.IGNORECASE)
+EXCUSE = re.compile(b"skip|xfail|expectedfailure", re.IGNORECASE)
 """Stands where a test may be skipped, or expected to fail."""
-
-ASKED_BY_PYTEST = ("pytestmark", "patchings")
-"""Attributes that pytest looks for at everything it finds, beside those with underscores."""
-
-
-class Placeholder:
-    """Stands for something of the code under test: has each attribute, may be called, and is true or false."""
-
-    def __init__(self, name: str) -> None:
-        self._placeholder_name = name
-        if self:
-            self.__name__ = name  # so that it has another name as a case than what is false
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """Return another placeholder; what is decorated stays as it is."""
-        decorates = len(args) == 1 and not options and isinstance(args[0], (FunctionType, type))
-        if decorates and args[0].__module__ not in ("builtins", "typing"):
-            return args[0]
-        return make_placeholder(type(self), f"{self._placeholder_name}()")
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a placeholder for an attribute."""
-        if name.startswith("_") or name in ASKED_BY_PYTEST:
-            raise AttributeError(name)
-        found = make_placeholder(type(self), name)
-        setattr(self, name, found)
-        return found
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield a placeholder, or nothing."""
-        return iter([make_placeholder(type(self), f"{self._placeholder_name}[]")] if self else [])
-
-    def __mro_entries__(self, _: tuple[Any, ...]) -> tuple[type, ...]:
-        """Return what it is as a base class."""
-        return (unittest.TestCase,) if self._placeholder_name.endswith("TestCase") else ()
-
-    def __str__(self) -> str:
-        """Return another text than what is false."""
-        return f"{self._placeholder_name} that is {bool(self)}"
-
-    __repr__ = __fspath__ = __str__
-    __hash__ = object.__hash__
-
-    def __format__(self, _: str) -> str:
-        """Return its text, whatever format is asked for."""
-        return str(self)
-
-    def __exit__(self, *_: object) -> None:
-        """Let what was raised pass."""
-
-
-def build_kind(truth: bool) -> type[Placeholder]:  # noqa: FBT001  the one thing that it is told
-    """Build the class of placeholders that are true, or of those that are not."""
-
-    def answer(*_: object) -> bool:
-        return truth
-
-    methods: dict[str, Any] = {f"__{name}__": answer for name in ANSWERS}
-    for name, number in COUNTS.items():
-        methods[f"__{name}__"] = lambda _, count=number: count(truth)
-    for name in chain(UNARY, OPERATORS, (f"r{name}" for name in OPERATORS)):
-        methods[f"__{name}__"] = lambda self, *_: self
-    return type(f"Placeholder{truth}", (Placeholder,), methods)
-
-
-def make_placeholder(kind: type[Placeholder], name: str) -> Any:
-    """Make a placeholder of *kind*, or an exception class where *name* is that of one."""
-    match = RAISED.search(name)
-    return kind(name) if match is None else type(name, (Warning if match[1] == "Warning" else Exception,), {})
-
-
-class PlaceholderModule(ModuleType):
-    """Stands for a module that is not there, or does not load: it has each name, and each submodule."""
-
-    kind: type[Placeholder]
-    __all__: list[str]
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a placeholder for a name."""
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found = make_placeholder(self.kind, name)
-        setattr(self, name, found)
-        return found
-
-
-class PlaceholderFinder:
-    """Finds modules for which there are placeholders, before all others."""
-
-    def __init__(self, kind: type[Placeholder]) -> None:
-        self.names: set[str] = set()
-        self._kind = kind
-
-    def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
-        """Return where the module *name* comes from, if there is a placeholder for it."""
-        return ModuleSpec(name, self, is_package=True) if name in self.names else None  # type: ignore[arg-type]
-
-    def create_module(self, spec: ModuleSpec) -> PlaceholderModule:
-        """Make the module."""
-        made = PlaceholderModule(spec.name)
-        made.kind, made.__all__ = self._kind, []
-        return made
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: there is no code."""
 
 
 class MissingSupply:
@@ -163,6 +46,7 @@ class MissingSupply:
         self._kind, self._blame = build_kind(truth), blame
         self._finder = PlaceholderFinder(self._kind)
         self._made: set[tuple[str, str]] = set()
+        self._left_out: dict[str, list[int]] = {}
         self._install()
 
     def _install(self) -> None:
@@ -180,15 +64,23 @@ class MissingSupply:
             tests = file.endswith(ending) and self._blame.is_test_file(file)
             while True:
                 try:
-                    return load(hook, module)
+                    return self._run_rest(module, file) if file in self._left_out else load(hook, module)
                 except Exception as error:
-                    if not tests or not self._supply(error):  # a plug-in may do without what is not installed
+                    # A plug-in may do without what is not installed.
+                    if not tests or not (self._supply(error) or self._leave_out(file, error)):
                         raise
                 vars(module).clear()
                 vars(module).update(before)
                 self._drop_orphans()
 
         loader.exec_module = load_again
+
+    def pytest_pycollect_makeitem(self, collector: pytest.Module, name: str) -> Generator[None, Any, None]:
+        """Let a function be one test whose cases cannot be made of placeholders."""
+        outcome = yield
+        if outcome.excinfo and (outcome.excinfo[0].__name__ == "Failed" or issubclass(outcome.excinfo[0], Exception)):
+            kind: Any = importlib.import_module("pytest").Function
+            outcome.force_result([kind.from_parent(collector, name=name)])
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Run no test of a file that has nothing of skipping or expected failures, nor has a helper of the tests.
@@ -197,11 +89,32 @@ class MissingSupply:
         """
         files = {get_file(item) for item in session.items}
         loaded = {str(getattr(module, "__file__", "")) for module in list(sys.modules.values())}
-        helped = any(map(_has_excuse, filter(self._blame.is_test_file, loaded - files)))
+        ours = {file for file in loaded if self._blame.is_test_file(file) or self._blame.is_foreign(file)}
+        helped = any(map(_has_excuse, ours - files))
         excused = {file for file in files if helped or _has_excuse(file)}
+        skipping = importlib.import_module("_pytest.skipping")
         for item in session.items:
+            with contextlib.suppress(Exception):  # a version that has no such function, or a condition that cannot be
+                if skipping.evaluate_xfail_marks(item) is not None:
+                    vars(item)["runtest"] = partial(skipping.xfail, "marked so")  # however it would come out
+                    continue
             if get_file(item) not in excused:
                 vars(item)["runtest"] = int  # which does nothing
+
+    def _leave_out(self, file: str, error: BaseException) -> bool:
+        """Leave the statement of *file* out that raised *error*; return whether there is a new one."""
+        line = 0 if isinstance(error, unittest.SkipTest) else find_line(error, file)
+        new = line > 0 and line not in self._left_out.get(file, ())
+        if new:
+            self._left_out.setdefault(file, []).append(line)
+        return new
+
+    def _run_rest(self, module: ModuleType, file: str) -> None:
+        """Run what is not left out of *file*."""
+        vars(module)[MAKER] = partial(make_placeholder, self._kind)
+        with open(file, "rb") as source:  # noqa: PTH123  as pytest has it
+            code = leave_out(source.read(), file, self._left_out[file])
+        exec(code, vars(module))  # noqa: S102  it is a file of the tests
 
     def _drop_orphans(self) -> None:
         """Have modules of the code under test loaded again whose package was not: nothing would bind them to it."""
