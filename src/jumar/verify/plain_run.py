@@ -1,7 +1,7 @@
-"""Runs everything once in one process, as plain pytest does: what that says, a green has to say at least.
+"""Runs a green once as a person would, by `python -m pytest`: what that says, a green has to say at least.
 
-The first run of a green is that for the tests that it was asked for. Here held-out tests come along, in one process
-with the visible ones, and tests that only the code under test has made: a further case, a function of its own.
+Nothing is hidden or set there that is in other runs. Held-out tests come along, in one process with the visible ones,
+and tests that only the code under test has made: a further case, a function of its own.
 """
 
 from __future__ import annotations

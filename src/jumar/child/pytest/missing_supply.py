@@ -1,7 +1,8 @@
 """Lets files of tests load that lack something of the code under test, with placeholders for what is missing.
 
 So pytest itself says which tests they have, and which of these it does not run here. In one run all placeholders are
-true, in another one all are false: what both say of a test does not depend on the code that is not there.
+true, in another one all are false: what both say of a test does not depend on the code that is not there. A statement
+that no placeholder helps is left out.
 """
 
 from __future__ import annotations
@@ -19,15 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.broken_statements import MAKER, find_line, leave_out
 from jumar.child.placeholders import PlaceholderFinder, PlaceholderModule, build_kind, make_placeholder
-from jumar.child.pytest.blame import list_frames, list_star_imports, unwrap
+from jumar.child.pytest.blame import BlameFinder, list_frames, list_star_imports, unwrap
 from jumar.child.pytest.challenge_plugin import get_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     import pytest
-
-from jumar.child.pytest.blame import BlameFinder
 
 MOST = 1000
 """Placeholders that one process makes: a loop over what each one lacks has to end."""
@@ -40,9 +39,12 @@ EXCUSE = re.compile(b"skip|xfail|expectedfailure", re.IGNORECASE)
 
 
 class MissingSupply:
-    """Plug-in that loads a file of tests again, with a placeholder more each time, until it loads or nothing helps."""
+    """Plug-in that loads a file of tests again, with a placeholder more each time, until it loads or nothing helps.
 
-    def __init__(self, truth: bool, blame: BlameFinder) -> None:  # noqa: FBT001  as above
+    *truth* says which kind they are of.
+    """
+
+    def __init__(self, truth: bool, blame: BlameFinder) -> None:  # noqa: FBT001  the one thing that differs
         self._kind, self._blame = build_kind(truth), blame
         self._finder = PlaceholderFinder(self._kind)
         self._made: set[tuple[str, str]] = set()
