@@ -395,7 +395,7 @@ USUAL = {
     ),
     "names of other options": ("find()", "FOUND = []\n\n\ndef find():\n    return {}\n", "not FOUND", "True"),
 }
-"""What a test asks, the code, and two ways to fill it: the first is right in jumar's other runs alone."""
+"""Kind -> the question of a test, the code, and two ways to fill it: the first is right in jumar's other runs alone."""
 
 
 @pytest.mark.parametrize("kind", USUAL)
@@ -458,16 +458,25 @@ def test_a_module_of_the_task_may_have_the_name_of_one_of_pythons(tmp_path: Path
     assert judged(court, {"code_.py": "ONE = 1\n", **tests}).verdict.green
 
 
-@pytest.mark.parametrize("name", ["PYTHONASYNCIODEBUG", "PYTHONPROFILEIMPORTTIME"])
+VARIABLES = {
+    "PYTHONASYNCIODEBUG": "asyncio.new_event_loop().get_debug()",
+    "PYTHONTRACEMALLOC": "tracemalloc.is_tracing()",
+    "PYTHONHASHSEED": "not sys.flags.hash_randomization",
+}
+
+
+@pytest.mark.parametrize("name", VARIABLES)
 def test_the_interpreter_reads_its_variables_beside_held_out_tests(tmp_path: Path, name: str) -> None:
-    court = Court(tmp_path, structs.replace(SUITE, env={name: "1"}))
+    court = Court(tmp_path, structs.replace(SUITE, env={name: "0" if "HASH" in name else "1"}))
     tests = {"test_code.py": "import code_\n\n\ndef test_one():\n    assert code_.one() == 1\n"}
     court.collect(court.tree({"code_.py": "def one():\n    return 0\n", **tests}))
     court.verifier.held_out = HeldOut(court.tree({"test_more.py": tests["test_code.py"]}), ("test_more.py::test_one",))
-    wrong, right = "int(bool(sys.flags.isolated or sys.flags.ignore_environment))", "1"
+    wrong, right = f"int(not ({VARIABLES[name]}))", "1"
 
     done = [
-        judged(court, {"code_.py": f"import sys\n\n\ndef one():\n    return {way}\n", **tests}).verdict.green
+        judged(
+            court, {"code_.py": f"import asyncio, sys, tracemalloc\n\n\ndef one():\n    return {way}\n", **tests}
+        ).verdict.green
         for way in (wrong, right)
     ]
 

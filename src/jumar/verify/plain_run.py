@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import PurePosixPath
 
 import msgspec
 from anyio import to_thread
@@ -39,9 +38,6 @@ from jumar.verify.merge_reports import split_ids
 from jumar.verify.naming.test_names import SHARED
 from jumar.verify.rounds import APART, GreenCandidate, is_pytest, lay_held_out
 from jumar.verify.untouched_tree import is_untouched
-
-if TYPE_CHECKING:
-    from jumar.verify.execution import TreeRunner
 
 NOT_GENERAL = Void(
     Cause.HELD_OUT,
@@ -149,37 +145,31 @@ async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Repo
     With held-out tests in a process that is started, as plain pytest is: a fork has what the untouched tree imported,
     and the hashes of strings of the rounds before it.
     """
-    verifier = copy.copy(green.verifier)
-    verifier.warm = None if verifier.held_out.ids else verifier.warm
-    green.runs.append(green.tree)
-    async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
-        records, child = await _run_in(room, verifier, green.ids, config)
-    report = verifier.runner.report(records, child.ended, child.detail)
+    records, child = await _start(green, config, forked=not green.verifier.held_out.ids)
+    report = green.verifier.runner.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
 
 async def _distribute(green: GreenCandidate, whole: bool) -> Report:  # noqa: FBT001  as above
     """Run all tests of *green* distributed as the project says: by pytest-xdist."""
-    verifier, files = copy.copy(green.verifier), dict.fromkeys(map(_get_file, green.ids))
-    verifier.warm = None
-    args = verifier.suite.select if whole else files
+    args = green.verifier.suite.select if whole else dict.fromkeys(map(_get_file, green.ids))
     config = {"plain": True, "distributed": True, "whole": whole, "args": list(args)}
-    green.runs.append(green.tree)
-    async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
-        records, child = await _run_in(room, verifier, green.ids, config)
+    records, child = await _start(green, config, forked=False)
     return build_report(records, child.ended, child.detail)
 
 
-async def _run_in(
-    room: Path, verifier: TreeRunner, ids: Sequence[str], config: Mapping[str, object]
-) -> tuple[list[Record], Child]:
-    await to_thread.run_sync(verifier.remove_own_tests, room, "")
-    run = verifier.runner.verification(verifier.suite, room, ids)
-    program, _, *others = run.argv
-    # No isolated interpreter, which ignores the variables of the task, if it is not forked from one.
-    argv = run.argv if verifier.warm else (program, *others)
-    run = msgspec.structs.replace(run, argv=argv, config={**run.config, **config})
-    return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
+async def _start(green: GreenCandidate, config: Mapping[str, object], *, forked: bool) -> tuple[list[Record], Child]:
+    """Run *config* in a fresh room; not *forked*, the interpreter is not isolated and reads the task's variables."""
+    verifier = copy.copy(green.verifier)
+    verifier.warm = verifier.warm if forked else None
+    green.runs.append(green.tree)
+    async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
+        await to_thread.run_sync(verifier.remove_own_tests, room, "")
+        run = verifier.runner.verification(verifier.suite, room, green.ids)
+        program, isolated, *others = run.argv
+        argv = (program, isolated, *others) if verifier.warm else (program, *others)
+        run = msgspec.structs.replace(run, argv=argv, config={**run.config, **config})
+        return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
 
 
 async def _asks_for_all(green: GreenCandidate) -> bool:

@@ -77,10 +77,12 @@ class MissingSupply:
 
         loader.exec_module = load_again
 
-    def pytest_pycollect_makeitem(self, collector: pytest.Module, name: str) -> Generator[None, Any, None]:
+    def pytest_pycollect_makeitem(self, collector: pytest.Module, name: str, obj: Any) -> Generator[None, Any, None]:
         """Let a function be one test whose cases cannot be made of placeholders."""
         outcome = yield
-        if outcome.excinfo and (outcome.excinfo[0].__name__ == "Failed" or issubclass(outcome.excinfo[0], Exception)):
+        if outcome.excinfo is None or isinstance(obj, type):
+            return
+        if outcome.excinfo[0].__name__ == "Failed" or issubclass(outcome.excinfo[0], Exception):
             kind: Any = importlib.import_module("pytest").Function
             outcome.force_result([kind.from_parent(collector, name=name)])
 
