@@ -58,7 +58,7 @@ FLOORS = (
     ("agents/tools", "core/prompts", "core/run/reducers", "sandbox/probes", "ports"),
     ("commands", "core/run", "journal", "sandbox", "verify/challenge", "workspace/store"),
     ("child/warm",),
-    ("child/cargo", "child/go", "child/javascript", "child/screening", "child/two_process"),
+    ("child/cargo", "child/go", "child/javascript", "child/plain", "child/screening", "child/two_process"),
     ("child/two_process/environment", "core/gate", "repair/operators", "workspace/files"),
     ("child/analysis", "child/commands", "child/pytest", "child/sandbox", "child/two_process/wire"),
     ("child/two_process/wire/containers", "child/two_process/wire/files"),

@@ -13,8 +13,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.child.pytest import line_recorders
-from jumar.child.pytest.line_recorders import Traced, build_recorder
+from jumar.child.pytest import line_tracer
+from jumar.child.pytest.line_tracer import Traced, build_recorder
 from jumar.core.state.events import Localisation
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
@@ -34,7 +34,7 @@ RED, GREEN = ["test_app.py::test_two"], ["test_app.py::test_less"]
 
 PROGRAM = """\
 import importlib.util, json, sys, threading
-spec = importlib.util.spec_from_file_location("line_recorders", sys.argv[1])
+spec = importlib.util.spec_from_file_location("line_tracer", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 one = module.build_recorder({sys.argv[2]: "app.py"})
@@ -70,7 +70,7 @@ def interpreters() -> list[str]:
 def test_lines_are_recorded_anew_in_each_recording_and_in_threads(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(SOURCE)
     for python in interpreters():
-        argv = [python, "-B", "-c", PROGRAM, line_recorders.__file__, str(tmp_path / "app.py"), str(tmp_path)]
+        argv = [python, "-B", "-c", PROGRAM, line_tracer.__file__, str(tmp_path / "app.py"), str(tmp_path)]
         said = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)
 
         assert said[0] == ("Traced" if python == sys.executable and sys.version_info < (3, 12) else "Monitored")

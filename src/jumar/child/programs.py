@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 PYTEST = "jumar.child.pytest.pytest_main"
+PLAIN = "jumar.child.plain.plain_main"
+"""Starts `python -m pytest`."""
 TESTS = "jumar.child.two_process.tests_plugin"
 """The tests' process of two."""
 PRODUCT = "jumar.child.two_process.product_main"

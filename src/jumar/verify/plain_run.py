@@ -7,12 +7,15 @@ and tests that only the code under test has made: a further case, a function of 
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 import msgspec
 from anyio import to_thread
 
+from jumar.child import programs, start
+from jumar.child.pytest.import_paths import TESTS_OF_PYTHON
 from jumar.core.gate.challenge_rounds import Round, check_round
 from jumar.core.state.verdict import (
     EXCUSED,
@@ -73,11 +76,12 @@ async def judge_plainly(
     functions = {get_function(i) for i in new}
     made = (r for r in report.results if get_function(r.id) in functions and r.id not in green.ids)
     failed |= {r.id: r.excerpt for r in made if r.outcome not in PASSING} | broken
-    if not all(i in names or (i not in green.ids and _is_visible(green, i, names)) for i in failed):
+    shown = {i: why for i, why in failed.items() if i in names or (i not in green.ids and _is_visible(green, i, names))}
+    if failed and not shown:
         return Verdict({}, void=NOT_GENERAL)
     if held_out:  # the code under test has seen them, and what it says could quote them
-        failed = dict.fromkeys(failed, "its output is not shown, as held-out tests ran beside it")
-    return _mark_red(first, failed, names) if failed else first
+        shown = dict.fromkeys(shown, "its output is not shown, as held-out tests ran beside it")
+    return _mark_red(first, shown, names) if shown else first
 
 
 def _find_failed(green: GreenCandidate, report: Report) -> dict[str, str]:
@@ -142,10 +146,12 @@ async def _run(green: GreenCandidate, new: Sequence[str], whole: bool) -> tuple[
 async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Report:
     """Run the tree of *green*, with *config* beside what pytest is told in each run of the task.
 
-    With held-out tests in a process that is started, as plain pytest is: a fork has what the untouched tree imported,
-    and the hashes of strings of the rounds before it.
+    With held-out tests it is started: a fork has what the untouched tree imported, the hashes of strings of the rounds
+    before it, and the root of the project behind Python's own modules.
     """
-    records, child = await _start(green, config, forked=not green.verifier.held_out.ids)
+    files, before = (green.verifier.store.manifest(tree) for tree in (green.tree, green.verifier.base))
+    renamed = {*_list_namesakes(files)}.difference(before)
+    records, child = await _start(green, config, forked=not (green.verifier.held_out.ids or renamed))
     report = green.verifier.runner.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
@@ -159,17 +165,29 @@ async def _distribute(green: GreenCandidate, whole: bool) -> Report:  # noqa: FB
 
 
 async def _start(green: GreenCandidate, config: Mapping[str, object], *, forked: bool) -> tuple[list[Record], Child]:
-    """Run *config* in a fresh room; not *forked*, the interpreter is not isolated and reads the task's variables."""
+    """Run *config* in a fresh room; not *forked*, it is `python -m pytest` itself, beside our plug-in that reports."""
     verifier = copy.copy(green.verifier)
+    manifest = verifier.store.manifest(verifier.base) if verifier.base else {}
     verifier.warm = verifier.warm if forked else None
     green.runs.append(green.tree)
+    # A root that has such modules cannot be the first on the path: pytest itself would import them.
+    behind = any(path.partition("/")[0] != TESTS_OF_PYTHON for path in _list_namesakes(manifest))
+    config = {**config, "own_folders": verifier.sandbox.tier == "S3", "behind": behind}
     async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
         await to_thread.run_sync(verifier.remove_own_tests, room, "")
         run = verifier.runner.verification(verifier.suite, room, green.ids)
-        program, isolated, *others = run.argv
-        argv = (program, isolated, *others) if verifier.warm else (program, *others)
+        argv = run.argv if forked else (run.argv[0], "-I", "-S", *start.build_command(programs.PLAIN))
         run = msgspec.structs.replace(run, argv=argv, config={**run.config, **config})
         return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
+
+
+def _list_namesakes(paths: Iterable[str]) -> Iterator[str]:
+    """Yield those of *paths* that are modules at the root with a name of one of Python's own."""
+    for path in paths:
+        head, _, rest = path.partition("/")
+        is_module = rest == "__init__.py" or (not rest and head.endswith(".py"))
+        if is_module and head.removesuffix(".py") in sys.stdlib_module_names:
+            yield path
 
 
 async def _asks_for_all(green: GreenCandidate) -> bool:

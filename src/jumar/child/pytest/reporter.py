@@ -181,17 +181,22 @@ class Reporter:
         self._tell(["finish"])
 
     def check_status(self, status: int, room: Path) -> None:
-        """Report that the session ended with another *status* than 0 although no test failed.
-
-        One of some tests of the *room* alone may do so, as a plug-in misses the others, and one without a test.
-        """
-        if status == 0 or self._failed or self._partial or self._quiet or self._asked is None:
-            return
-        if status == NO_TESTS and not self._ran:
-            return
-        files = (file for pattern in ("test_*.py", "*_test.py") for file in room.rglob(pattern))
-        if self._whole or set(self._files).issuperset(file.relative_to(room).as_posix() for file in files):
+        """Report that the session ended with another *status* than 0 although no test failed."""
+        usual = self.list_usual_statuses(room)
+        if usual is not None and status not in usual:
             self._tell(["stopped", f"pytest ended with status {status}, although no test failed"])
+
+    def list_usual_statuses(self, room: Path) -> list[int] | None:
+        """Return the statuses with which the session may end as things are now; None: any.
+
+        One of some tests of the *room* alone may end with any, as a plug-in misses the others.
+        """
+        if self._failed or self._partial or self._quiet or self._asked is None:
+            return None
+        files = (file for pattern in ("test_*.py", "*_test.py") for file in room.rglob(pattern))
+        if not (self._whole or set(self._files).issuperset(file.relative_to(room).as_posix() for file in files)):
+            return None
+        return [0] if self._ran else [0, NO_TESTS]
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Report that something stopped the session (pytest.exit, KeyboardInterrupt)."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.channel import join
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.import_paths import add_room_to_path
+from jumar.child.pytest.preparation import PluginSwitch, build_arguments, mark
 from jumar.child.screening import hot_swap, pytest_plugin
 
 if TYPE_CHECKING:
@@ -157,13 +158,13 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{name}")
     sys.dont_write_bytecode = True
-    own = [add_room_to_path(room, config["paths"]), pytest_main.PluginSwitch(send)]
+    own = [add_room_to_path(room, config["paths"]), PluginSwitch(send)]
     for plugin in own:
-        pytest_main.mark(plugin, pytest)
+        mark(plugin, pytest)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    args = [*OPTIONS, *pytest_main.build_arguments(room, Path(os.environ["TMPDIR"]), config)]
+    args = [*OPTIONS, *build_arguments(room, Path(os.environ["TMPDIR"]), config)]
     sys.argv[:] = ["pytest", *args]
     send(["hello", {}])
     server = Server(config, send)

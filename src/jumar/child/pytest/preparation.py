@@ -1,0 +1,125 @@
+"""Prepares pytest for a run: its command line, the order of our hooks, and plug-ins that are switched off.
+
+Standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from inspect import isgeneratorfunction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import ModuleType
+
+    import pytest
+
+    Send = Callable[[list[object]], None]
+
+CONFIGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+"""Configuration files of pytest, in the order in which it looks for them."""
+
+SWITCHED_OFF = {"numprocesses": 0, "no_cov": True, "stepwise": False, "stepwise_skip": False}
+"""Settings of plug-ins that distribute tests, measure coverage or stop at a failure, and what switches them off."""
+
+DISTRIBUTING = ("numprocesses", "distload", "tx")
+"""Settings of pytest-xdist that say how tests are distributed, if they are."""
+
+NAMES_FILE = re.compile(r"(?:^|\s)(?:-c|--config-file)")
+"""Stands in options of a person that name a file of configuration."""
+
+QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
+"""Options for runs where only outcomes count. Of pytest's tracebacks only the native one can be had without frames."""
+
+WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_cmdline_main", "pytest_collection",
+            "pytest_make_collect_report", "pytest_pycollect_makeitem",
+            "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_pyfunc_call",
+            "pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_fixture_setup",
+            "pytest_sessionfinish")  # fmt: skip
+"""The hooks of our plug-ins that come before all others; those that are generators are around them."""
+
+
+class PluginSwitch:
+    """Switches plug-ins off that distribute tests or measure coverage, where they are loaded; reports the first."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self._distributes = send, False
+
+    def pytest_load_initial_conftests(self, early_config: pytest.Config) -> Iterator[None]:
+        """Switch off what is decided before the options of the project are read."""
+        self._switch_off(early_config.known_args_namespace)
+        yield
+
+    def pytest_cmdline_main(self, config: pytest.Config) -> Iterator[None]:
+        """Switch off what they say."""
+        self._switch_off(config.option)
+        yield
+
+    def close(self) -> None:
+        """Report whether the project has its tests distributed."""
+        if self._distributes:
+            self._send(["distributed"])
+
+    def _switch_off(self, options: object) -> None:
+        self._distributes |= any(getattr(options, name, None) for name in DISTRIBUTING)
+        for name, value in SWITCHED_OFF.items():
+            if hasattr(options, name):
+                setattr(options, name, value)
+
+
+def mark(plugin: object, pytest: ModuleType) -> None:
+    """Tell pytest which hooks of *plugin* come first or wrap others; its class was made without pytest."""
+    for name, hook in vars(type(plugin)).items():
+        if name in WRAPPERS:
+            pytest.hookimpl(hookwrapper=isgeneratorfunction(hook), tryfirst=True)(hook)
+        elif name.startswith("pytest_"):
+            pytest.hookimpl(trylast=True)(hook)
+
+
+def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
+    """Return the command line for pytest. Options of the project that would break a verdict are switched off last."""
+    there = [arg for arg in config["args"] if (room / arg.partition("::")[0]).exists()]
+    options = [f"--rootdir={room}", f"--confcutdir={room}", "--continue-on-collection-errors", "--maxfail=0"]
+    if not config.get("plain"):
+        options += ["-c", find_configuration(room, there), "-o", f"cache_dir={private / 'cache'}"]
+        options += [f"--basetemp={private / 'pytest'}", "--color=no", "--verbosity=-1"]
+        options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
+    elif _is_misled(room, there):
+        options += ["-c", os.devnull]
+    if "challenge" in config or "placeholders" in config:
+        options.append("--assert=rewrite")
+    elif "shuffle" in config and __debug__:  # a confirmation, in which nobody reads what an assertion says
+        options.append("--assert=plain")
+    if config["mode"] == "collect" and "placeholders" not in config:
+        options.append("--collect-only")
+    # One absent test file must not keep the others from running; if all are absent, pytest shall say so.
+    return [*options, *(there or config["args"])]
+
+
+def _is_misled(room: Path, args: Sequence[str]) -> bool:
+    """Return whether pytest would take a configuration for the one of *room* that lies above it."""
+    if NAMES_FILE.search(os.environ.get("PYTEST_ADDOPTS", "")):
+        return False
+    above = any((folder / name).is_file() for folder in room.parents for name in CONFIGS)
+    return above and find_configuration(room, args) == os.devnull
+
+
+def find_configuration(room: Path, args: Sequence[str]) -> str:
+    """Return the configuration file that pytest would choose, looked for no higher than the room.
+
+    The null device if none.
+    """
+    readable = importlib.import_module("_pytest.config.findpaths").load_config_dict_from_file
+    starts = [room / arg.partition("::")[0] for arg in args] or [room]
+    common = Path(os.path.commonpath([start if start.is_dir() else start.parent for start in starts]))
+    for folder in (common, *common.parents):
+        for path in (folder / name for name in CONFIGS):
+            if path.is_file() and readable(path) is not None:
+                return str(path)
+        if folder == room:
+            break
+    return os.devnull
