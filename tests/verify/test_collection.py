@@ -90,7 +90,9 @@ def test_look():
         (),
     ),
     "skipped without a name of the code": (
-        """fast = getattr(inner, 'fast', None)
+        """import unittest.mock
+
+fast = getattr(inner, 'fast', None)
 try:
     from words.deep import quick
 except ImportError:
@@ -110,12 +112,19 @@ def test_quick():
     hi()
 
 
+@pytest.fixture
+def calm(monkeypatch):
+    monkeypatch.setattr(inner, 'calm', 1)
+    with unittest.mock.patch('words.deep.inner.quiet') as found:
+        yield found
+
+
 def start():
     if inner.Loud() is not None and not hasattr(inner, 'loud'):
         pytest.skip('x')
 
 
-def test_it():
+def test_it(calm):
     start()
 """,
         (),
@@ -207,7 +216,10 @@ class It(unittest.TestCase):
 """,
         (),
     ),
-    "what never ends": ("def test_it():\n    while hi() or not hi():\n        pass\n", ("test_it",)),
+    "what never ends": (
+        "@pytest.mark.parametrize('n', range(30))\ndef test_it(n):\n    while hi() or not hi():\n        pass\n",
+        tuple(f"test_it[{n}]" for n in range(30)),
+    ),
 }
 
 TREES: dict[str, Mapping[str, str]] = {

@@ -35,6 +35,9 @@ RAISED = re.compile(r"(Error|Exception|Warning)$")
 ASKED_BY_PYTEST = ("pytestmark", "patchings")
 """Attributes that pytest looks for at everything it finds, beside those with underscores."""
 
+REPLACING = ("mock.mock", "unittest.mock", "_pytest.monkeypatch")
+"""Modules that ask for what they replace for a test."""
+
 
 class Placeholder:
     """Stands for something of the code under test: has each attribute, may be called, and is true or false."""
@@ -122,11 +125,11 @@ class PlaceholderModule(ModuleType):
     __all__: list[str]
 
     def __getattr__(self, name: str) -> Any:
-        """Return a placeholder for a name that is needed, or that a function just takes."""
+        """Return a placeholder for a name that is needed, or that a function just takes or replaces."""
         asking = sys._getframe(1)  # noqa: SLF001  there is no other way
-        code = asking.f_code
+        code, replaces = asking.f_code, asking.f_globals.get("__name__") in REPLACING
         taken = code.co_flags & CO_OPTIMIZED and dis.opname[code.co_code[asking.f_lasti]].startswith("LOAD")
-        if name.startswith("__") or not (taken or (self.__name__, name) in self.needed):
+        if name.startswith("__") or not (taken or replaces or (self.__name__, name) in self.needed):
             error: Any = AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
             error.obj, error.name = self, name  # Python 3.10 or newer would do it
             raise error

@@ -22,6 +22,7 @@ from jumar.child.broken_statements import MAKER, PASSED_OVER, find_line, leave_o
 from jumar.child.placeholders import Placeholder, PlaceholderFinder, PlaceholderModule, build_kind, make_placeholder
 from jumar.child.pytest.blame import BlameFinder, list_frames, list_star_imports, unwrap
 from jumar.child.pytest.challenge_plugin import get_file
+from jumar.child.test_timeout import TestTimeLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -55,6 +56,7 @@ class MissingSupply:
         self._made: set[tuple[str, str]] = set()
         self._finder = PlaceholderFinder(self._kind, self._made)
         self._left_out: dict[str, list[int]] = {}
+        self._endless: set[str] = set()
         self._codes: dict[tuple[object, ...], Any] = {}
         self._install()
 
@@ -120,7 +122,23 @@ class MissingSupply:
         excused = {file for file in files if helped or _has_excuse(file)}
         for item in session.items:
             run = item.runtest if get_file(item) in excused else int  # which does nothing
-            vars(item)["runtest"] = partial(_run_unless_marked, item, run)
+            vars(item)["runtest"] = partial(self._run, item, run)
+
+    def _run(self, item: pytest.Item, run: Callable[[], object]) -> None:
+        """Run *item*; a mark for an expected failure that it has, or gets, stands for one, however it would come out.
+
+        If it does not end, no other case of its function is run.
+        """
+        function = item.nodeid.partition("[")[0]
+        try:
+            if function not in self._endless and not _is_marked(item):
+                run()
+        except TestTimeLimit:
+            self._endless.add(function)
+            raise
+        finally:
+            if _is_marked(item):
+                importlib.import_module("_pytest.skipping").xfail("marked so")
 
     def _leave_out(self, file: str, error: BaseException) -> bool:
         """Leave the statement of *file* out that raised *error*; return whether there is a new one."""
@@ -218,16 +236,6 @@ def _has_excuse(file: str) -> bool:
     with contextlib.suppress(OSError), open(file, "rb") as source:  # noqa: PTH123  some of its names are no paths
         return EXCUSE.search(source.read()) is not None
     return False
-
-
-def _run_unless_marked(item: pytest.Item, run: Callable[[], object]) -> None:
-    """Run *item*; a mark for an expected failure that it has, or gets, stands for one, however it would come out."""
-    try:
-        if not _is_marked(item):
-            run()
-    finally:
-        if _is_marked(item):
-            importlib.import_module("_pytest.skipping").xfail("marked so")
 
 
 def _is_marked(item: pytest.Item) -> bool:
