@@ -90,7 +90,7 @@ def test_look():
         (),
     ),
     "skipped without a name of the code": (
-        """import unittest.mock
+        """from unittest import mock
 
 fast = getattr(inner, 'fast', None)
 try:
@@ -114,8 +114,8 @@ def test_quick():
 
 @pytest.fixture
 def calm(monkeypatch):
-    monkeypatch.setattr(inner, 'calm', 1)
-    with unittest.mock.patch('words.deep.inner.quiet') as found:
+    monkeypatch.delattr(inner, 'calm')
+    with mock.patch('words.deep.inner.quiet') as found:
         yield found
 
 
@@ -273,8 +273,18 @@ def test_plug_ins_load_as_well(tmp_path: Path) -> None:
     files = {
         "pytest.ini": "[pytest]\naddopts = -p loud\n",
         "conftest.py": "pytest_plugins = ['words.plug', 'quiet']\n",
-        "words/plug.py": "from words.new import hi\n\nhi()\n",
-        "test_it.py": "import pytest\n\n\ndef test_it(hi):\n    0\n\n\n@pytest.mark.skip\ndef test_not():\n    0\n",
+        "words/plug.py": """import pytest
+from words.new import stub, MISSING
+
+a, b = MISSING
+
+
+@pytest.fixture
+def hi():
+    assert stub(a) != stub(b)
+    pytest.skip('x')
+""",
+        "test_it.py": "def test_it():\n    0\n\n\ndef test_not(hi):\n    0\n",
     }
 
     assert collected(tmp_path, files) == ("test_it.py::test_it",)

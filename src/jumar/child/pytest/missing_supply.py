@@ -57,6 +57,7 @@ class MissingSupply:
         self._finder = PlaceholderFinder(self._kind, self._made)
         self._left_out: dict[str, list[int]] = {}
         self._endless: set[str] = set()
+        self._plugins: set[str] = set()
         self._codes: dict[tuple[object, ...], Any] = {}
         self._install()
 
@@ -73,13 +74,14 @@ class MissingSupply:
 
         def load_again(hook: Any, module: ModuleType) -> None:
             before, file = dict(vars(module)), str(module.__file__)
-            tests = file.endswith(ending) and self._blame.is_test_file(file)
+            plugin = module.__name__ in self._plugins and self._blame.is_foreign(file)
+            tests = file.endswith(ending) and (plugin or self._blame.is_test_file(file))
             while True:
                 try:
                     return self._run_rest(module, file) if tests else load(hook, module)
                 except Exception as error:
                     # A plug-in may do without what is not installed.
-                    if not tests or not (self._supply(error) or self._leave_out(file, error)):
+                    if not tests or not ((not plugin and self._supply(error)) or self._leave_out(file, error)):
                         raise
                 vars(module).clear()
                 vars(module).update(before)
@@ -91,6 +93,7 @@ class MissingSupply:
         load: Callable[..., None] = manager.import_plugin
 
         def load_again(*args: Any, **options: Any) -> None:
+            self._plugins.update(arg for arg in args if isinstance(arg, str))
             while True:
                 try:
                     return load(*args, **options)
@@ -152,10 +155,11 @@ class MissingSupply:
         """Run what is not left out of *file*, so that its tests go on where something raises."""
         vars(module).update({MAKER: partial(make_placeholder, self._kind), PASSED_OVER: _choose_passed_over})
         lines = self._left_out.get(file, [])
-        if (file, *lines) not in self._codes:  # it is loaded once for each name that it lacks
+        key = (file, *lines)
+        if key not in self._codes:  # it is loaded once for each name that it lacks
             with open(file, "rb") as source:  # noqa: PTH123  as pytest has it
-                self._codes[file, *lines] = leave_out(source.read(), file, lines)
-        exec(self._codes[file, *lines], vars(module))  # noqa: S102  it is a file of the tests
+                self._codes[key] = leave_out(source.read(), file, lines)
+        exec(self._codes[key], vars(module))  # noqa: S102  it is a file of the tests
 
     def _drop_orphans(self) -> None:
         """Have modules of the code under test loaded again whose package was not: nothing would bind them to it."""
