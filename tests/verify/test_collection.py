@@ -47,6 +47,89 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "@pytest.fixture\ndef tool():\n    pytest.skip('x')\n\n\ndef test_it(tool):\n    assert hi(tool)\n",
         (),
     ),
+    "skipped behind what fails": (
+        """@pytest.fixture
+def tool():
+    a, b = stub()
+    with pytest.raises(BrokenError):
+        a()
+    if not hi():
+        raise RuntimeError
+    pytest.skip('x')
+
+
+def test_it(tool):
+    assert tool
+
+
+class TestIt(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        self.a = stub(1).a
+
+    async def test_it(self):
+        for a, b in self.a or stub():
+            assert a and not b
+        if os.sep == '/':
+            self.skipTest('x')
+
+
+def look():
+    raise OSError
+
+
+def test_look():
+    try:
+        look()
+    except OSError:
+        pytest.skip('x')
+""",
+        (),
+    ),
+    "fails as it says itself": (
+        "def test_it(request):\n    request.node.add_marker(pytest.mark.xfail)\n    hi()\n",
+        (),
+    ),
+    "skipped without a name of the code": (
+        """from unittest import mock
+
+fast = getattr(inner, 'fast', None)
+try:
+    from words.deep import quick
+except ImportError:
+    quick = None
+if hasattr(inner, 'loud'):
+    def test_loud():
+        0
+
+
+@pytest.mark.skipif(not fast, reason='x')
+def test_fast():
+    hi()
+
+
+@pytest.mark.skipif(quick is None, reason='x')
+def test_quick():
+    hi()
+
+
+@pytest.fixture
+def calm(monkeypatch):
+    monkeypatch.delattr(inner, 'calm')
+    with mock.patch('words.deep.inner.quiet') as found:
+        yield found
+
+
+def start():
+    if inner.Loud() is not None and not hasattr(inner, 'loud'):
+        pytest.skip('x')
+
+
+def test_it(calm):
+    start()
+""",
+        (),
+    ),
+    "called like a test": ("from words import test_client\n", ()),
     "fails as expected": ("@pytest.mark.xfail(strict=True)\ndef test_it():\n    assert hi() == 1\n", ()),
     "no test": ("def test_it():\n    return 1\n\n\ntest_it.__test__ = False\n", ()),
     "of another platform": ("if os.sep == '!':\n    def test_it():\n        assert hi()\n", ()),
@@ -106,6 +189,10 @@ class Words(hi, MISSING):
         "class It(hi, name='x', metaclass=hi):\n    0\n\n\ndef test_it():\n    It()\n",
         ("test_it",),
     ),
+    "statements of one line": (
+        "class It(hi, x=1): stub()\nfor a, b in MISSING: 0\na = stub(); b = stub(1)\ndef test_it(): a, b\n",
+        ("test_it",),
+    ),
     "a default and a context": (
         """with stub() as It:
     def test_it(n=stub()):
@@ -129,7 +216,10 @@ class It(unittest.TestCase):
 """,
         (),
     ),
-    "what never ends": ("def test_it():\n    while hi() or not hi():\n        pass\n", ("test_it",)),
+    "what never ends": (
+        "@pytest.mark.parametrize('n', range(30))\ndef test_it(n):\n    while hi() or not hi():\n        pass\n",
+        tuple(f"test_it[{n}]" for n in range(30)),
+    ),
 }
 
 TREES: dict[str, Mapping[str, str]] = {
@@ -156,7 +246,9 @@ def collected(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
 def test_pytest_says_which_tests_a_file_has_that_does_not_load(tmp_path: Path, kinds: list[str]) -> None:
     files = {f"test_{number}.py": HEAD + KINDS[kind][0] for number, kind in enumerate(kinds)}
 
-    found = collected(tmp_path, {**TREES["a module without the names"], **files})
+    strict = "[pytest]\nfilterwarnings = error::pytest.PytestCollectionWarning\n"
+
+    found = collected(tmp_path, {**TREES["a module without the names"], **files, "pytest.ini": strict})
 
     assert {kind: {i.partition("::")[2] for i in found if i.startswith(f"test_{n}.py")} - {"test_hi"} for n, kind in
             enumerate(kinds)} == {kind: set(KINDS[kind][1]) for kind in kinds}  # fmt: skip
@@ -175,6 +267,27 @@ def test_files_for_fixtures_and_names_that_a_star_imports_load_as_well(tmp_path:
     tests = "from words import *\n\n\n@hello\ndef test_it(hi):\n    0\n\n\ndef test_not():\n    0\n\n\ndel test_not\n"
 
     assert collected(tmp_path, {"conftest.py": fixtures, "test_it.py": tests}) == ("test_it.py::test_it",)
+
+
+def test_plug_ins_load_as_well(tmp_path: Path) -> None:
+    files = {
+        "pytest.ini": "[pytest]\naddopts = -p loud\n",
+        "conftest.py": "pytest_plugins = ['words.plug', 'quiet']\n",
+        "words/plug.py": """import pytest
+from words.new import stub, MISSING
+
+a, b = MISSING
+
+
+@pytest.fixture
+def hi():
+    assert stub(a) != stub(b)
+    pytest.skip('x')
+""",
+        "test_it.py": "def test_it():\n    0\n\n\ndef test_not(hi):\n    0\n",
+    }
+
+    assert collected(tmp_path, files) == ("test_it.py::test_it",)
 
 
 def test_what_somebody_does_without_is_not_there(tmp_path: Path) -> None:

@@ -5,15 +5,18 @@ Standard library only, Python 3.8 or newer.
 
 from __future__ import annotations
 
+import dis
 import re
+import sys
 import unittest
 from importlib.machinery import ModuleSpec
+from inspect import CO_OPTIMIZED
 from itertools import chain
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 ANSWERS = ("bool", "contains", "eq", "ge", "gt", "instancecheck", "le", "lt", "ne", "subclasscheck")
 """Methods of a placeholder that say whether it is true."""
@@ -31,6 +34,9 @@ RAISED = re.compile(r"(Error|Exception|Warning)$")
 
 ASKED_BY_PYTEST = ("pytestmark", "patchings")
 """Attributes that pytest looks for at everything it finds, beside those with underscores."""
+
+REPLACING = ("mock.mock", "unittest.mock", "_pytest.monkeypatch")
+"""Modules that ask for what they replace for a test."""
 
 
 class Placeholder:
@@ -108,15 +114,25 @@ def _take_all(self: BaseException, *args: Any, **_: Any) -> None:
 
 
 class PlaceholderModule(ModuleType):
-    """Stands for a module that is not there, or does not load: it has each name, and each submodule."""
+    """Stands for a module that is not there, or does not load: it has each name that nobody does without.
+
+    Who imports a name, or asks whether there is one, may do so, as may a file while it is loaded: it is loaded again
+    with what it needs.
+    """
 
     kind: type[Placeholder]
+    needed: Collection[tuple[str, str]]
     __all__: list[str]
 
     def __getattr__(self, name: str) -> Any:
-        """Return a placeholder for a name."""
-        if name.startswith("__"):
-            raise AttributeError(name)
+        """Return a placeholder for a name that is needed, or that a function just takes or replaces."""
+        asking = sys._getframe(1)  # noqa: SLF001  there is no other way
+        code, replaces = asking.f_code, asking.f_globals.get("__name__") in REPLACING
+        taken = code.co_flags & CO_OPTIMIZED and dis.opname[code.co_code[asking.f_lasti]].startswith("LOAD")
+        if name.startswith("__") or not (taken or replaces or (self.__name__, name) in self.needed):
+            error: Any = AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+            error.obj, error.name = self, name  # Python 3.10 or newer would do it
+            raise error
         found = make_placeholder(self.kind, name)
         setattr(self, name, found)
         return found
@@ -125,9 +141,9 @@ class PlaceholderModule(ModuleType):
 class PlaceholderFinder:
     """Finds modules for which there are placeholders, before all others."""
 
-    def __init__(self, kind: type[Placeholder]) -> None:
+    def __init__(self, kind: type[Placeholder], needed: Collection[tuple[str, str]]) -> None:
         self.names: set[str] = set()
-        self._kind = kind
+        self._kind, self._needed = kind, needed
 
     def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
         """Return where the module *name* comes from, if there is a placeholder for it."""
@@ -136,7 +152,7 @@ class PlaceholderFinder:
     def create_module(self, spec: ModuleSpec) -> PlaceholderModule:
         """Make the module."""
         made = PlaceholderModule(spec.name)
-        made.kind, made.__all__ = self._kind, []
+        made.kind, made.needed, made.__all__ = self._kind, self._needed, []
         return made
 
     def exec_module(self, module: ModuleType) -> None:

@@ -33,7 +33,7 @@ FOLDER = "tests"
 ARRANGING = ("pytest_fixture_setup", "_callSetUp", "_callTearDown", "_callCleanup", "_callClassCleanup")
 """Functions of pytest and unittest that run what a test needs, while they seem to run the test."""
 
-WRAPPED = ("CollectError", "ConftestImportFailure")
+WRAPPED = ("CollectError", "ConftestImportFailure", "PluginImportFailure")
 """Exceptions that pytest raises in place of the original one."""
 
 THEIRS = ("FixtureLookupError", "Skipped", "SkipTest")

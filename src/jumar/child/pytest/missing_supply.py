@@ -18,10 +18,11 @@ from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from jumar.child.broken_statements import MAKER, find_line, leave_out
-from jumar.child.placeholders import PlaceholderFinder, PlaceholderModule, build_kind, make_placeholder
+from jumar.child.broken_statements import MAKER, PASSED_OVER, find_line, leave_out
+from jumar.child.placeholders import Placeholder, PlaceholderFinder, PlaceholderModule, build_kind, make_placeholder
 from jumar.child.pytest.blame import BlameFinder, list_frames, list_star_imports, unwrap
 from jumar.child.pytest.challenge_plugin import get_file
+from jumar.child.test_timeout import TestTimeLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
 
 MOST = 1000
 """Placeholders that one process makes: a loop over what each one lacks has to end."""
+
+EXPECTING = "__unittest_expecting_failure__"
+"""Attribute by which unittest marks what shall fail."""
+
+TIMES = 4
+"""Statements, or parts of one, that are left out of a line."""
 
 LACKING = re.compile(r"cannot import name '(\w+)'")
 """Says what a module lacks, where the exception does not (Python 3.11 or older)."""
@@ -46,9 +53,12 @@ class MissingSupply:
 
     def __init__(self, truth: bool, blame: BlameFinder) -> None:  # noqa: FBT001  the one thing that differs
         self._kind, self._blame = build_kind(truth), blame
-        self._finder = PlaceholderFinder(self._kind)
         self._made: set[tuple[str, str]] = set()
+        self._finder = PlaceholderFinder(self._kind, self._made)
         self._left_out: dict[str, list[int]] = {}
+        self._endless: set[str] = set()
+        self._plugins: set[str] = set()
+        self._codes: dict[tuple[object, ...], Any] = {}
         self._install()
 
     def _install(self) -> None:
@@ -56,6 +66,7 @@ class MissingSupply:
         rewrite = importlib.import_module("_pytest.assertion.rewrite")
         self._wrap(rewrite.AssertionRewritingHook, "")
         self._wrap(SourceFileLoader, "__init__.py")
+        self._wrap_plugins(importlib.import_module("_pytest.config").PytestPluginManager)
         sys.meta_path.insert(0, self._finder)
 
     def _wrap(self, loader: type[Any], ending: str) -> None:
@@ -63,19 +74,35 @@ class MissingSupply:
 
         def load_again(hook: Any, module: ModuleType) -> None:
             before, file = dict(vars(module)), str(module.__file__)
-            tests = file.endswith(ending) and self._blame.is_test_file(file)
+            plugin = module.__name__ in self._plugins and self._blame.is_foreign(file)
+            tests = file.endswith(ending) and (plugin or self._blame.is_test_file(file))
             while True:
                 try:
-                    return self._run_rest(module, file) if file in self._left_out else load(hook, module)
+                    return self._run_rest(module, file) if tests else load(hook, module)
                 except Exception as error:
                     # A plug-in may do without what is not installed.
-                    if not tests or not (self._supply(error) or self._leave_out(file, error)):
+                    if not tests or not ((not plugin and self._supply(error)) or self._leave_out(file, error)):
                         raise
                 vars(module).clear()
                 vars(module).update(before)
                 self._drop_orphans()
 
         loader.exec_module = load_again
+
+    def _wrap_plugins(self, manager: type[Any]) -> None:
+        load: Callable[..., None] = manager.import_plugin
+
+        def load_again(*args: Any, **options: Any) -> None:
+            self._plugins.update(arg for arg in args if isinstance(arg, str))
+            while True:
+                try:
+                    return load(*args, **options)
+                except Exception as error:
+                    if not self._supply(error.__cause__ or error):
+                        raise
+                self._drop_orphans()
+
+        manager.import_plugin = load_again
 
     def pytest_pycollect_makeitem(self, collector: pytest.Module, name: str, obj: Any) -> Generator[None, Any, None]:
         """Let a function be one test whose cases cannot be made of placeholders."""
@@ -84,7 +111,7 @@ class MissingSupply:
             return
         if outcome.excinfo[0].__name__ == "Failed" or issubclass(outcome.excinfo[0], Exception):
             kind: Any = importlib.import_module("pytest").Function
-            outcome.force_result([kind.from_parent(collector, name=name)])
+            outcome.force_result([] if isinstance(obj, Placeholder) else [kind.from_parent(collector, name=name)])
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Run no test of a file that has nothing of skipping or expected failures, nor has a helper of the tests.
@@ -96,29 +123,43 @@ class MissingSupply:
         ours = {file for file in loaded if self._blame.is_test_file(file) or self._blame.is_foreign(file)}
         helped = any(map(_has_excuse, ours - files))
         excused = {file for file in files if helped or _has_excuse(file)}
-        skipping = importlib.import_module("_pytest.skipping")
         for item in session.items:
-            with contextlib.suppress(Exception):  # a version that has no such function, or a condition that cannot be
-                if skipping.evaluate_xfail_marks(item) is not None:
-                    vars(item)["runtest"] = partial(skipping.xfail, "marked so")  # however it would come out
-                    continue
-            if get_file(item) not in excused:
-                vars(item)["runtest"] = int  # which does nothing
+            run = item.runtest if get_file(item) in excused else int  # which does nothing
+            vars(item)["runtest"] = partial(self._run, item, run)
+
+    def _run(self, item: pytest.Item, run: Callable[[], object]) -> None:
+        """Run *item*; a mark for an expected failure that it has, or gets, stands for one, however it would come out.
+
+        If it does not end, no other case of its function is run.
+        """
+        function = item.nodeid.partition("[")[0]
+        try:
+            if function not in self._endless and not _is_marked(item):
+                run()
+        except TestTimeLimit:
+            self._endless.add(function)
+            raise
+        finally:
+            if _is_marked(item):
+                importlib.import_module("_pytest.skipping").xfail("marked so")
 
     def _leave_out(self, file: str, error: BaseException) -> bool:
         """Leave the statement of *file* out that raised *error*; return whether there is a new one."""
         line = 0 if isinstance(error, unittest.SkipTest) else find_line(error, file)
-        new = line > 0 and line not in self._left_out.get(file, ())
+        new = line > 0 and self._left_out.get(file, []).count(line) < TIMES
         if new:
             self._left_out.setdefault(file, []).append(line)
         return new
 
     def _run_rest(self, module: ModuleType, file: str) -> None:
-        """Run what is not left out of *file*."""
-        vars(module)[MAKER] = partial(make_placeholder, self._kind)
-        with open(file, "rb") as source:  # noqa: PTH123  as pytest has it
-            code = leave_out(source.read(), file, self._left_out[file])
-        exec(code, vars(module))  # noqa: S102  it is a file of the tests
+        """Run what is not left out of *file*, so that its tests go on where something raises."""
+        vars(module).update({MAKER: partial(make_placeholder, self._kind), PASSED_OVER: _choose_passed_over})
+        lines = self._left_out.get(file, [])
+        key = (file, *lines)
+        if key not in self._codes:  # it is loaded once for each name that it lacks
+            with open(file, "rb") as source:  # noqa: PTH123  as pytest has it
+                self._codes[key] = leave_out(source.read(), file, lines)
+        exec(self._codes[key], vars(module))  # noqa: S102  it is a file of the tests
 
     def _drop_orphans(self) -> None:
         """Have modules of the code under test loaded again whose package was not: nothing would bind them to it."""
@@ -199,3 +240,18 @@ def _has_excuse(file: str) -> bool:
     with contextlib.suppress(OSError), open(file, "rb") as source:  # noqa: PTH123  some of its names are no paths
         return EXCUSE.search(source.read()) is not None
     return False
+
+
+def _is_marked(item: pytest.Item) -> bool:
+    if any(getattr(getattr(node, "obj", None), EXPECTING, False) for node in item.listchain()):
+        return True
+    with contextlib.suppress(Exception):  # a version that has no such function, or a condition that cannot be
+        return importlib.import_module("_pytest.skipping").evaluate_xfail_marks(item) is not None
+    return False
+
+
+def _choose_passed_over() -> Any:
+    """Return the kind of the exception that is handled, if a test with placeholders goes on behind it; else none."""
+    kind: Any = sys.exc_info()[0]
+    ends = not issubclass(kind, Exception) or issubclass(kind, unittest.SkipTest)
+    return () if ends and kind.__name__ != "Failed" else kind

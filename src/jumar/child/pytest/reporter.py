@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.normalise import PRINTED, shorten
 from jumar.child.pytest import tracebacks
-from jumar.child.pytest.blame import CODE, TEST
+from jumar.child.pytest.blame import CODE, TEST, WRAPPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -61,17 +61,19 @@ class Reporter:
         self._whole, self._keeps_bytecode = config.get("whole", False), config.get("plain", False)
         self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
 
-    def pytest_load_initial_conftests(self) -> Wrapper:
-        """Report a conftest file that does not import: pytest would stop without naming a test."""
-        outcome = yield
-        if _name_raised(outcome) == "ConftestImportFailure":
-            blamed = self._blame(outcome.excinfo[1], arranging=True)
-            self._report_broken("", str(outcome.excinfo[1]), blamed)
-
     def pytest_cmdline_parse(self) -> Wrapper:
-        """Report why pytest refuses its own configuration."""
+        """Report a conftest file or plug-in that does not load, and why pytest refuses its own configuration.
+
+        It would stop without naming a test.
+        """
         outcome = yield
-        self._report_refusal(outcome)
+        raised = outcome.excinfo[1] if outcome.excinfo else None
+        cause: Any = getattr(raised, "__cause__", None) or raised
+        if isinstance(cause, ImportError) or _name_raised(outcome) in WRAPPED:
+            why = f"{raised}" if f"{cause}" in f"{raised}" else f"{raised}: {cause}"
+            self._report_broken("", why, self._blame(cause, arranging=True))
+        else:
+            self._report_refusal(outcome)
 
     def pytest_collection(self) -> Wrapper:
         """Report why pytest does not even look for tests.
