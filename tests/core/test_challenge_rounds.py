@@ -12,6 +12,7 @@ from msgspec import structs
 
 from jumar.core.gate.challenge_rounds import Round, Strength, check_round, find_empty, plan_rounds
 from jumar.core.state.verdict import Ended, Outcome, Report, TestResult
+from jumar.verify.merge_reports import accept_stop, merge_reports
 
 NAMES = st.lists(st.integers(0, 50).map("t.py::test_{}".format), unique=True, max_size=12)
 
@@ -84,6 +85,51 @@ def test_who_leaves_without_a_goodbye_is_not_believed() -> None:
     left = report({"t.py::a": Outcome.FAILED, "t.py::b": Outcome.PASSED}, Ended.EXIT)
 
     assert check_round(left, FALSE, ("t.py::a", "t.py::b"), {}).unsteady
+
+
+A, B = "t.py::a", "t.py::b"
+STOPS = {
+    "all have run": ({A: Outcome.FAILED, B: Outcome.PASSED}, {"stopped": True}, True),
+    "no test that had to has failed": ({A: Outcome.ERROR, B: Outcome.PASSED}, {"stopped": True}, False),
+    "it had to fail and passed": ({A: Outcome.PASSED, B: Outcome.PASSED}, {"stopped": True}, False),
+    "another one failed": ({A: Outcome.ERROR, B: Outcome.FAILED}, {"stopped": True}, False),
+    "without a goodbye, or a result": ({A: Outcome.FAILED, B: Outcome.PASSED}, {}, False),
+}
+
+
+@pytest.mark.parametrize(("outcomes", "more", "accepted"), STOPS.values(), ids=STOPS)
+def test_a_session_may_be_stopped_at_its_end_because_a_falsified_test_has_failed(
+    outcomes: dict[str, Outcome], more: dict[str, bool], accepted: object
+) -> None:
+    got = accept_stop(structs.replace(report(outcomes, Ended.EXIT), **more), FALSE.falsified)
+
+    assert (got.ended is Ended.NORMAL) == accepted
+    assert bool(check_round(got, FALSE, (A, B), {}).unsteady) != accepted
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_parts_are_stopped_together_if_none_of_them_ended_otherwise(first: bool) -> None:  # noqa: FBT001
+    ends = [report({}), structs.replace(report({}, Ended.EXIT), stopped=True), report({}, Ended.CRASH)]
+    some = ends[1:] if first else ends[:0:-1]
+
+    assert merge_reports(*some).ended is Ended.CRASH
+    assert not merge_reports(*some).stopped
+    assert merge_reports(*ends[:2]).stopped
+
+
+ENDS = {
+    "it did not run": ({A: Outcome.FAILED, B: Outcome.ERROR}, Ended.EXIT, True),
+    "it was skipped": ({A: Outcome.FAILED, B: Outcome.SKIPPED}, Ended.NORMAL, True),
+    "all passed, and then it left": ({A: Outcome.FAILED, B: Outcome.PASSED}, Ended.EXIT, False),
+    "the code skips it": ({A: Outcome.ERROR, B: Outcome.SKIPPED}, Ended.NORMAL, False),
+    "it failed by itself": ({A: Outcome.FAILED, B: Outcome.FAILED}, Ended.EXIT, False),
+    "its fixture failed": ({A: Outcome.FAILED, B: Outcome.ERROR}, Ended.NORMAL, False),
+}
+
+
+@pytest.mark.parametrize(("outcomes", "ended", "cut"), ENDS.values(), ids=ENDS)
+def test_who_did_not_run_is_told_from_who_failed(outcomes: dict[str, Outcome], ended: Ended, cut: bool) -> None:  # noqa: FBT001
+    assert check_round(report(outcomes, ended), FALSE, (A, B), {}).cut_short is cut
 
 
 def test_cases_that_the_task_does_not_expect_prove_nothing() -> None:

@@ -10,6 +10,7 @@
 | `["broken", path, why, blame, absent]` | a test file that could not be collected; `""` stands for all |
 | `["unusable", why]`, `["usage", why]` | the runner is not there, or refuses its own configuration |
 | `["stopped", why]` | something under test ended the session |
+| `["doubtful", why]` | something outside of the tests makes all of them no evidence in two processes |
 | `["tampered", what]` | the framework, a hook or a test is not what it was, or a pass is not what was seen |
 | `["unconfined", what]` | the tests' own process, beside that of the code under test, is not kept from this |
 | `["distributed"]` | the project has its tests distributed among processes, which this one did not do |
@@ -71,7 +72,7 @@ def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial
     results: dict[str, TestResult] = {}
     broken: dict[str, Broken] = {}
     found: list[str] = []
-    running = ""
+    running, leaves = "", ended is not Ended.NORMAL
     for record in records:
         match record:
             case ["collected", list(some)]:
@@ -87,12 +88,14 @@ def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial
                 ended, detail = Ended.UNSTARTED, make_one_line(why, LINE)
             case ["tampered", str(what)]:
                 odd.append(f"tampered with: {make_one_line(what, LINE)}")
-            case ["stopped", str(why)] if ended is Ended.NORMAL:
+            case ["stopped" | "doubtful", str(why)] if ended is Ended.NORMAL:
                 ended, detail = Ended.EXIT, f"the session was stopped: {make_one_line(why, LINE)}"
+    over = results.keys() >= {*found} and not (leaves or any(record[0] == "doubtful" for record in records))
     for test_id in found:
         results.setdefault(test_id, _build_silent(test_id, ended, detail, lost=test_id == running))
     report = Report(ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(odd), detail=detail)
-    return _add_circumstances(report, records)
+    stopped = over and ended is Ended.EXIT
+    return _add_circumstances(msgspec.structs.replace(report, stopped=stopped), records)
 
 
 def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:

@@ -23,7 +23,7 @@ from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.verify.evidence import grade_green, list_weaker
 from jumar.verify.merge_reports import run_side_by_side
-from jumar.verify.plain_run import NOT_GENERAL, hide_output, judge_plainly, may_run_beside
+from jumar.verify.plain_run import CUT_SHORT, NOT_GENERAL, hide_output, judge_plainly, may_run_beside
 from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.two_process import find_product_start
 from jumar.verify.untouched_tree import find_hollow, list_unable
@@ -75,7 +75,8 @@ async def _accept_green(
     (apart, found), *plainly = await run_side_by_side(calls)
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake: the visible ones alone were answered.
-        found = found if set(found.flaky).isdisjoint(verifier.held_out.ids) else _Found(void=NOT_GENERAL)
+        if not set(found.flaky).isdisjoint(verifier.held_out.ids):
+            found = _Found(void=Void(Cause.HELD_OUT, CUT_SHORT) if found.cut_short else NOT_GENERAL)
         return _refute(first, found, names, len(whole.runs)), {}
     plain = plainly[0] if plainly else await judge()
     if not plain.green:
@@ -97,7 +98,11 @@ async def _accept_green(
 def _refute(first: Verification, found: _Found, names: Mapping[str, str], executions: int) -> Verification:
     """Return *first* as what it turned out to be: void, or flaky."""
     wavering = [names.get(i, i) for i in found.flaky]
-    verdict = Verdict({}, void=found.void) if found.void else mark_flaky(first.verdict, wavering, CHANGED)
+    verdict = (
+        Verdict({}, void=found.void)
+        if found.void
+        else mark_flaky(first.verdict, wavering, CUT_SHORT if found.cut_short else CHANGED)
+    )
     return msgspec.structs.replace(first, verdict=verdict, executions=first.executions + executions)
 
 
@@ -111,6 +116,8 @@ class _Found(NamedTuple):
     """The one that did not come out as it must."""
     draw: rounds.Seeds = rounds.Seeds()
     """Its chances."""
+    cut_short: bool = False
+    """True if they were cut short: see `RoundResult`."""
 
 
 async def _run_rounds(whole: GreenCandidate, rest: GreenCandidate) -> tuple[frozenset[str], _Found]:
@@ -221,7 +228,7 @@ async def _run_plan(green: GreenCandidate, plan: Sequence[Round], *, shuffled: b
             same, _ = await rounds.run_round(green, step, draw)
             return _judge_forged(green, answered.forged, same.forged)
         if answered.unsteady:
-            return _Found(flaky=answered.unsteady, step=step, draw=draw)
+            return _Found(flaky=answered.unsteady, step=step, draw=draw, cut_short=answered.cut_short)
         green.done.append(step)
         green.unproved |= answered.unproved
     return _Found()

@@ -39,13 +39,20 @@ from jumar.process.room import lay_out
 from jumar.verify.collection import collect_tests
 from jumar.verify.merge_reports import split_ids
 from jumar.verify.naming.test_names import SHARED
-from jumar.verify.rounds import APART, GreenCandidate, is_pytest, lay_held_out
+from jumar.verify.rounds import GreenCandidate, is_pytest, lay_held_out
+from jumar.verify.two_process import APART
 from jumar.verify.untouched_tree import is_untouched
 
 NOT_GENERAL = Void(
     Cause.HELD_OUT,
     "every visible test passed, and held-out tests of the same behaviour did not: the change is not general",
 )
+
+CUT_SHORT = (
+    "it was skipped, or did not run, in a fresh run in which another test was falsified, and failed: where a project "
+    "ends its session or skips tests when one fails, nothing can prove them"
+)
+"""Reason for no green where tests cannot be challenged one without the other."""
 
 PASSING = frozenset({Outcome.PASSED, *EXCUSED})
 """Outcomes with which plain pytest ends well."""
@@ -78,7 +85,8 @@ async def judge_plainly(
     failed |= {r.id: r.excerpt for r in made if r.outcome not in PASSING} | broken
     shown = {i: why for i, why in failed.items() if i in names or (i not in green.ids and _is_visible(green, i, names))}
     if failed and not shown:
-        return Verdict({}, void=NOT_GENERAL)
+        over = report.ended is Ended.NORMAL
+        return Verdict({}, void=NOT_GENERAL if over else Void(Cause.HELD_OUT, hide_output(green)))
     if held_out:  # the code under test has seen them, and what it says could quote them
         shown = dict.fromkeys(shown, "its output is not shown, as held-out tests ran beside it")
     return _mark_red(first, shown, names) if shown else first

@@ -18,8 +18,8 @@ from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
 from jumar.ports import Invocation
 from jumar.verify.challenge.falsified_files import UNCHALLENGED, Challenge, falsify_files
-from jumar.verify.merge_reports import merge_reports, run_side_by_side, split_ids
-from jumar.verify.two_process import LEAST_PATIENCE, estimate_patience, list_confirming, run_two_processes
+from jumar.verify.merge_reports import accept_stop, merge_reports, run_side_by_side, split_ids
+from jumar.verify.two_process import APART, LEAST_PATIENCE, estimate_patience, list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ STARTS = 5
 
 EMPTY = "it came to none of its assertions"
 """Reason that a test which passes is no evidence."""
-
-APART = ("S3", "S2")
-"""Tiers in which a process cannot reach another one: below them two processes are one."""
 
 _Done = TypeVar("_Done")
 
@@ -126,7 +123,8 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
 
     async def run(part: GreenCandidate) -> Report:
         part.runs.append(part.tree)
-        return await part.verifier.run_fresh(part.tree, list_asked(part, step), challenge, draw.order)
+        report = await part.verifier.run_fresh(part.tree, list_asked(part, step), challenge, draw.order)
+        return accept_stop(report, step.falsified)
 
     report = reduce(merge_reports, await run_parts(green, run))
     note_strengths(green, report, step)
@@ -232,7 +230,7 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
     limited = partial(_limit_tests, trial.invocation, green)
     records, child = await run_two_processes(trial._replace(product_tree=green.alone, invocation=limited))
     green.runs.append(green.tree)
-    report = green.verifier.runner.report(records, child.ended, child.detail)
+    report = accept_stop(green.verifier.runner.report(records, child.ended, child.detail), step.falsified)
     green.asked = (green.asked or 0) + (report.asked_tests or 0)
     return None if report.anomalies or child.anomalies else report
 

@@ -37,6 +37,9 @@ TESTING = frozenset(("test", "tests", "testing", "conftest.py", "__pycache__"))
 """Names of what belongs to tests, wherever it lies."""
 
 
+APART = ("S3", "S2")
+"""Tiers in which a process cannot reach another one: below them two processes are one."""
+
 LEAST_PATIENCE, SLOWER = 1.5, 20.0
 """Seconds that any test may take in two processes, and times as long as it took in one."""
 

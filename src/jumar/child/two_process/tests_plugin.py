@@ -196,7 +196,7 @@ class DoubtPlugin:
         """Report how often the tests answered, and a doubt outside of them, which makes all of them doubtful."""
         self._send(["asked", self._side.capabilities.conversation.asked])
         if self._side.faults > self._blamed:
-            self._send(["stopped", self._side.why[:1000]])
+            self._send(["doubtful", self._side.why[:1000]])
 
     def _watch_phase(self, doubt: str, *, last: bool = False, item: Any = None) -> Wrapper:
         outcome = yield

@@ -63,6 +63,8 @@ class RoundResult(msgspec.Struct, frozen=True):
     """Reason that the round is no evidence."""
     unproved: frozenset[str] = frozenset()
     """Falsified functions of which nothing was learnt: they hung, cannot be falsified, or not all cases count."""
+    cut_short: bool = False
+    """True if a falsified test failed as it must, and those that are unsteady were skipped, or did not run."""
 
 
 def check_round(report: Report, asked: Round, expected: Iterable[str], accepted: Mapping[str, Outcome]) -> RoundResult:
@@ -96,9 +98,22 @@ def check_round(report: Report, asked: Round, expected: Iterable[str], accepted:
             excused = sum(i in accepted for i in ids)
             kept = sum(outcome in EXCUSED for outcome in seen)
             forged += [function] if standing > min(excused, kept) else []
+    cut = bool(changed) and _is_cut_short(report, asked, changed)
     if report.ended is not Ended.NORMAL and not changed:  # all passed, and then it left: it is not believed
         changed = [i for ids in wanted.values() for i in ids]
-    return RoundResult(tuple(forged), tuple(changed), void, frozenset(unproved))
+    return RoundResult(tuple(forged), tuple(changed), void, frozenset(unproved), cut)
+
+
+def _is_cut_short(report: Report, asked: Round, changed: Iterable[str]) -> bool:
+    """Return whether a falsified test failed, or ended the run as it did, and no test of those that *changed* failed.
+
+    A test that did not run has the outcome of an error where the run ended early.
+    """
+    early = () if report.ended is Ended.NORMAL else (Outcome.ERROR,)
+    names, unrun, ends = {get_function(i) for i in changed}, {*EXCUSED, *early}, {Outcome.FAILED, *early}
+    ran = [r for r in report.results if get_function(r.id) in names and r.outcome is not Outcome.PASSED]
+    fell = any(r.outcome in ends and get_function(r.id) in asked.falsified for r in report.results)
+    return fell and all(r.outcome in unrun for r in ran)
 
 
 def _counts_as_passed(

@@ -92,6 +92,8 @@ class Report(msgspec.Struct, frozen=True):
     """Invalid records on the channel: a wrong MAC, a gap in the sequence, a duplicate."""
     detail: str = ""
     """One sentence on an end that was not normal."""
+    stopped: bool = False
+    """True if something ended the session when each test had its result, and the process said goodbye."""
     lost: str = ""
     """Test after which the process of the code under test was gone: what ran later is no evidence; empty: it stayed."""
     shadows: tuple[str, ...] = ()
