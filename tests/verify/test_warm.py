@@ -427,7 +427,7 @@ def test_folders_of_a_project_make_no_zygote_of_its_own(tmp_path: Path, pool: Wa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["extract_backend_and_options", "a_new_name"])
-def test_a_fixture_that_a_tree_puts_into_a_plug_in_is_found(tmp_path: Path, pool: WarmPool, name: str) -> None:
+def test_a_fixture_that_a_tree_puts_into_a_plug_in_is_found(tmp_path: Path, shared: WarmPool, name: str) -> None:
     """The zygote has looked through the plug-in, which has as many names as before, or one more."""
     files = {
         "conftest.py": f"""
@@ -444,7 +444,7 @@ del {name}
         "test_it.py": f"def test_it({name}): assert {name} == 7\n",
     }
     court = collected(tmp_path, files, msgspec.structs.replace(QUICK, python=sys.executable))
-    starts = WarmStarts(pool)
+    starts = WarmStarts(shared)
 
     assert [judge(court, files, one).verdict.green_ids for one in (None, starts)] == 2 * [{"test_it.py::test_it"}]
     assert starts.counts == {WARM: 1}
