@@ -186,7 +186,7 @@ def said(done: Verification) -> dict[str, tuple[str, str, str]]:
 
 @pytest.mark.slow
 def test_each_outcome_is_the_same_in_a_fork(tmp_path: Path, shared: WarmPool) -> None:
-    court = collected(tmp_path, EVERYTHING, msgspec.structs.replace(QUICK, test_timeout_seconds=1.0))
+    court = collected(tmp_path, EVERYTHING, msgspec.structs.replace(QUICK, test_timeout_seconds=0.5))
     starts = WarmStarts(shared)
 
     cold, warm, again = (judge(court, EVERYTHING, one) for one in (None, starts, starts))
