@@ -740,17 +740,6 @@ def test_the_probes_find_in_a_fork_what_they_find_in_a_started_process(tmp_path:
     assert (warm.possible, warm.why, warm.tried) == (cold.possible, cold.why, cold.tried), (warm, cold)
 
 
-@pytest.mark.slow
-def test_an_interpreter_whose_path_leads_up_and_down_again_is_forked(tmp_path: Path, pool: WarmPool) -> None:
-    here = Path(__file__).parent
-    suite = msgspec.structs.replace(QUICK, python=str(here / os.path.relpath(PLAIN_PYTHON, here)))
-    court, starts = collected(tmp_path, GOOD, suite), WarmStarts(pool)
-    court.verifier.sandbox = s3()
-
-    assert judge(court, GOOD, starts).verdict.green
-    assert starts.counts == {WARM: 1}
-
-
 def test_an_argument_of_bubblewrap_that_is_not_known_is_refused() -> None:
     assert bubble.read_steps(["bwrap", "--tmpfs", "/home", "--", "true"]) == ([("--tmpfs", ["/home"])], ["true"])
     with pytest.raises(OSError, match="--share-net is not known"):
