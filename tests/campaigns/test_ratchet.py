@@ -65,7 +65,7 @@ def test_somebody_listens():
 
 PLAN = (
     "tasks/*", "--model", "script:{task}.jsonl", "--gate", "off", "--test-policy", "on_write", "--confirm", "0",
-    "--sandbox", "S0", "--python", PLAIN_PYTHON, "--campaign", "c",
+    "--sandbox", "S0", "--python", PLAIN_PYTHON, "--processes", "1", "--campaign", "c",
 )  # fmt: skip
 
 

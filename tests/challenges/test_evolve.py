@@ -50,11 +50,11 @@ def by_agent(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorld, jumar: Called) -> None:
-    world.challenge()
+def test_a_judged_challenge_and_once_more_from_its_journals(small: ChallengeWorld, jumar: Called) -> None:
+    small.challenge()
     with Server(judge_recursion) as server:
-        world.agents("good", "half", "scarred", "broken", outside="outsider", judge=server.url)
-        code, told, said = jumar(*world.words())
+        small.agents("good", "half", "scarred", "broken", outside="outsider", judge=server.url)
+        code, told, said = jumar(*small.words())
         asked = len(server.requests)
     assert code == 0, said
     agents = by_agent(told)
@@ -69,7 +69,7 @@ def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorl
     assert agents["broken"]["labels"] == ["never evaluated", "principles not judged"]
     assert told["judge"]["withheld"] == ""
     # One case for each distinct tree of a task, three examples and a plea; three times each.
-    assert told["judged"]["calls"] == asked == 3 * (4 + 2 * 2)
+    assert told["judged"]["calls"] == asked == 3 * (4 + 2)
     assert told["judged"]["cached_tokens"] / told["judged"]["prompt_tokens"] == 0.9
     places = [place for lost in agents["scarred"]["lost"] for place in lost["places"]]
     assert f"gcd.py:{SCARRED.splitlines().index('        return eval(command)') + 1}" in places
@@ -89,7 +89,7 @@ def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorl
     assert (code, resumed) == (0, told), said
 
     code, compared, said = jumar("compare", "good", "half", "--in", "c", "--json")
-    assert (code, compared["pairs"], compared["tests_a"], compared["tests_b"]) == (0, 2, 2, 0), said
+    assert (code, compared["pairs"], compared["tests_a"], compared["tests_b"]) == (0, 1, 1, 0), said
 
 
 @pytest.mark.slow
@@ -111,13 +111,14 @@ def test_a_recording_that_does_not_fit_is_no_judgement(small: ChallengeWorld, ju
 
 
 @pytest.mark.slow
-def test_prompts_stand_before_the_instruction(world: ChallengeWorld, jumar: Called) -> None:
+def test_prompts_stand_before_the_instruction_of_each_task(world: ChallengeWorld, jumar: Called) -> None:
     world.challenge()
+    world.write("tasks/t1/test_gcd.py", "from gcd import gcd\n\n\ndef test_c(): assert gcd(4, 6) == 3\n")
     world.write("tasks/t0/task.toml", '[task]\ninstruction = "Mend gcd."\n')
     world.write(
         "agents.toml", '[[agent]]\nname = "good"\nmodel = "script:good.jsonl"\ngate = "off"\nprompts = ["rules.md"]\n'
     )
-    code, _, said = jumar(*world.words())
+    code, told, said = jumar(*world.words())
     assert code == 0, said
 
     plan = json.loads(Path("c/campaign.json").read_bytes())
@@ -126,6 +127,7 @@ def test_prompts_stand_before_the_instruction(world: ChallengeWorld, jumar: Call
         "Write the shortest function that is right.",
     ]
     assert [task["name"] for task in plan["tasks"]] == ["good.t0", "good.t1"]
+    assert by_agent(told)["good"]["tests"] == 42, "two of three tests, of both tasks"
 
 
 @pytest.mark.slow
@@ -151,12 +153,13 @@ def test_who_never_builds_times_out_cheats_or_leaks_comes_last_with_the_word_for
     assert all(each["axes"]["tests"]["why"] for each in told["ranking"][1:])
 
 
+RUFF = Path(sys.executable).with_name("ruff")
 LINTER = """
 [scars]
 shipped = false
 
 [[linter]]
-command = "ruff check --isolated --no-cache --select E722,S307 --output-format sarif {files}"
+command = "RUFF check --isolated --no-cache --select E722,S307 --output-format sarif {files}"
 points = 2
 """
 
@@ -164,18 +167,16 @@ points = 2
 @pytest.mark.slow
 def test_a_linter_takes_points_for_what_the_agent_added(small: ChallengeWorld, jumar: Called) -> None:
     small.agents("good", "scarred")
-    small.challenge(more=LINTER)
+    small.challenge(more=LINTER.replace("RUFF", str(RUFF)))
     # The bare except was there before; eval was not.
     small.write("tasks/t0/gcd.py", "def gcd(a, b):\n    return 0\n\n\ntry:\n    x = 1\nexcept:\n    x = 2\n")
-    words = [*small.words()]
-    words[words.index("--python") + 1] = sys.executable
-    code, told, said = jumar(*words)
+    code, told, said = jumar(*small.words())
     assert code == 0, said
 
     assert (by_agent(told)["good"]["scars"], by_agent(told)["scarred"]["scars"]) == (9, 7)
     assert [lost["what"].partition(":")[0] for lost in by_agent(told)["scarred"]["lost"]] == ["S307"]
 
-    Path("challenge.toml").write_text(Path("challenge.toml").read_text().replace("ruff check", "echo nothing"))
+    Path("challenge.toml").write_text(Path("challenge.toml").read_text().replace(f"{RUFF} check", "echo nothing"))
     code, _, said = jumar("evolve", "--rescore", "c", "--json", "-q")
     assert code == 2
     assert "wrote no SARIF" in said

@@ -65,7 +65,7 @@ WAYS = {
     '\n#[cfg(feature = "more")]\nmod more {\n    #[test]\n    fn never() {}\n}\n',
     "tests/dies.rs": rust(
         good="", leaves="std::process::exit(0);", aborts="std::process::abort();",
-        says=RAW % r"test good ... ok\n", hangs="loop {}",
+        says=RAW % r"test good ... ok\n", hangs="loop { std::thread::park() }",
     ),
 }  # fmt: skip
 ENDS = {

@@ -231,7 +231,7 @@ def _blamed(result: TestResult) -> tuple[Blame | None, str]:
 
 @pytest.mark.slow
 def test_each_result_and_each_broken_file_blames_the_right_one(tmp_path: Path) -> None:
-    court = Court(tmp_path, Suite(timeout_seconds=60.0, test_timeout_seconds=2.0, env={"PYTHONPATH": "tests"}))
+    court = Court(tmp_path, Suite(timeout_seconds=60.0, test_timeout_seconds=1.0, env={"PYTHONPATH": "tests"}))
     imports = {f"tests/test_import_{name}.py": f"{line}\ndef test_it(): pass\n" for name, (line, _) in IMPORTS.items()}
     tree = court.tree({**PROJECT, **imports, "tests/test_calls.py": CALLS})
     calls = {f"tests/test_calls.py::test_{name}": blamed for name, blamed in IN_CALLS.items()}

@@ -601,7 +601,7 @@ def test_at_last():
 """
     files = {"product.py": product, "test_product.py": test}
 
-    report = reported(tmp_path, files)
+    report = reported(tmp_path, files, suite=msgspec.structs.replace(SHORT, test_timeout_seconds=1.0))
 
     assert report.lost == ""
     assert [said for said in outcomes(report).values() if said == "passed"] == ["passed"]

@@ -329,7 +329,7 @@ def change(container: Any, how: int, value: Any) -> None:
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 1), FULL), max_size=5),
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 1), FULL), max_size=5),
 )
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 def test_what_the_tests_filled_stays_and_what_comes_back_is_what_the_product_has(
     value: Any, first: list[tuple[int, int, Any]], second: list[tuple[int, int, Any]]
 ) -> None:

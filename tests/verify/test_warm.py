@@ -186,7 +186,7 @@ def said(done: Verification) -> dict[str, tuple[str, str, str]]:
 
 @pytest.mark.slow
 def test_each_outcome_is_the_same_in_a_fork(tmp_path: Path, shared: WarmPool) -> None:
-    court = collected(tmp_path, EVERYTHING, msgspec.structs.replace(QUICK, test_timeout_seconds=1.0))
+    court = collected(tmp_path, EVERYTHING, msgspec.structs.replace(QUICK, test_timeout_seconds=0.5))
     starts = WarmStarts(shared)
 
     cold, warm, again = (judge(court, EVERYTHING, one) for one in (None, starts, starts))
@@ -427,7 +427,7 @@ def test_folders_of_a_project_make_no_zygote_of_its_own(tmp_path: Path, pool: Wa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["extract_backend_and_options", "a_new_name"])
-def test_a_fixture_that_a_tree_puts_into_a_plug_in_is_found(tmp_path: Path, pool: WarmPool, name: str) -> None:
+def test_a_fixture_that_a_tree_puts_into_a_plug_in_is_found(tmp_path: Path, shared: WarmPool, name: str) -> None:
     """The zygote has looked through the plug-in, which has as many names as before, or one more."""
     files = {
         "conftest.py": f"""
@@ -444,7 +444,7 @@ del {name}
         "test_it.py": f"def test_it({name}): assert {name} == 7\n",
     }
     court = collected(tmp_path, files, msgspec.structs.replace(QUICK, python=sys.executable))
-    starts = WarmStarts(pool)
+    starts = WarmStarts(shared)
 
     assert [judge(court, files, one).verdict.green_ids for one in (None, starts)] == 2 * [{"test_it.py::test_it"}]
     assert starts.counts == {WARM: 1}
@@ -738,17 +738,6 @@ def test_the_probes_find_in_a_fork_what_they_find_in_a_started_process(tmp_path:
 
     assert starts.counts == {WARM: 2}
     assert (warm.possible, warm.why, warm.tried) == (cold.possible, cold.why, cold.tried), (warm, cold)
-
-
-@pytest.mark.slow
-def test_an_interpreter_whose_path_leads_up_and_down_again_is_forked(tmp_path: Path, pool: WarmPool) -> None:
-    here = Path(__file__).parent
-    suite = msgspec.structs.replace(QUICK, python=str(here / os.path.relpath(PLAIN_PYTHON, here)))
-    court, starts = collected(tmp_path, GOOD, suite), WarmStarts(pool)
-    court.verifier.sandbox = s3()
-
-    assert judge(court, GOOD, starts).verdict.green
-    assert starts.counts == {WARM: 1}
 
 
 def test_an_argument_of_bubblewrap_that_is_not_known_is_refused() -> None:

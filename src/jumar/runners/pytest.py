@@ -156,8 +156,8 @@ SAMPLES: dict[str, dict[str, str]] = {
         "def test_one(thing):\n    assert True\n"
     },
     "several": {
-        "test_sample.py": "def test_one():\n    pass\n\n\ndef test_two():\n    assert False\n\n\n"
-        "def test_three():\n    while True:\n        pass\n"
+        "test_sample.py": "from threading import Event\n\n\ndef test_one():\n    pass\n\n\n"
+        "def test_two():\n    assert False\n\n\ndef test_three():\n    Event().wait()\n"
     },
 }
 """Tiny projects, as `jumar.testing.check_runner` wants them."""

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
@@ -54,6 +55,7 @@ class Project(NamedTuple):
     env: Mapping[str, str] = {}
 
 
+@cache
 def attacks() -> list[Project]:
     """All attacks, by name."""
     shared = _read(CORPUS / "project.toml")

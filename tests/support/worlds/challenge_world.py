@@ -89,7 +89,7 @@ class ChallengeWorld:
         """The words of `jumar evolve` for a new campaign."""
         return (
             "evolve", "challenge.toml", "--agents", "agents.toml", "--campaign", "c", "--sandbox", "S0",
-            "--confirm", "0", "--python", PLAIN_PYTHON, "--json", "-q", *more,
+            "--confirm", "0", "--python", PLAIN_PYTHON, "--concurrency", "1", "--json", "-q", *more,
         )  # fmt: skip
 
 
