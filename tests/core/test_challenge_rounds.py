@@ -120,7 +120,8 @@ def test_parts_are_stopped_together_if_none_of_them_ended_otherwise(first: bool)
 ENDS = {
     "it did not run": ({A: Outcome.FAILED, B: Outcome.ERROR}, Ended.EXIT, True),
     "it was skipped": ({A: Outcome.FAILED, B: Outcome.SKIPPED}, Ended.NORMAL, True),
-    "all passed, and then it left": ({A: Outcome.FAILED, B: Outcome.PASSED}, Ended.EXIT, False),
+    "all passed, and then it left": ({A: Outcome.FAILED, B: Outcome.PASSED}, Ended.EXIT, True),
+    "all is well": ({A: Outcome.FAILED, B: Outcome.PASSED}, Ended.NORMAL, False),
     "the code skips it": ({A: Outcome.ERROR, B: Outcome.SKIPPED}, Ended.NORMAL, False),
     "it failed by itself": ({A: Outcome.FAILED, B: Outcome.FAILED}, Ended.EXIT, False),
     "its fixture failed": ({A: Outcome.FAILED, B: Outcome.ERROR}, Ended.NORMAL, False),

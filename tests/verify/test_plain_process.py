@@ -107,6 +107,18 @@ def test_what_only_jumars_runs_have_is_not_there(
     assert judge(court, {"code_.py": code, **tests, **more}).green is accepted
 
 
+@pytest.mark.parametrize("hook", ["pytest_sessionfinish(session)", "pytest_terminal_summary(exitstatus)"])
+def test_hooks_may_look_at_how_the_session_comes_out(tmp_path: Path, hook: str) -> None:
+    """A falsified test fails, and so do they."""
+    status = hook.partition("(")[2].removesuffix(")").replace("session", "session.exitstatus")
+    tests = {"conftest.py": f"def {hook}:\n    assert {status} == 0\n", "test_code.py": HIDDEN["test_z.py"]}
+    court = build_court(tmp_path, {"code_.py": "def one():\n    return 0\n", **tests}, {})
+
+    done = judge(court, {"code_.py": "def one():\n    return 1\n", **tests})
+
+    assert done.green, done.void
+
+
 def test_a_root_with_a_module_like_one_of_pythons_is_not_first_on_the_path(tmp_path: Path) -> None:
     """Where the task has one, a person calls `pytest`: with `python -m` that would not start."""
     tests = {"random.py": "", "tests/test_code.py": HIDDEN["test_z.py"]}

@@ -49,7 +49,7 @@ NOT_GENERAL = Void(
 )
 
 CUT_SHORT = (
-    "it was skipped, or did not run, in a fresh run in which another test was falsified, and failed: where a project "
+    "in a fresh run in which another test was falsified, and failed, it was skipped, or the run ended: where a project "
     "ends its session or skips tests when one fails, nothing can prove them"
 )
 """Reason for no green where tests cannot be challenged one without the other."""

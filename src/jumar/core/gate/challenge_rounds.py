@@ -64,7 +64,7 @@ class RoundResult(msgspec.Struct, frozen=True):
     unproved: frozenset[str] = frozenset()
     """Falsified functions of which nothing was learnt: they hung, cannot be falsified, or not all cases count."""
     cut_short: bool = False
-    """True if a falsified test failed as it must, and those that are unsteady were skipped, or did not run."""
+    """True if a falsified test failed as it must, and none that is unsteady did: it was skipped, or the run ended."""
 
 
 def check_round(report: Report, asked: Round, expected: Iterable[str], accepted: Mapping[str, Outcome]) -> RoundResult:
@@ -98,10 +98,10 @@ def check_round(report: Report, asked: Round, expected: Iterable[str], accepted:
             excused = sum(i in accepted for i in ids)
             kept = sum(outcome in EXCUSED for outcome in seen)
             forged += [function] if standing > min(excused, kept) else []
-    cut = bool(changed) and _is_cut_short(report, asked, changed)
+    cut = _is_cut_short(report, asked, changed)
     if report.ended is not Ended.NORMAL and not changed:  # all passed, and then it left: it is not believed
         changed = [i for ids in wanted.values() for i in ids]
-    return RoundResult(tuple(forged), tuple(changed), void, frozenset(unproved), cut)
+    return RoundResult(tuple(forged), tuple(changed), void, frozenset(unproved), cut and bool(changed))
 
 
 def _is_cut_short(report: Report, asked: Round, changed: Iterable[str]) -> bool:
