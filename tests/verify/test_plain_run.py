@@ -184,9 +184,8 @@ def test_a_file_without_an_expected_test_must_not_break(tmp_path: Path, kind: st
     )
 
     assert right.green
-    told = not hidden and path.startswith("test_")  # of a folder it is not known whose it is
-    assert wrong.red_ids == (("test_calc.py::test_one",) if told else ())
-    assert (wrong.void is None) is told
+    assert wrong.void is not None
+    assert "a file did not load; which" in wrong.void.reason, "beside held-out tests not even names are shown"
 
 
 @pytest.mark.parametrize("path", ["more/conftest.py", "more/test_fast.py"])
@@ -231,7 +230,7 @@ def test_a_file_that_breaks_in_the_order_of_pytest_is_not_tried_in_another_one(t
         judged(court, {"pool.py": code.format(line), **tests}).verdict for line in ("assert SIZES != [1]", "pass")
     )
 
-    assert (wrong.red_ids, right.green) == (("test_m.py::test_m",), True)
+    assert (wrong.green, right.green) == (False, True)
 
 
 EXCUSED = """

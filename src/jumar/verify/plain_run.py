@@ -48,11 +48,20 @@ NOT_GENERAL = Void(
     "every visible test passed, and held-out tests of the same behaviour did not: the change is not general",
 )
 
+NOT_PLAIN = Void(
+    Cause.HELD_OUT,
+    "in one plain run of pytest with all tests, visible and held-out ones, some did not pass, or a file did not load; "
+    "which, and what they said, could quote held-out tests",
+)
+
 CUT_SHORT = (
     "in a fresh run in which another test was falsified, and failed, it was skipped, or the run ended: where a project "
     "ends its session or skips tests when one fails, nothing can prove them"
 )
 """Reason for no green where tests cannot be challenged one without the other."""
+
+SOURCES = "src/"
+"""Folder that all other runs have on the path."""
 
 PASSING = frozenset({Outcome.PASSED, *EXCUSED})
 """Outcomes with which plain pytest ends well."""
@@ -83,13 +92,9 @@ async def judge_plainly(
     functions = {get_function(i) for i in new}
     made = (r for r in report.results if get_function(r.id) in functions and r.id not in green.ids)
     failed |= {r.id: r.excerpt for r in made if r.outcome not in PASSING} | broken
-    shown = {i: why for i, why in failed.items() if i in names or (i not in green.ids and _is_visible(green, i, names))}
-    if failed and not shown:
-        over = report.ended is Ended.NORMAL
-        return Verdict({}, void=NOT_GENERAL if over else Void(Cause.HELD_OUT, hide_output(green)))
-    if held_out:  # the code under test has seen them, and what it says could quote them
-        shown = dict.fromkeys(shown, "its output is not shown, as held-out tests ran beside it")
-    return _mark_red(first, shown, names) if shown else first
+    if failed and held_out:  # the code under test has seen them: its output could quote them, as could names of tests
+        return Verdict({}, void=NOT_PLAIN)
+    return _mark_red(first, failed, names) if failed else first
 
 
 def _find_failed(green: GreenCandidate, report: Report) -> dict[str, str]:
@@ -125,13 +130,6 @@ def _get_file(test_id: str) -> str:
     return test_id.partition("::")[0]
 
 
-def _is_visible(green: GreenCandidate, test_id: str, names: Collection[str]) -> bool:
-    """Return whether a test, or a file or folder that broke, has nothing of held-out ones."""
-    verifier, path = green.verifier, _get_file(test_id)
-    known = {_get_file(i) for i in names}
-    return not verifier.held_out.ids or path in known or path in verifier.store.manifest(verifier.base)
-
-
 async def _run(green: GreenCandidate, new: Sequence[str], whole: bool) -> tuple[Report, dict[str, str]]:  # noqa: FBT001  not a user's
     """Run all tests of *green*, and the functions of *new* ones, whose cases may be called otherwise each time.
 
@@ -157,9 +155,8 @@ async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Repo
     With held-out tests it is started: a fork has what the untouched tree imported, the hashes of strings of the rounds
     before it, and the root of the project behind Python's own modules.
     """
-    files, before = (green.verifier.store.manifest(tree) for tree in (green.tree, green.verifier.base))
-    renamed = {*_list_namesakes(files)}.difference(before)
-    records, child = await _start(green, config, forked=not (green.verifier.held_out.ids or renamed))
+    forked = not (green.verifier.held_out.ids or _finds_otherwise(green))
+    records, child = await _start(green, config, forked=forked)
     report = green.verifier.runner.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
@@ -175,18 +172,28 @@ async def _distribute(green: GreenCandidate, whole: bool) -> Report:  # noqa: FB
 async def _start(green: GreenCandidate, config: Mapping[str, object], *, forked: bool) -> tuple[list[Record], Child]:
     """Run *config* in a fresh room; not *forked*, it is `python -m pytest` itself, beside our plug-in that reports."""
     verifier = copy.copy(green.verifier)
-    manifest = verifier.store.manifest(verifier.base) if verifier.base else {}
+    before = verifier.store.manifest(verifier.base) if verifier.base else {}
     verifier.warm = verifier.warm if forked else None
     green.runs.append(green.tree)
-    # A root that has such modules cannot be the first on the path: pytest itself would import them.
-    behind = any(path.partition("/")[0] != TESTS_OF_PYTHON for path in _list_namesakes(manifest))
-    config = {**config, "own_folders": verifier.sandbox.tier == "S3", "behind": behind}
+    # A root that has such modules may not be the first on the path: pytest itself would import them.
+    renamed = any(path.partition("/")[0] != TESTS_OF_PYTHON for path in _list_namesakes(before))
+    known = [*{path.partition("/")[0] for path in before if "/" in path}, *(["."] if renamed else [])]
+    own = verifier.sandbox.tier == "S3"
+    config = {**config, "own_folders": own, "renamed": renamed, "known": known}
     async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
         await to_thread.run_sync(verifier.remove_own_tests, room, "")
         run = verifier.runner.verification(verifier.suite, room, green.ids)
         argv = run.argv if forked else (run.argv[0], "-I", "-S", *start.build_command(programs.PLAIN))
         run = msgspec.structs.replace(run, argv=argv, config={**run.config, **config})
         return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
+
+
+def _finds_otherwise(green: GreenCandidate) -> bool:
+    """Return whether a fork could find modules of the change that `python -m pytest` does not, or finds otherwise."""
+    store = green.verifier.store
+    files, before = store.manifest(green.tree), store.manifest(green.verifier.base)
+    made = any(path.startswith(SOURCES) for path in files) and not any(path.startswith(SOURCES) for path in before)
+    return made or bool({*_list_namesakes(files)}.difference(before))
 
 
 def _list_namesakes(paths: Iterable[str]) -> Iterator[str]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import marshal
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumar.child import runner_bridge
-from jumar.child.plain.jumar_reports import FILE, FOLDER, NAME, PATH, PLUGINS
-from jumar.child.pytest.preparation import build_arguments
+from jumar.child import runner_bridge, start
+from jumar.child.pytest.preparation import build_options, list_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +28,23 @@ OURS = ("TMPDIR", "JUMAR_ROOM")
 BEHIND = "import runpy, sys; del sys.path[0]; runpy.run_module('pytest', run_name='__main__', alter_sys=True)"
 """Starts pytest as `pytest` alone does, without the folder where it starts on the path."""
 
+PLUGIN = '''\
+"""PYTEST_DONT_REWRITE"""
+import sys
+
+sys.path.insert(0, {child!r})
+try:
+    import start
+finally:
+    del sys.path[0]
+    sys.modules.pop("start", None)
+
+
+def pytest_addoption(parser, pluginmanager):
+    start.load("jumar.child.plain.plain_plugins").register(pluginmanager, __name__, {notes!r})
+'''
+"""Module that pytest loads because a variable names it. Its name is drawn: no module of the task can have it."""
+
 
 def main() -> None:
     """Run pytest once, and report."""
@@ -36,15 +53,17 @@ def main() -> None:
 
 def run_job(config: dict[str, Any], send: Send) -> int:
     """Run pytest as *config* says, and send the records of its plug-in; return the status with which pytest ended."""
-    room, private = Path.cwd(), Path(os.environ["TMPDIR"])
     send(["hello", {}])
-    notes = private / "reports"
-    notes.write_bytes(marshal.dumps({**config, "room": str(room), "private": str(private)}))
-    how = ("-c", BEHIND) if config["behind"] else ("-m", "pytest")
-    argv = [sys.executable, *how, *build_arguments(room, private, config)]
-    status = runner_bridge.build_shell_status(
-        subprocess.run(argv, env=_build_environment(config, notes), check=False).returncode  # noqa: S603  as above
-    )
+    name = f"jumar_{os.urandom(8).hex()}"
+    room, folder = Path.cwd(), Path(os.environ["TMPDIR"], name)
+    folder.mkdir()
+    notes = folder / "notes"
+    folder.joinpath(f"{name}.py").write_text(PLUGIN.format(child=start.FOLDER, notes=str(notes)), "utf-8")
+    env, before = _build_environment(config, folder)
+    notes.write_bytes(marshal.dumps({**config, "room": str(room), "private": str(folder.parent), "before": before}))
+    how = ("-c", BEHIND) if config["renamed"] and not _starts(env) else ("-m", "pytest")
+    argv = [sys.executable, *how, *list_arguments(room, config)]
+    status = runner_bridge.build_shell_status(subprocess.run(argv, env=env, check=False).returncode)  # noqa: S603  as above
     usual: Any = ()
     for record in _read(notes):
         if record[0] == "usual":
@@ -57,12 +76,24 @@ def run_job(config: dict[str, Any], send: Send) -> int:
     return status
 
 
-def _build_environment(config: dict[str, Any], notes: Path) -> dict[str, str]:
-    """Return the environment for pytest, from which the plug-in takes away again what leads to it."""
+def _build_environment(config: dict[str, Any], folder: Path) -> tuple[dict[str, str], dict[str, str | None]]:
+    """Return the environment for pytest, and what it had for those variables that lead to our plug-in and options."""
     env = {name: value for name, value in os.environ.items() if name not in OURS or not config["own_folders"]}
-    for name, more, between in ((PATH, str(FOLDER), os.pathsep), (PLUGINS, NAME, ",")):
-        env[name] = between.join((more, env[name])) if name in env else more
-    return {**env, FILE: str(notes)}
+    options = shlex.join(build_options(Path.cwd(), folder.parent, config))
+    path, plugins, more = (env.get(name) or "" for name in ("PYTHONPATH", "PYTEST_PLUGINS", "PYTEST_ADDOPTS"))
+    ours = {
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(folder), path))),
+        "PYTEST_PLUGINS": ",".join(filter(None, (folder.name, plugins))),
+        "PYTEST_ADDOPTS": f"{more} {options}",
+    }
+    return {**env, **ours}, {name: env.get(name) for name in ours}
+
+
+def _starts(env: dict[str, str]) -> bool:
+    """Return whether pytest starts with the room first on the path, which has modules with names of Python's own."""
+    env = {name: value for name, value in env.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run([sys.executable, "-m", "pytest", "--version"], env=env, check=False, capture_output=True)
+    return done.returncode == 0
 
 
 def _read(notes: Path) -> Iterator[list[Any]]:

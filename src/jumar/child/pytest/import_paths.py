@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import pytest
 
@@ -20,18 +20,20 @@ TESTS_OF_PYTHON = "test"
 """A package that Python brings for itself, and many projects for their own tests."""
 
 
-def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
+def add_room_to_path(room: Path, extra: Sequence[str], known: Collection[str] | None = None) -> CollectionRoot:
     """Put the tested tree on sys.path, after the standard library and before installed packages.
 
     Source folders come along: *extra* (the task's PYTHONPATH, which an isolated interpreter ignores), `src`, and what
-    an editable installation of the original points to; else that original would be judged. The room stands last until
-    the plug-in that comes back, once marked and registered, lets it in.
+    an editable installation of the original points to; else that original would be judged. Of them and the room those
+    are left out that are not *known*. The room stands last until the plug-in that comes back, once marked and
+    registered, lets it in.
     """
     site = [i for i, path in enumerate(sys.path) if Path(path).name in ("site-packages", "dist-packages")]
     place = site[0] if site else len(sys.path)
     prefixes = {Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix)}
     linked = [Path(path).name for path in sys.path[place:] if not prefixes.intersection(Path(path).resolve().parents)]
-    folders = dict.fromkeys(room / folder for folder in (*extra, ".", "src", *linked))
+    named = [name for name in (".", "src", *linked) if known is None or name in known]
+    folders = dict.fromkeys(room / folder for folder in (*extra, *named))
     there = [
         str(folder)
         for folder in folders

@@ -82,7 +82,20 @@ def mark(plugin: object, pytest: ModuleType) -> None:
 
 def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
     """Return the command line for pytest. Options of the project that would break a verdict are switched off last."""
-    there = [arg for arg in config["args"] if (room / arg.partition("::")[0]).exists()]
+    return [*build_options(room, private, config), *list_arguments(room, config)]
+
+
+def list_arguments(room: Path, config: dict[str, Any]) -> list[str]:
+    """Return the files and folders that pytest is to look at.
+
+    One absent test file must not keep the others from running; if all are absent, pytest shall say so.
+    """
+    return [arg for arg in config["args"] if (room / arg.partition("::")[0]).exists()] or config["args"]
+
+
+def build_options(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
+    """Return the options for pytest."""
+    there = list_arguments(room, config)
     options = [f"--rootdir={room}", f"--confcutdir={room}", "--continue-on-collection-errors", "--maxfail=0"]
     if not config.get("plain"):
         options += ["-c", find_configuration(room, there), "-o", f"cache_dir={private / 'cache'}"]
@@ -96,8 +109,7 @@ def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[s
         options.append("--assert=plain")
     if config["mode"] == "collect" and "placeholders" not in config:
         options.append("--collect-only")
-    # One absent test file must not keep the others from running; if all are absent, pytest shall say so.
-    return [*options, *(there or config["args"])]
+    return options
 
 
 def _is_misled(room: Path, args: Sequence[str]) -> bool:
