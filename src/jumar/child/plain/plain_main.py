@@ -6,15 +6,18 @@ refuse a green, and proves none.
 
 from __future__ import annotations
 
+import contextlib
 import marshal
 import os
 import shlex
 import subprocess
 import sys
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from jumar.child import runner_bridge, start
+from jumar.child.plain.plain_plugins import CONFIG, NOTES
 from jumar.child.pytest.preparation import build_options, list_arguments
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ finally:
 
 
 def pytest_addoption(parser, pluginmanager):
-    start.load("jumar.child.plain.plain_plugins").register(pluginmanager, __name__, {notes!r})
+    start.load("jumar.child.plain.plain_plugins").register(pluginmanager, __name__, {folder!r})
 '''
 """Module that pytest loads because a variable names it. Its name is drawn: no module of the task can have it."""
 
@@ -57,19 +60,17 @@ def run_job(config: dict[str, Any], send: Send) -> int:
     name = f"jumar_{os.urandom(8).hex()}"
     room, folder = Path.cwd(), Path(os.environ["TMPDIR"], name)
     folder.mkdir()
-    notes = folder / "notes"
-    folder.joinpath(f"{name}.py").write_text(PLUGIN.format(child=start.FOLDER, notes=str(notes)), "utf-8")
+    folder.joinpath(f"{name}.py").write_text(PLUGIN.format(child=start.FOLDER, folder=str(folder)), "utf-8")
     env, before = _build_environment(config, folder)
-    notes.write_bytes(marshal.dumps({**config, "room": str(room), "private": str(folder.parent), "before": before}))
+    told = {**config, "room": str(room), "private": str(folder.parent), "before": before}
+    folder.joinpath(CONFIG).write_bytes(marshal.dumps(told))
     how = ("-c", BEHIND) if config["renamed"] and not _starts(env) else ("-m", "pytest")
     argv = [sys.executable, *how, *list_arguments(room, config)]
-    status = runner_bridge.build_shell_status(subprocess.run(argv, env=env, check=False).returncode)  # noqa: S603  as above
-    usual: Any = ()
-    for record in _read(notes):
-        if record[0] == "usual":
-            usual = record[1]
-        else:
-            send(record)
+    with _read_notes(folder / NOTES) as records:
+        done = subprocess.run(argv, env=env, check=False)  # noqa: S603  as above
+    status = runner_bridge.build_shell_status(done.returncode)
+    usual = next((record[1] for record in records if record[0] == "usual"), ())
+    send(*(record for record in records if record[0] != "usual"))
     if usual is not None and status not in usual:
         why = "although no test failed" if usual else "before it had run its tests"
         send(["stopped", f"pytest ended with status {status}, {why}"])
@@ -96,11 +97,23 @@ def _starts(env: dict[str, str]) -> bool:
     return done.returncode == 0
 
 
-def _read(notes: Path) -> Iterator[list[Any]]:
-    """Yield the records in *notes*; one that is cut off ends them."""
-    with notes.open("rb") as stream:
-        try:
-            while True:
-                yield list(marshal.load(stream))  # noqa: S302  in the room of the code under test, whoever wrote it
-        except (EOFError, ValueError, TypeError):
-            return
+@contextlib.contextmanager
+def _read_notes(pipe: Path) -> Iterator[list[list[Any]]]:
+    """Read the records that are written to *pipe* while the body runs: who has written one cannot change it afterwards.
+
+    One that is none ends them.
+    """
+    records: list[list[Any]] = []
+    os.mkfifo(pipe)
+    with os.fdopen(os.open(pipe, os.O_RDWR), "r+b", 0) as stream:
+        reader = threading.Thread(target=_read_all, args=(stream, records), daemon=True)
+        reader.start()
+        yield records
+        stream.write(marshal.dumps([]))
+        reader.join()
+
+
+def _read_all(stream: IO[bytes], records: list[list[Any]]) -> None:
+    with contextlib.suppress(EOFError, ValueError, TypeError):
+        while record := list(marshal.load(stream)):  # noqa: S302  in the room of the code under test, whoever wrote it
+            records.append(record)

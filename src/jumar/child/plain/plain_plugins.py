@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     import pytest
 
 
-def register(manager: pytest.PytestPluginManager, name: str, path: str) -> None:
-    """Register what reports, and take the module *name* away that pytest knows us by.
+CONFIG, NOTES = "config", "notes"
+"""Names of a file that holds the config, and of a pipe that gets the records."""
 
-    The file at *path* holds the config, and gets the records.
-    """
-    notes = Path(path)
-    config: dict[str, Any] = marshal.loads(notes.read_bytes())  # noqa: S302  jumar wrote it
-    _hide(name, str(notes.parent), config["before"])
-    for plugin in _build_plugins(config, _build_writer(notes)):
+
+def register(manager: pytest.PytestPluginManager, name: str, folder: str) -> None:
+    """Register what reports, and take the module *name* away that pytest knows us by; it lies in *folder*."""
+    config: dict[str, Any] = marshal.loads(Path(folder, CONFIG).read_bytes())  # noqa: S302  jumar wrote it
+    _hide(name, folder, config["before"])
+    for plugin in _build_plugins(config, _build_writer(str(Path(folder, NOTES)))):
         mark(plugin, sys.modules["pytest"])
         manager.register(plugin)
 
@@ -76,18 +76,18 @@ class Ending:
             step()
 
 
-def _build_writer(notes: Path) -> Callable[..., None]:
-    """Return what appends records to the file *notes*, which is open only for that: tests may count descriptors."""
+def _build_writer(path: str) -> Callable[..., None]:
+    """Return what writes records to the pipe at *path*, which is open only for that: tests may count descriptors."""
     opened, write, close, dump, getpid = os.open, os.write, os.close, marshal.dumps, os.getpid
-    path, owner = str(notes), getpid()
-    notes.write_bytes(b"")
+    owner = getpid()
 
     def send(*records: Any) -> None:
         if getpid() != owner:  # a child that a test forked
             return
-        fd = opened(path, os.O_WRONLY | os.O_APPEND)
-        for record in records:
-            write(fd, dump(record))
+        fd = opened(path, os.O_WRONLY)
+        left = b"".join(map(dump, records))
+        while left:
+            left = left[write(fd, left) :]
         close(fd)
 
     return send
