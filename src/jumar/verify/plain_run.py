@@ -153,9 +153,9 @@ async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Repo
     """Run the tree of *green*, with *config* beside what pytest is told in each run of the task.
 
     With held-out tests it is started: a fork has what the untouched tree imported, the hashes of strings of the rounds
-    before it, and the root of the project behind Python's own modules.
+    before it, and the root of the project behind Python's own modules. So it is where nothing is forked.
     """
-    forked = not (green.verifier.held_out.ids or _finds_otherwise(green))
+    forked = not (green.verifier.warm is None or green.verifier.held_out.ids or _finds_otherwise(green))
     records, child = await _start(green, config, forked=forked)
     report = green.verifier.runner.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
@@ -184,7 +184,7 @@ async def _start(green: GreenCandidate, config: Mapping[str, object], *, forked:
         await to_thread.run_sync(verifier.remove_own_tests, room, "")
         run = verifier.runner.verification(verifier.suite, room, green.ids)
         argv = run.argv if forked else (run.argv[0], "-I", "-S", *start.build_command(programs.PLAIN))
-        run = msgspec.structs.replace(run, argv=argv, config={**run.config, **config})
+        run = msgspec.structs.replace(run, argv=argv, config={**run.config, **config, "env": run.env})
         return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
 
 

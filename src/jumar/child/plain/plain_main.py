@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 OURS = ("TMPDIR", "JUMAR_ROOM")
 """Variables that no shell has. They are not needed where all temporary folders are the process's own."""
 
+PRIVATE = ("HOME", "TMPDIR")
+"""Variables that are ours whatever the task says."""
+
 BEHIND = "import runpy, sys; del sys.path[0]; runpy.run_module('pytest', run_name='__main__', alter_sys=True)"
 """Starts pytest as `pytest` alone does, without the folder where it starts on the path."""
 
@@ -79,7 +82,10 @@ def run_job(config: dict[str, Any], send: Send) -> int:
 
 def _build_environment(config: dict[str, Any], folder: Path) -> tuple[dict[str, str], dict[str, str | None]]:
     """Return the environment for pytest, and what it had for those variables that lead to our plug-in and options."""
+    # An interpreter that is isolated, as this one, changes what the task says of the locale.
+    told = {name: value for name, value in config["env"].items() if name in os.environ and name not in PRIVATE}
     env = {name: value for name, value in os.environ.items() if name not in OURS or not config["own_folders"]}
+    env.update(told)
     options = shlex.join(build_options(Path.cwd(), folder.parent, config))
     path, plugins, more = (env.get(name) or "" for name in ("PYTHONPATH", "PYTEST_PLUGINS", "PYTEST_ADDOPTS"))
     ours = {
