@@ -53,7 +53,7 @@ def find():
         "frozen": gc.get_freeze_count(),
         "descriptors": sorted(os.listdir("/proc/self/fd")),
         "threads": [one.name for one in threading.enumerate()],
-        "signals": [str(signal.getsignal(number)) for number in (2, 13, 14, 15)],
+        "signals": [str(signal.getsignal(number)) for number in (13, 14, 15)],
         "bytecode": sys.dont_write_bytecode,
     }
     with open(f"{os.environ['FOUND']}/{os.path.basename(sys.argv[0])}", "a") as file:
