@@ -79,7 +79,7 @@ demo: $(READY)
 # Three workers on two cores: a test that waits for a deadline or a child leaves its core to another one.
 test: $(READY) $(TOOLS)
 	@$(COMPILED)
-	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not proof"
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not proof"
 
 fast: $(READY)
 	@$(COMPILED)

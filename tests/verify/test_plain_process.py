@@ -87,24 +87,18 @@ def test_nothing_is_there_that_a_persons_process_does_not_have(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("code", "more", "accepted"),
+    ("code", "more"),
     [
-        ("import os\n\n\ndef one():\n    return 'TMPDIR' in os.environ\n", {}, False),
-        ("def one():\n    return 1\n", {"random.py": ""}, False),
-        ("def one():\n    return 1\n", {"fresh.py": ""}, True),
+        ("import os\n\n\ndef one():\n    return 'TMPDIR' in os.environ\n", {}),
+        ("def one():\n    return 1\n", {"random.py": ""}),
     ],
 )
-def test_what_only_jumars_runs_have_is_not_there(
-    tmp_path: Path,
-    code: str,
-    more: Mapping[str, str],
-    accepted: bool,  # noqa: FBT001
-) -> None:
+def test_what_only_jumars_runs_have_is_not_there(tmp_path: Path, code: str, more: Mapping[str, str]) -> None:
     """A variable of ours, and a root that is behind Python's modules: `python -m pytest` does not even start then."""
     tests = {"conftest.py": "", "test_code.py": HIDDEN["test_z.py"]}
     court = build_court(tmp_path, {"code_.py": "def one():\n    return 0\n", **tests}, {}, s3())
 
-    assert judge(court, {"code_.py": code, **tests, **more}).green is accepted
+    assert not judge(court, {"code_.py": code, **tests, **more}).green
 
 
 @pytest.mark.parametrize("hook", ["pytest_sessionfinish(session)", "pytest_terminal_summary(exitstatus)"])
@@ -127,12 +121,11 @@ def test_a_root_with_a_module_like_one_of_pythons_is_not_first_on_the_path(tmp_p
     assert judge(court, {"code_.py": "def one():\n    return 1\n", **tests}).green
 
 
-@pytest.mark.parametrize("mode", ["importlib", "prepend"])
-def test_a_new_module_like_one_of_pythons_is_looked_at_without_held_out_tests(tmp_path: Path, mode: str) -> None:
+def test_a_new_module_like_one_of_pythons_is_looked_at_without_held_out_tests(tmp_path: Path) -> None:
     """Other runs have the root behind Python's modules, or find those that are loaded already."""
     test = "import queue\n\nimport code_\n\n\ndef test_one():\n    assert code_.one() and queue.Queue()\n"
     tests = {"conftest.py": "", "tests/test_code.py": test}
-    tests["pytest.ini"] = f"[pytest]\naddopts = --import-mode={mode}\n"
+    tests["pytest.ini"] = "[pytest]\naddopts = --import-mode=importlib\n"
     court = build_court(tmp_path, {"code_.py": "def one():\n    return 0\n", **tests}, {})
     court.verifier.held_out = HeldOut()
 
