@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from jumar.core.gate.challenge_rounds import Round, Strength, check_round, find_empty, plan_rounds
+from jumar.core.gate.challenge_rounds import Round, Strength, accept_stop, check_round, find_empty, plan_rounds
 from jumar.core.state.verdict import Ended, Outcome, Report, TestResult
-from jumar.verify.merge_reports import accept_stop, merge_reports
+from jumar.verify.merge_reports import merge_reports
 
 NAMES = st.lists(st.integers(0, 50).map("t.py::test_{}".format), unique=True, max_size=12)
 

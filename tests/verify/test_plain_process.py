@@ -114,7 +114,7 @@ def test_hooks_may_look_at_how_the_session_comes_out(tmp_path: Path, hook: str) 
 
 
 def test_a_root_with_a_module_like_one_of_pythons_is_not_first_on_the_path(tmp_path: Path) -> None:
-    """Where the task has one, a person calls `pytest`: with `python -m` that would not start."""
+    """A person calls `pytest` there: `python -m pytest` would not start."""
     tests = {"random.py": "", "tests/test_code.py": HIDDEN["test_z.py"]}
     court = build_court(tmp_path, {"code_.py": "def one():\n    return 0\n", **tests}, {})
 

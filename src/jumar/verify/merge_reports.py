@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import anyio
 import msgspec
 
-from jumar.core.state.verdict import Cause, Ended, Outcome, Report, Void, get_function
+from jumar.core.state.verdict import Cause, Ended, Outcome, Report, Void
 from jumar.errors import find_cause
 
 PART_MS = 150
@@ -119,16 +119,6 @@ def merge_reports(first: Report, more: Report) -> Report:
         beyond=(*first.beyond, *more.beyond),
         unconfined=(*first.unconfined, *more.unconfined),
     )
-
-
-def accept_stop(report: Report, falsified: Collection[str]) -> Report:
-    """Return *report* as one that ended normally, if it was stopped, and a falsified test failed as it must.
-
-    Hooks of a project may look at how the session comes out. All tests have their results then, and the process said
-    goodbye, so all that is watched was looked at.
-    """
-    fell = any(r.outcome is Outcome.FAILED and get_function(r.id) in falsified for r in report.results)
-    return msgspec.structs.replace(report, ended=Ended.NORMAL, detail="") if report.stopped and fell else report
 
 
 def find_differences(one: Report, other: Report) -> list[str]:

@@ -10,6 +10,7 @@ import copy
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 import msgspec
 from anyio import to_thread
@@ -31,7 +32,7 @@ from jumar.core.state.verdict import (
     get_function,
     reconcile,
 )
-from jumar.ports import Record
+from jumar.ports import Invocation, Record
 from jumar.process.child_process import Child
 from jumar.process.launch import Role
 from jumar.process.records import build_report
@@ -42,6 +43,9 @@ from jumar.verify.naming.test_names import SHARED
 from jumar.verify.rounds import GreenCandidate, is_pytest, lay_held_out
 from jumar.verify.two_process import APART
 from jumar.verify.untouched_tree import is_untouched
+
+if TYPE_CHECKING:
+    from jumar.verify.execution import TreeRunner
 
 NOT_GENERAL = Void(
     Cause.HELD_OUT,
@@ -172,20 +176,25 @@ async def _distribute(green: GreenCandidate, whole: bool) -> Report:  # noqa: FB
 async def _start(green: GreenCandidate, config: Mapping[str, object], *, forked: bool) -> tuple[list[Record], Child]:
     """Run *config* in a fresh room; not *forked*, it is `python -m pytest` itself, beside our plug-in that reports."""
     verifier = copy.copy(green.verifier)
-    before = verifier.store.manifest(verifier.base) if verifier.base else {}
     verifier.warm = verifier.warm if forked else None
     green.runs.append(green.tree)
-    # A root that has such modules may not be the first on the path: pytest itself would import them.
-    renamed = any(path.partition("/")[0] != TESTS_OF_PYTHON for path in _list_namesakes(before))
-    known = [*{path.partition("/")[0] for path in before if "/" in path}, *(["."] if renamed else [])]
-    own = verifier.sandbox.tier == "S3"
-    config = {**config, "own_folders": own, "renamed": renamed, "known": known}
     async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
         await to_thread.run_sync(verifier.remove_own_tests, room, "")
         run = verifier.runner.verification(verifier.suite, room, green.ids)
-        argv = run.argv if forked else (run.argv[0], "-I", "-S", *start.build_command(programs.PLAIN))
-        run = msgspec.structs.replace(run, argv=argv, config={**run.config, **config, "env": run.env})
+        run = msgspec.structs.replace(run, config={**run.config, **config})
+        run = run if forked else _build_start(run, verifier)
         return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
+
+
+def _build_start(run: Invocation, verifier: TreeRunner) -> Invocation:
+    """Return *run* as one that starts `python -m pytest`, with what the untouched tree says of its path."""
+    before = verifier.store.manifest(verifier.base)
+    # A root that has such modules may not be the first on the path: pytest itself would import them.
+    renamed = any(path.partition("/")[0] != TESTS_OF_PYTHON for path in _list_namesakes(before))
+    known = [*{path.partition("/")[0] for path in before if "/" in path}, *(["."] if renamed else [])]
+    told = {"own_folders": verifier.sandbox.tier == "S3", "renamed": renamed, "known": known, "env": run.env}
+    argv = (run.argv[0], "-I", "-S", *start.build_command(programs.PLAIN))
+    return msgspec.structs.replace(run, argv=argv, config={**run.config, **told})
 
 
 def _finds_otherwise(green: GreenCandidate) -> bool:

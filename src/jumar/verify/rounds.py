@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
+from jumar.core.gate import challenge_rounds
 from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check_round, find_empty, is_unable
 from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
 from jumar.ports import Invocation
 from jumar.verify.challenge.falsified_files import UNCHALLENGED, Challenge, falsify_files
-from jumar.verify.merge_reports import accept_stop, merge_reports, run_side_by_side, split_ids
+from jumar.verify.merge_reports import merge_reports, run_side_by_side, split_ids
 from jumar.verify.two_process import APART, LEAST_PATIENCE, estimate_patience, list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
 
@@ -124,7 +125,7 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
     async def run(part: GreenCandidate) -> Report:
         part.runs.append(part.tree)
         report = await part.verifier.run_fresh(part.tree, list_asked(part, step), challenge, draw.order)
-        return accept_stop(report, step.falsified)
+        return challenge_rounds.accept_stop(report, step.falsified)
 
     report = reduce(merge_reports, await run_parts(green, run))
     note_strengths(green, report, step)
@@ -230,7 +231,8 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
     limited = partial(_limit_tests, trial.invocation, green)
     records, child = await run_two_processes(trial._replace(product_tree=green.alone, invocation=limited))
     green.runs.append(green.tree)
-    report = accept_stop(green.verifier.runner.report(records, child.ended, child.detail), step.falsified)
+    report = green.verifier.runner.report(records, child.ended, child.detail)
+    report = challenge_rounds.accept_stop(report, step.falsified)
     green.asked = (green.asked or 0) + (report.asked_tests or 0)
     return None if report.anomalies or child.anomalies else report
 

@@ -83,7 +83,7 @@ def run_job(config: dict[str, Any], send: Send) -> int:
 def _build_environment(config: dict[str, Any], folder: Path) -> tuple[dict[str, str], dict[str, str | None]]:
     """Return the environment for pytest, and what it had for those variables that lead to our plug-in and options."""
     # An interpreter that is isolated, as this one, changes what the task says of the locale.
-    told = {name: value for name, value in config["env"].items() if name in os.environ and name not in PRIVATE}
+    told = {name: value for name, value in config["env"].items() if name not in PRIVATE}
     env = {name: value for name, value in os.environ.items() if name not in OURS or not config["own_folders"]}
     env.update(told)
     options = shlex.join(build_options(Path.cwd(), folder.parent, config))
@@ -105,9 +105,9 @@ def _starts(env: dict[str, str]) -> bool:
 
 @contextlib.contextmanager
 def _read_notes(pipe: Path) -> Iterator[list[list[Any]]]:
-    """Read the records that are written to *pipe* while the body runs: who has written one cannot change it afterwards.
+    """Read the records that are written to *pipe* while the body runs; nobody can change one afterwards.
 
-    One that is none ends them.
+    Data that is no record ends them.
     """
     records: list[list[Any]] = []
     os.mkfifo(pipe)

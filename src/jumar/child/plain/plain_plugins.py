@@ -71,7 +71,7 @@ class Ending:
         self._steps = steps
 
     def pytest_unconfigure(self) -> None:
-        """Do so."""
+        """Take the steps that are left."""
         for step in self._steps:
             step()
 

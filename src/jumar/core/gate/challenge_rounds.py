@@ -104,6 +104,16 @@ def check_round(report: Report, asked: Round, expected: Iterable[str], accepted:
     return RoundResult(tuple(forged), tuple(changed), void, frozenset(unproved), cut and bool(changed))
 
 
+def accept_stop(report: Report, falsified: Collection[str]) -> Report:
+    """Return *report* as one that ended normally, if it was stopped, and a falsified test failed as it must.
+
+    Hooks of a project may look at how the session comes out. All tests have their results then, and the process said
+    goodbye, so all that is watched was looked at.
+    """
+    fell = any(r.outcome is Outcome.FAILED and get_function(r.id) in falsified for r in report.results)
+    return msgspec.structs.replace(report, ended=Ended.NORMAL, detail="") if report.stopped and fell else report
+
+
 def _is_cut_short(report: Report, asked: Round, changed: Iterable[str]) -> bool:
     """Return whether a falsified test failed, or ended the run as it did, and no test of those that *changed* failed.
 
