@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Round, Strength, plan_rounds
+from jumar.core.gate.challenge_rounds import ApartRounds, Round, Strength, plan_rounds
 from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, get_function, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
@@ -31,6 +31,10 @@ from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
     from jumar.verify.execution import TreeRunner
+
+
+LEAST_RUNS = 3
+"""Runs of a test that asks and gets data back: the first one, one in two processes, the plain one."""
 
 
 async def accept_green(
@@ -143,8 +147,7 @@ def _list_rest(ids: Sequence[str], apart: Collection[str], part: Callable[[str],
 async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
     """Run the tests in two processes; return those that this proves, and what refutes the green, if anything does.
 
-    A falsified test that passes was asked of an object that answers whatever it is asked: the code under test knows
-    nothing of the tests there, but the operators of its own objects see what they are used with.
+    A falsified test that passes was asked of an object that answers whatever it is asked, as by its own operators.
     """
     known = green.verifier.experience
     kept = frozenset(green.ids) - (unable := list_unable(known))
@@ -152,25 +155,28 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         green.doubted.update((i, why) for i, why in known.base_apart.doubted.items() if i in unable)
     if not rounds.can_run_apart(green.verifier):
         return frozenset(), _Found()
-    # The first run of the tree counts, too: what passes in two processes passed in one.
-    runs = max(1, green.verifier.suite.confirm - 1)
-    plan = plan_rounds(_list_challenged(green, ()), runs, _toss_coins())
-    for number, step in enumerate(plan, 1):
-        green.verifier.tell(ProgressPart.ROUND, number, len(plan))
+    again = max(0, green.verifier.suite.confirm - LEAST_RUNS)
+    plan = ApartRounds(_list_challenged(green, ()), known.conversed, again, _toss_coins())
+    while (planned := plan.plan_next()) is not None:
+        step, chosen = planned
+        green.verifier.tell(ProgressPart.ROUND, plan.number, plan.number + plan.count_left())
         # Shuffled: or answers could go by the number of the call.
-        part, draw = replace(green, ids=tuple(i for i in green.ids if i in kept)), rounds.draw_seeds(shuffled=True)
+        asked = (i for i in green.ids if i in kept and (chosen is None or get_function(i) in chosen))
+        part, draw = replace(green, ids=tuple(asked)), rounds.draw_seeds(shuffled=True)
+        if not part.ids:
+            continue
         result = await rounds.run_round_apart(part, step, draw)
         if result.forged:
-            forged, again = await rounds.confirm_forged(part, step, draw, result.forged)
+            forged, same = await rounds.confirm_forged(part, step, draw, result.forged)
             if forged:
-                return frozenset(), _judge_forged(green, forged, again)
+                return frozenset(), _judge_forged(green, forged, same)
             kept = frozenset(i for i in kept if get_function(i) not in result.forged)
         green.asked = part.asked
         if result.why:
             return frozenset(), _Found(warnings=(f"two processes prove nothing here: {result.why}",))
-        kept &= result.kept
-        if not kept:
-            break
+        kept -= frozenset(part.ids) - result.kept
+        plan.note_conversed(map(get_function, kept.intersection(green.conversed)))
+    known.conversed |= plan.conversed
     kept -= await rounds.find_dependent(green, kept)
     return kept - await find_hollow(green, kept), _Found()
 

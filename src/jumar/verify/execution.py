@@ -66,6 +66,8 @@ class SuiteKnowledge:
     """Tests of `alike` that were not loaded there: what they import is missing."""
     tests_of_base: tuple[frozenset[str], Mapping[str, Broken]] | None = None
     """All tests that the untouched tree has, held-out ones too, and files of tests that it breaks; None: not asked."""
+    conversed: frozenset[str] = frozenset()
+    """Test functions in which more than questions and data crossed between two processes, in a green before."""
     ordered: bool = False
     """True if its tests pass in their own order only."""
     challenge: Mapping[str, bytes] | None = None
@@ -169,13 +171,6 @@ class TreeRunner:
         report = self.runner.report(records, child.ended, child.detail)
         judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
         return naming.map_report(judged), naming.natives
-
-    def judge_shadows(self, report: Report) -> Report:
-        """Add an anomaly for modules that hide an installed one and that the task does not have: tests may ask that."""
-        theirs = self.store.manifest(self.base) if report.shadows and self.base else {}
-        new = [path for path in dict.fromkeys(report.shadows) if path not in theirs] if theirs else []
-        said = tuple(f"{path} stands in the place of an installed module of that name" for path in new)
-        return msgspec.structs.replace(report, anomalies=(*report.anomalies, *said)) if said else report
 
     async def run_fresh(self, tree: str, ids: Sequence[str], challenge: Challenge, seed: int | None) -> Report:
         """Run *ids*, by the runner's own names, in another fresh room of *tree*; its report.

@@ -12,6 +12,7 @@ import msgspec
 
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, Void
 from jumar.errors import find_cause
+from jumar.workspace.store.object_store import Store
 
 PART_MS = 150
 """Least work of a part, in milliseconds of a first run: to start one takes a third of that."""
@@ -96,6 +97,14 @@ def remove_parts(report: Report, natives: Mapping[str, str], parts: Sequence[Rep
         results=tuple(r for r in report.results if natives.get(r.id, r.id).partition("::")[0] not in files),
         broken={path: why for path, why in report.broken.items() if path not in files},
     )
+
+
+def judge_shadows(report: Report, store: Store, base: str) -> Report:
+    """Add an anomaly for modules that hide an installed one and are not in the tree *base*: tests may ask for that."""
+    theirs = store.manifest(base) if report.shadows and base else {}
+    new = [path for path in dict.fromkeys(report.shadows) if path not in theirs] if theirs else []
+    said = tuple(f"{path} stands in the place of an installed module of that name" for path in new)
+    return msgspec.structs.replace(report, anomalies=(*report.anomalies, *said)) if said else report
 
 
 def merge_reports(first: Report, more: Report) -> Report:

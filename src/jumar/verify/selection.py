@@ -17,7 +17,7 @@ from jumar.languages.test_annotations import is_slug
 from jumar.ports import Record, Verification
 from jumar.process.room import lay_out, list_paths
 from jumar.verify.localisation.coverage_spectrum import build_coverage_invocation, find_problem
-from jumar.verify.merge_reports import ReportPart
+from jumar.verify.merge_reports import ReportPart, judge_shadows
 from jumar.verify.rounds import is_pytest
 from jumar.workspace.files.trees import EntryKind
 
@@ -99,7 +99,8 @@ async def verify_selected(verifier: TreeRunner, selection: Selection, question: 
     output = verifier.new_output()
     report, natives = await verifier.report_parts(question.tree, output, parts)
     verifier.runs_beside += len(parts)
-    verdict = reconcile((*chosen, *question.also), verifier.judge_shadows(report), question.accepted)
+    believed = judge_shadows(report, verifier.store, verifier.base)
+    verdict = reconcile((*chosen, *question.also), believed, question.accepted)
     asked = (i for i in verdict.results if i in question.first or i in before.green_ids)
     if report.ended is not Ended.NORMAL or verdict.void or verdict.green_ids.issuperset(asked):
         return None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
-from jumar.verify.challenge.falsified_files import UNCHALLENGED
+from jumar.verify.challenge.falsified_files import UNCHALLENGED, list_falsifiable
 from jumar.verify.merge_reports import merge_reports
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_parts, run_round_apart
 from jumar.workspace.files.trees import EntryKind
@@ -178,13 +178,15 @@ async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozense
     """Return those of *apart*, which passed in two processes, that do so on the untouched tree and are red in one.
 
     There they say nothing: a patch of the tests' own process does not reach the code under test, a loop has no round.
-    What was falsified and failed says something, and is not asked.
+    A test that compares with a literal, and can be falsified, says something, and is not asked.
     """
-    doubtful = {i for i in apart if green.strengths.get(get_function(i), Strength.NONE) is Strength.NONE}
+    known, files = green.verifier.experience, {i.partition("::")[0] for i in apart}
+    comparing = {*list_falsifiable({p: data for p, data in (known.challenge or {}).items() if p in files})}
+    comparing -= {name for name in comparing if green.strengths.get(name, Strength.NONE) is Strength.NONE}
+    doubtful = {i for i in apart if get_function(i) not in comparing}
     red = doubtful & await find_red_tests(green) if doubtful.difference(green.accepted) else frozenset()
     two = await _run_base_apart(green, red | {*green.ids}.difference(apart)) if red else None
     hollow = frozenset(red) & reconcile(tuple(red), two, green.accepted).green_ids if two else frozenset[str]()
-    known = green.verifier.experience
     for _ in range(LUCKY if hollow - known.hollow else 0):  # a property that finds no example may pass there by chance
         part = replace(_lay_base(green), ids=tuple(i for i in green.ids if i in hollow))
         again = await run_fresh_apart(part, Round(challenge=False), Seeds())

@@ -28,6 +28,7 @@ from jumar.verify.merge_reports import (
     FirstReport,
     ReportPart,
     attribute_bad_end,
+    judge_shadows,
     list_retries,
     merge_reports,
     remove_parts,
@@ -168,7 +169,7 @@ class TrustedVerifier(TreeRunner):
         """Attribute a bad end of *first* by running *control*; the number of runs that took."""
         if not first.fresh:  # that a tree ended well where others ran before says nothing of it as a control
             return first.report, None, 0
-        report = self.judge_shadows(first.report)
+        report = judge_shadows(first.report, self.store, self.base)
         if report.ended is Ended.NORMAL:
             self._steady.add(tree)
         elif not report.anomalies and control in self._steady - {tree}:

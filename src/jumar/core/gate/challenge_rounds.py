@@ -52,6 +52,56 @@ def plan_rounds(names: Collection[str], runs: int, heads: Iterable[bool]) -> tup
     return (*pair, *(Round(challenge=False) for _ in range(runs - len(pair))))
 
 
+class ApartRounds:
+    """Plan of the rounds of a green in two processes: one of all tests, and a pair where more than data crosses.
+
+    A test that asks and gets data back tells the code under test nothing of what it expects: there is nothing to
+    falsify. Where more crosses, it is falsified in one of two rounds, by a coin. If that is known of it before, the
+    first round is one of the two.
+
+    Args:
+        names: test functions.
+        known: those of them in which more than questions and data crosses, as was seen before.
+        again: further rounds in which all are run as they are.
+        heads: fair coins that nobody can foresee, without end.
+    """
+
+    def __init__(self, names: Iterable[str], known: Iterable[str], again: int, heads: Iterable[bool]) -> None:
+        self._names, self._again, self._coins = frozenset(names), again, iter(heads)
+        self._turns: dict[str, list[bool]] = {}
+        """Function of a pair -> whether it is falsified, for each round that is to come."""
+        self.number = 0
+        """Number of the last round that was planned."""
+        self.note_conversed(known)
+
+    @property
+    def conversed(self) -> frozenset[str]:
+        """Functions that have a pair of rounds."""
+        return frozenset(self._turns)
+
+    def note_conversed(self, names: Iterable[str]) -> None:
+        """Note that more than questions and data crosses in the functions *names*."""
+        for name in sorted(self._names.intersection(names).difference(self._turns)):
+            falsified = next(self._coins)
+            self._turns[name] = [falsified, not falsified]
+
+    def count_left(self) -> int:
+        """Return the number of rounds that are to come, as far as it is known."""
+        return max(map(len, self._turns.values()), default=0) + self._again
+
+    def plan_next(self) -> tuple[Round, frozenset[str] | None] | None:
+        """Return the next round, and the functions that it runs (None: all tests); None after the last one."""
+        self.number += 1
+        turn = {name: turns.pop() for name, turns in self._turns.items() if turns}
+        falsified = frozenset(name for name, false in turn.items() if false)
+        if self.number == 1:
+            return Round(falsified, challenge=bool(self._names)), None
+        if turn:
+            return Round(falsified), frozenset(turn)
+        self._again -= 1
+        return (Round(challenge=False), None) if self._again >= 0 else None
+
+
 class RoundResult(msgspec.Struct, frozen=True):
     """Result of one challenge round."""
 

@@ -13,7 +13,7 @@ import re
 import tokenize
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from random import Random
@@ -21,6 +21,15 @@ from typing import Any, NamedTuple
 
 from jumar.child.challenge.rewritten_comparisons import list_comparisons
 from jumar.child.challenge.syntax import walk_own
+from jumar.verify.challenge.literals import (
+    Function,
+    find_bound,
+    find_literals,
+    is_literal,
+    list_assigned,
+    list_reads,
+    read_tables,
+)
 from jumar.verify.challenge.other_values import make_other
 
 EQUAL = frozenset({
@@ -33,24 +42,11 @@ EQUAL = frozenset({
 TOLERANCES = frozenset({"places", "delta", "msg", None})
 """Words that such a method is not given to compare."""
 
-MAKING = frozenset({
-    "set", "frozenset", "list", "tuple", "dict", "sorted", "Decimal", "Fraction", "Path", "PurePath", "PurePosixPath",
-    "OrderedDict", "deque", "date", "datetime", "timedelta", "dedent", "approx",
-})  # fmt: skip
-"""Functions that make another value of other literals, by the last part of their name."""
-
 WORD = re.compile("[A-Za-z]{4,}")
 """Part of a text that is found nowhere by chance, when it is misspelled."""
 
-KEYED = frozenset({"dict", "OrderedDict"})
-"""Functions of these that use the values of a dictionary, too."""
-
-DATES = frozenset({"date", "datetime", "timedelta"})
-
 ORDERLESS: dict[str, Callable[[Any], object]] = {"set": set, "frozenset": set, "sorted": sorted}
 """Functions for which another order of the same is nothing else."""
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class SourceEdit(NamedTuple):
@@ -94,14 +90,16 @@ class FalsifiableFile:
         self._utf8 = text.encode()
         self._starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", self._utf8))]
         places = {id(node): place for place, node in enumerate(list_comparisons(ast.walk(self._tree)))}
-        constants, reads = _find_bound(self._tree.body), Counter(_list_reads([self._tree]))
-        tables = {n.id: value for n, value in _list_assigned(self._tree.body) if reads[n.id] == 1}
+        constants, reads = find_bound(self._tree.body), Counter(list_reads([self._tree]))
+        tables = {n.id: value for n, value in list_assigned(self._tree.body) if reads[n.id] == 1}
         self._views = {id(arg): view for arg, view in _list_views(self._tree)}
         self._falsities: dict[str, list[Falsity]] = {}
         for name, function in _list_tests(self._tree, ""):
-            own = Counter(_list_reads([function]))
+            own = Counter(list_reads([function]))
             known = {n: literals for n, literals in constants.items() if reads[n] == own[n]}
             self._falsities[name] = list(_find_falsities(function, known, tables, places))
+        self.names = frozenset(name for name, falsities in self._falsities.items() if falsities)
+        """Tests that can be false."""
 
     def falsify(self, names: Collection[str], random: Random) -> tuple[bytes, list[int]]:
         """Return the file in which the tests *names* are false, and the places of the comparisons that are."""
@@ -155,11 +153,18 @@ def falsify_files(
     return changed, places
 
 
+def list_falsifiable(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the test functions in *files* with a literal that can be changed."""
+    for path, data in files.items():
+        with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
+            yield from (f"{path}::{name}" for name in _read(data).names)
+
+
 def _list_views(tree: ast.AST) -> Iterator[tuple[ast.expr, Callable[[Any], object]]]:
     """Yield the literals of which less is seen than they are, each with a function that returns what is."""
     for node in ast.walk(tree):
         match node:
-            case ast.Call(args=[argument]) if _is_literal(argument):
+            case ast.Call(args=[argument]) if is_literal(argument):
                 with suppress(KeyError, TypeError):
                     view = ORDERLESS[ast.unparse(node.func)]
                     view(ast.literal_eval(argument))
@@ -187,10 +192,10 @@ def _find_falsities(
     """Yield what of *function* is changed: literals at their place, and those of names that are only compared."""
     compared = list(_list_compared(function))
     operands = Counter(side.id for _, sides in compared for side in sides if isinstance(side, ast.Name))
-    reads, bound = Counter(_list_reads(function.body)), _read_tables(function, tables) | _find_bound(function.body)
+    reads, bound = Counter(list_reads(function.body)), read_tables(function, tables) | find_bound(function.body)
     for node, sides in compared:
         for side in sides:
-            literals = _find_literals(side)
+            literals = find_literals(side)
             if isinstance(side, ast.Name) and reads[side.id] == operands[side.id]:
                 literals = bound.get(side.id) or constants.get(side.id) or []
             if literals:
@@ -223,78 +228,3 @@ def _list_asserted(test: ast.expr) -> Iterator[tuple[ast.expr, Sequence[ast.expr
             yield test, [test.left]
         case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[ast.Constant() as affix], keywords=[]):
             yield test, [affix]
-
-
-def _find_literals(node: ast.expr) -> list[ast.expr]:
-    """Return the literals of which *node* is made, so that it is another value if they are; none if it is not."""
-    if _is_literal(node):
-        return [node]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [side for side in (node.left, node.right) if _is_literal(side) and not isinstance(side, ast.Dict)][:1]
-    if not isinstance(node, ast.Call):
-        return []
-    name = ast.unparse(node.func).rpartition(".")[2]
-    parts = [*node.args, *(word.value for word in node.keywords)]
-    whole = name in MAKING and bool(parts) and all(map(_is_literal, parts))
-    exact = name != "approx" or len(parts) == 1
-    keyed = name in KEYED or not any(isinstance(part, ast.Dict) for part in parts)  # others see its keys alone
-    return (parts[:1] if name in DATES else parts) if whole and exact and keyed else []
-
-
-def _is_literal(node: ast.expr) -> bool:
-    with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return ast.literal_eval(node) is not ...
-    return False
-
-
-def _find_bound(body: Sequence[ast.stmt]) -> dict[str, list[ast.expr]]:
-    """Return the names that statements bind once, to what literals make, with these."""
-    nodes = list(walk_own(body))
-    everywhere = (node for part in body for node in ast.walk(part))  # a function in them may bind it anew
-    stored = Counter(n.id for n in everywhere if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
-    found = dict[str, list[ast.expr]]()
-    for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name) and stored[target.id] == 1:
-            found[target.id] = _find_literals(node.value) if len(node.targets) == 1 else []
-    return found
-
-
-def _list_assigned(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.Name, ast.expr]]:
-    for node in body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            yield node.targets[0], node.value
-
-
-def _read_tables(function: Function, tables: Mapping[str, ast.expr]) -> dict[str, list[ast.expr]]:
-    """Return the parameters that `parametrize` gives a literal in each row, with these."""
-    found = dict[str, list[ast.expr]]()
-    for decorator in function.decorator_list:
-        if not isinstance(decorator, ast.Call) or not ast.unparse(decorator.func).endswith(".parametrize"):
-            continue
-        table = decorator.args[1] if len(decorator.args) == 2 and not decorator.keywords else None  # noqa: PLR2004  names and rows
-        table = tables.get(table.id) if isinstance(table, ast.Name) else table
-        rows = table.elts if isinstance(table, ast.List | ast.Tuple) else []
-        names = _read_names(decorator.args[0]) if rows else []
-        cells = [_read_cells(row, len(names)) for row in rows]
-        for place, name in enumerate(names):
-            made = [_find_literals(row[place]) if len(row) == len(names) else [] for row in cells]
-            found[name] = [literal for literals in made for literal in literals] if all(made) else []
-    return found
-
-
-def _read_names(node: ast.expr) -> list[str]:
-    if isinstance(node, ast.Constant):
-        return [name.strip() for name in str(node.value).split(",") if name.strip()]
-    return [str(e.value) for e in getattr(node, "elts", ()) if isinstance(e, ast.Constant)]
-
-
-def _read_cells(row: ast.expr, count: int) -> Sequence[ast.expr]:
-    if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
-        return row.args
-    return [row] if count == 1 else row.elts if isinstance(row, ast.Tuple | ast.List) else []
-
-
-def _list_reads(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    for node in (n for part in nodes for n in ast.walk(part)):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield node.id
