@@ -87,8 +87,7 @@ async def verify_selected(verifier: TreeRunner, selection: Selection, question: 
     before = selection.recall(question.control)
     if not before or not _is_worth(verifier, before, selection.least_ms):
         return None
-    found = await _select(verifier, selection, question)
-    if found is None:
+    if (found := await _select(verifier, selection, question)) is None:
         return None
     chosen = tuple(i for i in verifier.expected if i in question.first or i in found)
     if _add_durations(before, chosen) > selection.share * _add_durations(before, before.results):
