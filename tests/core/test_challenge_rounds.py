@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from jumar.core.gate.challenge_rounds import Round, Strength, accept_stop, check_round, find_empty, plan_rounds
+from jumar.core.gate.challenge_rounds import (
+    ApartRounds,
+    Round,
+    Strength,
+    accept_stop,
+    check_round,
+    find_empty,
+    plan_rounds,
+)
 from jumar.core.state.verdict import Ended, Outcome, Report, TestResult
 from jumar.verify.merge_reports import merge_reports
 
@@ -55,6 +63,50 @@ def test_an_honest_suite_always_gets_through(names: list[str], confirm: int, see
         said = report({n: Outcome.FAILED if n in step.falsified else Outcome.PASSED for n in names})
         got = check_round(said, step, names, {})
         assert (got.forged, got.unsteady, got.void, got.unproved) == ((), (), "", frozenset())
+
+
+@pytest.mark.slow
+@given(st.data(), NAMES, st.integers(0, 2), st.integers())
+def test_in_two_processes_a_pair_is_run_where_more_than_data_crosses(
+    data: st.DataObject, names: list[str], again: int, seed: int
+) -> None:
+    more = frozenset(data.draw(st.lists(st.sampled_from(names), unique=True)) if names else [])
+    known = frozenset(data.draw(st.lists(st.sampled_from([*names, "t.py::test_gone"]), unique=True)))
+    plan, seen = ApartRounds(names, known, again, coins(seed)), list[dict[str, bool]]()
+
+    while (planned := plan.plan_next()) is not None:
+        step, chosen = planned
+        assert chosen is None or chosen <= frozenset(names)
+        seen.append({name: name in step.falsified for name in names if chosen is None or name in chosen})
+        assert step.falsified <= seen[-1].keys()
+        plan.note_conversed(more & seen[-1].keys())
+
+    assert plan.conversed == (known & frozenset(names)) | more
+    assert len(seen) == 1 + again + (2 if more - known else 1 if plan.conversed else 0)
+    for name in names:
+        ways = [ran[name] for ran in seen if name in ran]
+        assert ways.count(True) == (name in plan.conversed)
+        assert ways.count(False) == 1 + again + (name in more - known)
+
+
+def test_which_of_two_rounds_falsifies_a_test_is_a_coin() -> None:
+    first = set()
+    for seed in range(20):
+        plan = ApartRounds(["t.py::a", "t.py::b"], (), 0, coins(seed))
+        plan.plan_next()
+        plan.note_conversed(["t.py::a"])
+        planned = plan.plan_next()
+        assert planned is not None
+        assert planned[1] == {"t.py::a"}, "the other one asked and got data back, and is proved"
+        first.add(bool(planned[0].falsified))
+
+    assert first == {True, False}
+
+
+def test_what_no_function_stands_for_is_run_once_as_it_is() -> None:
+    plan = ApartRounds((), (), 0, coins(1))
+
+    assert (plan.plan_next(), plan.plan_next()) == ((Round(challenge=False), None), None)
 
 
 FALSE = Round(frozenset({"t.py::a"}))
