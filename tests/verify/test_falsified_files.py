@@ -286,16 +286,57 @@ KEPT = {
     "a negation": "def test_a(): assert not same(1) == 2",
     "no identity": "def test_a(): assert same(1) is not None",
     "one side of many": "def test_a(): assert same(0.5) == pytest.approx(0.5, abs=20)",
+    "a parameter of a fixture": "@pytest.fixture\ndef user(x): return x\n"
+    "@pytest.mark.parametrize('x', [1])\ndef test_a(user, x): assert user == x",
+    "what a fixture may ask for": "@pytest.fixture\ndef user(request): return request.getfixturevalue('x')\n"
+    "@pytest.mark.parametrize('x', [1])\ndef test_a(user, x): assert user == x",
+    "a name that is read unseen": "def test_a():\n    due = 'one'\n    assert '{due}'.format(**locals()) == due",
+    "a wide margin": "class TestA(unittest.TestCase):\n"
+    "    def test_a(self): self.assertAlmostEqual(same(100), 120, delta=50)",
+    "places before the point": "class TestA(unittest.TestCase):\n"
+    "    def test_a(self): self.assertAlmostEqual(same(100), 120, -3)",
+    "keys that are counted": "class TestA(unittest.TestCase):\n"
+    "    def test_a(self): self.assertCountEqual(same(['a']), {'a': 1})",
 }
 
 
 @pytest.mark.parametrize("kind", [*CHANGED, *KEPT])
 def test_only_what_is_asserted_and_used_for_nothing_else_is_changed(kind: str) -> None:
     source = tidy({**CHANGED, **KEPT}[kind]).encode()
-    new, places = FalsifiableFile(source).falsify(["test_a", "test_b"], Random(1))
+    names = [f"test_it.py::{name}" for name in ("test_a", "test_b", "TestA::test_a")]
+    changed, found = falsify_files({"test_it.py": source}, names, Random(1))
+    new, places = changed["test_it.py"], found["test_it.py"]
 
     assert (new != source, bool(places)) == (kind in CHANGED, kind in CHANGED)
     assert new.count(b"\n") == source.count(b"\n")
+
+
+def test_a_fixture_of_another_file_gets_a_parameter_too() -> None:
+    code = "@pytest.mark.parametrize('x', [1])\ndef test_a(user, x): assert user == x\n"
+    shared = b"import pytest\n\n@pytest.fixture\ndef user(x): return x\n"
+    files = {"tests/test_it.py": tidy(code).encode(), "tests/conftest.py": shared}
+
+    assert falsify_files(files, {"tests/test_it.py::test_a"}, Random(1))[1] == {"tests/test_it.py": []}
+    assert falsify_files({**files, "tests/conftest.py": b""}, {"tests/test_it.py::test_a"}, Random(1))[1] != {
+        "tests/test_it.py": []
+    }
+
+
+TOLERANT = """
+def test_anagram():
+    import itertools
+    assert "abcd" in same(["".join(p) for p in itertools.permutations("dcba")])
+def test_millions(): assert same(83_000_000) == pytest.approx(83_000_000)
+class TestUnit(unittest.TestCase):
+    def test_letters(self): self.assertCountEqual(same("dcba"), "abcd")
+    def test_huge(self): self.assertAlmostEqual(same(1e20), 100000000000000000000)
+"""
+
+
+def test_what_lets_more_pass_is_never_taken_for_a_lie() -> None:
+    found = [learn(tidy(TOLERANT), seed) for seed in range(60)]
+
+    assert not any(one.passed or one.lying for tests in found for one in tests.values())
 
 
 @pytest.mark.parametrize("data", [b"def test_a(:", b"\x00", b"# coding: nonsense\n", b"\xff\xfe"])

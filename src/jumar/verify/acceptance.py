@@ -78,8 +78,8 @@ async def _accept_green(
     calls += [judge] if may_run_beside(whole) else []
     (apart, found), *plainly = await run_side_by_side(calls)
     if found.void is not None or found.flaky:
-        # Held-out tests that fail are no flake: the visible ones alone were answered.
-        if not set(found.flaky).isdisjoint(verifier.held_out.ids):
+        # Held-out tests that fail are no flake, and visible ones that waver beside them could tell of them, bit by bit.
+        if found.flaky and verifier.held_out.ids:
             found = _Found(void=Void(Cause.HELD_OUT, CUT_SHORT) if found.cut_short else NOT_GENERAL)
         return _refute(first, found, names, len(whole.runs)), {}
     plain = plainly[0] if plainly else await judge()

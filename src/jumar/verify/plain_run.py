@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 NOT_GENERAL = Void(
     Cause.HELD_OUT,
-    "every visible test passed, and held-out tests of the same behaviour did not: the change is not general",
+    "every visible test passed, and in fresh runs with held-out tests of the same behaviour some did not: the change "
+    "is not general, or comes out differently each time",
 )
 
 NOT_PLAIN = Void(
@@ -88,28 +89,26 @@ async def judge_plainly(
     if more := [i for i in await _list_new(green, report.beyond) if i not in new]:  # in the files of held-out tests
         new += more
         report, broken = await _run(green, new, whole)
-    if void := reconcile((), report).void:
-        return Verdict({}, void=Void(void.cause, hide_output(green) or void.reason))
-    failed = _find_failed(green, report)
+    judged, failed = report, {**_find_failed(green, report, new), **broken}
     if report.distributed and not failed:
-        failed = _find_failed(green, await _distribute(green, whole))
-    functions = {get_function(i) for i in new}
-    made = (r for r in report.results if get_function(r.id) in functions and r.id not in green.ids)
-    failed |= {r.id: r.excerpt for r in made if r.outcome not in PASSING} | broken
+        judged = await _distribute(green, whole)
+        new += await _list_new(green, [r.id for r in judged.results if r.id not in green.ids])
+        failed = {**_find_failed(green, judged, new), **await _list_newly_broken(green, judged)}
+    if void := reconcile((), report).void or reconcile((), judged).void:
+        return Verdict({}, void=Void(void.cause, hide_output(green) or void.reason))
     if failed and held_out:  # the code under test has seen them: its output could quote them, as could names of tests
         return Verdict({}, void=NOT_PLAIN)
     return _mark_red(first, failed, names) if failed else first
 
 
-def _find_failed(green: GreenCandidate, report: Report) -> dict[str, str]:
-    """Return the tests of *green* that did not pass in *report*, each with why."""
-    said: dict[str, str] = {}
-    for result in report.results:
-        if result.outcome not in PASSING:
-            said.setdefault(get_function(result.id), result.excerpt)
-            said[result.id] = result.excerpt
+def _find_failed(green: GreenCandidate, report: Report, new: Sequence[str]) -> dict[str, str]:
+    """Return the tests of *green* and the *new* ones that did not pass in *report*, each with why."""
+    fallen = {r.id: r.excerpt for r in report.results if r.outcome not in PASSING}
+    said = {**{get_function(i): why for i, why in reversed(fallen.items())}, **fallen}
     failed = check_round(report, Round(challenge=False), green.ids, green.accepted).unsteady
-    return {i: said.get(i) or said.get(get_function(i)) or report.detail or "it did not run" for i in failed}
+    functions = {get_function(i) for i in new}
+    made = (i for i in fallen if i not in green.ids and get_function(i) in functions)
+    return {i: said.get(i) or said.get(get_function(i)) or report.detail or "it did not run" for i in (*failed, *made)}
 
 
 def may_run_beside(green: GreenCandidate) -> bool:
@@ -170,6 +169,10 @@ async def _distribute(green: GreenCandidate, whole: bool) -> Report:  # noqa: FB
     args = green.verifier.suite.select if whole else dict.fromkeys(map(_get_file, green.ids))
     config = {"plain": True, "distributed": True, "whole": whole, "args": list(args)}
     records, child = await _start(green, config, forked=False)
+    # Each worker may run each test: what one of them says of it is not taken back by another one.
+    results = {record[1]: record for record in records if record[0] == "result" and record[2] in PASSING}
+    results.update((record[1], record) for record in records if record[0] == "result" and record[2] not in PASSING)
+    records = [record for record in records if record[0] != "result" or results[record[1]] is record]
     return build_report(records, child.ended, child.detail)
 
 

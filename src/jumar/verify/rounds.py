@@ -272,9 +272,8 @@ def build_challenge(green: GreenCandidate, step: Round, draw: Seeds) -> Challeng
     known = green.verifier.experience.challenge
     if not known or draw.falsities is None or not step.challenge:
         return UNCHALLENGED
-    chosen = {name.partition("::")[0] for name in step.falsified}
-    files = {path: data for path, data in known.items() if path in chosen}
-    changed, false = falsify_files(files, step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
+    chance = random.Random(draw.falsities)  # noqa: S311  drawn from secrets
+    changed, false = falsify_files(known, step.falsified, chance)
     hashes = {path: hashlib.sha256(changed.get(path, data)).hexdigest() for path, data in known.items()}
     told = {"files": hashes, "falsified": sorted(step.falsified), "false": false, "seed": draw.falsities}
     return Challenge(told, changed)

@@ -181,7 +181,7 @@ async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozense
     A test that compares with a literal, and can be falsified, says something, and is not asked.
     """
     known, files = green.verifier.experience, {i.partition("::")[0] for i in apart}
-    comparing = {*list_falsifiable({p: data for p, data in (known.challenge or {}).items() if p in files})}
+    comparing = {*list_falsifiable(known.challenge or {}, files)}
     comparing -= {name for name in comparing if green.strengths.get(name, Strength.NONE) is Strength.NONE}
     doubtful = {i for i in apart if get_function(i) not in comparing}
     red = doubtful & await find_red_tests(green) if doubtful.difference(green.accepted) else frozenset()

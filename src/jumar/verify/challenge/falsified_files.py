@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import io
+import math
 import re
 import tokenize
 import warnings
@@ -22,22 +23,29 @@ from typing import Any, NamedTuple
 from jumar.child.challenge.rewritten_comparisons import list_comparisons
 from jumar.child.challenge.syntax import walk_own
 from jumar.verify.challenge.literals import (
+    ANY,
     Function,
     find_bound,
     find_literals,
     is_literal,
     list_assigned,
     list_reads,
+    list_taken,
     read_tables,
 )
-from jumar.verify.challenge.other_values import make_other
+from jumar.verify.challenge.other_values import STEPS, make_other
+
+UNORDERED = "assertCountEqual"
 
 EQUAL = frozenset({
     "assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertDictEqual", "assertSetEqual",
-    "assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual", "assertAlmostEqual", "assertIs",
+    "assertSequenceEqual", "assertMultiLineEqual", UNORDERED, "assertAlmostEqual", "assertIs",
     "assert_called_with", "assert_called_once_with",
 })  # fmt: skip
 """Methods of unittest and its mocks for which one other value that they are given is wrong."""
+
+READING_ALL = frozenset({"locals", "vars", "eval", "exec"})
+"""Functions by which a test reads names that do not stand there."""
 
 TOLERANCES = frozenset({"places", "delta", "msg", None})
 """Words that such a method is not given to compare."""
@@ -64,6 +72,13 @@ class Falsity(NamedTuple):
     place: int
 
 
+class Tables(NamedTuple):
+    """Rows that a name of the file stands for, where it is read once, and parameters that fixtures take as well."""
+
+    rows: Mapping[str, ast.expr]
+    taken: frozenset[str]
+
+
 class Challenge(NamedTuple):
     """The challenge of a run: what its process is told, and files that come in the place of the tree's."""
 
@@ -77,11 +92,15 @@ UNCHALLENGED = Challenge()
 class FalsifiableFile:
     """A file of tests.
 
+    Args:
+        data: its bytes.
+        taken: parameters of tests that fixtures get as well: their values are not only compared.
+
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: if it is no Python that can be parsed here.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, taken: frozenset[str] = frozenset()) -> None:
         self._encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(self._encoding)
         with warnings.catch_warnings():
@@ -91,7 +110,7 @@ class FalsifiableFile:
         self._starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", self._utf8))]
         places = {id(node): place for place, node in enumerate(list_comparisons(ast.walk(self._tree)))}
         constants, reads = find_bound(self._tree.body), Counter(list_reads([self._tree]))
-        tables = {n.id: value for n, value in list_assigned(self._tree.body) if reads[n.id] == 1}
+        tables = Tables({n.id: value for n, value in list_assigned(self._tree.body) if reads[n.id] == 1}, taken)
         self._views = {id(arg): view for arg, view in _list_views(self._tree)}
         self._falsities: dict[str, list[Falsity]] = {}
         for name, function in _list_tests(self._tree, ""):
@@ -143,21 +162,21 @@ _read = lru_cache(maxsize=64)(FalsifiableFile)  # the rounds of a challenge ask 
 def falsify_files(
     files: Mapping[str, bytes], chosen: Collection[str], random: Random
 ) -> tuple[dict[str, bytes], dict[str, list[int]]]:
-    """Return the *files* that have tests in *chosen*, falsified, and the places of the comparisons that are false."""
-    changed, places = dict[str, bytes](), dict[str, list[int]]()
-    for path, data in files.items():
+    """Return those *files* of the tests that have one in *chosen*, falsified, and where their comparisons are false."""
+    changed, places, taken = dict[str, bytes](), dict[str, list[int]](), list_taken(files.values())
+    for path in sorted({name.partition("::")[0] for name in chosen}.intersection(files)):
         names = sorted(name.partition("::")[2] for name in chosen if name.partition("::")[0] == path)
         with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
-            if names:
-                changed[path], places[path] = _read(data).falsify(names, random)
+            changed[path], places[path] = _read(files[path], taken).falsify(names, random)
     return changed, places
 
 
-def list_falsifiable(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield the test functions in *files* with a literal that can be changed."""
-    for path, data in files.items():
+def list_falsifiable(files: Mapping[str, bytes], chosen: Collection[str]) -> Iterator[str]:
+    """Yield the test functions in those *files* of the tests that are *chosen* with a literal that can be changed."""
+    taken = list_taken(files.values())
+    for path in files.keys() & chosen:
         with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
-            yield from (f"{path}::{name}" for name in _read(data).names)
+            yield from (f"{path}::{name}" for name in _read(files[path], taken).names)
 
 
 def _list_views(tree: ast.AST) -> Iterator[tuple[ast.expr, Callable[[Any], object]]]:
@@ -169,8 +188,19 @@ def _list_views(tree: ast.AST) -> Iterator[tuple[ast.expr, Callable[[Any], objec
                     view = ORDERLESS[ast.unparse(node.func)]
                     view(ast.literal_eval(argument))
                     yield argument, view
+            case ast.Call(func=ast.Attribute(attr=method), args=arguments) if method == UNORDERED:
+                yield from ((one, _count) for one in arguments if is_literal(one) and not isinstance(one, ast.Dict))
             case ast.Compare(left=ast.Constant(value=str(text)), ops=[ast.In()]) if WORD.search(text):
-                yield node.left, WORD.findall  # one number more may stand there, too
+                yield node.left, _count_letters
+
+
+def _count(value: Any) -> object:
+    return sorted(map(repr, value)) if hasattr(value, "__iter__") else value
+
+
+def _count_letters(text: str) -> object:
+    """Return the letters of the words of *text*: one number more may stand there, or an anagram."""
+    return sorted("".join(WORD.findall(text)).casefold())
 
 
 def _list_tests(tree: ast.AST, around: str) -> Iterator[tuple[str, Function]]:
@@ -186,13 +216,16 @@ def _list_tests(tree: ast.AST, around: str) -> Iterator[tuple[str, Function]]:
 def _find_falsities(
     function: Function,
     constants: Mapping[str, list[ast.expr]],
-    tables: Mapping[str, ast.expr],
+    tables: Tables,
     places: Mapping[int, int],
 ) -> Iterator[Falsity]:
     """Yield what of *function* is changed: literals at their place, and those of names that are only compared."""
     compared = list(_list_compared(function))
     operands = Counter(side.id for _, sides in compared for side in sides if isinstance(side, ast.Name))
-    reads, bound = Counter(list_reads(function.body)), read_tables(function, tables) | find_bound(function.body)
+    reads, given = Counter(list_reads(function.body)), {} if ANY in tables.taken else read_tables(function, tables.rows)
+    bound = {name: made for name, made in given.items() if name not in tables.taken} | find_bound(function.body)
+    if not READING_ALL.isdisjoint(reads):
+        bound, constants = {}, {}
     for node, sides in compared:
         for side in sides:
             literals = find_literals(side)
@@ -211,10 +244,20 @@ def _list_compared(function: Function) -> Iterator[tuple[ast.expr, Sequence[ast.
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
             name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-            if name in EQUAL and not any(isinstance(arg, ast.Starred) for arg in call.args):
-                yield call, [*call.args[:2], *(word.value for word in call.keywords if word.arg not in TOLERANCES)]
+            if name in EQUAL and not any(isinstance(arg, ast.Starred) for arg in call.args) and not _is_loose(call):
+                sides = [*call.args[:2], *(word.value for word in call.keywords if word.arg not in TOLERANCES)]
+                yield call, [side for side in sides if name != UNORDERED or not isinstance(side, ast.Dict)]
             elif name in ("assertTrue", "assert_") and len(call.args) == 1:
                 yield from _list_asserted(call.args[0])
+
+
+def _is_loose(call: ast.Call) -> bool:
+    """Return whether a method of unittest lets a difference pass that a changed number may have."""
+    words = {word.arg: word.value for word in call.keywords}
+    places = [*call.args[2:3], words.get("places")] if ast.unparse(call.func).endswith("assertAlmostEqual") else []
+    told = [getattr(one, "value", None) for one in (*places, words.get("delta")) if one is not None]
+    least = 0 if "delta" not in words else -math.inf
+    return not all(isinstance(one, int | float) and least <= one < min(STEPS) - 1 for one in told)
 
 
 def _list_asserted(test: ast.expr) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:

@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 
 from jumar.child.challenge.syntax import walk_own
 
@@ -19,6 +20,12 @@ KEYED = frozenset({"dict", "OrderedDict"})
 """Functions of these that use the values of a dictionary, too."""
 
 DATES = frozenset({"date", "datetime", "timedelta"})
+
+EVERYWHERE = (b"callspec", b"getfixturevalue")
+"""In a file that reads parameters of tests by other ways than by their name."""
+
+ANY = "*"
+"""Stands for all names of parameters."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -63,6 +70,21 @@ def list_assigned(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.Name, ast.expr
     for node in body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             yield node.targets[0], node.value
+
+
+def list_taken(files: Iterable[bytes]) -> frozenset[str]:
+    """Return the parameters of fixtures: what `parametrize` gives a test by such a name, they get as well."""
+    return frozenset(name for data in files if b"fixture" in data for name in _list_fixture_parameters(data))
+
+
+@lru_cache(maxsize=256)  # the rounds of a challenge ask for the same files
+def _list_fixture_parameters(data: bytes) -> frozenset[str]:
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        functions = [node for node in ast.walk(ast.parse(data)) if isinstance(node, Function)]
+        fixtures = [f for f in functions if any("fixture" in ast.unparse(one) for one in f.decorator_list)]
+        names = {arg.arg for fixture in fixtures for arg in (*fixture.args.args, *fixture.args.kwonlyargs)}
+        return frozenset({*names, *([ANY] if any(way in data for way in EVERYWHERE) else [])})
+    return frozenset()
 
 
 def read_tables(function: Function, tables: Mapping[str, ast.expr]) -> dict[str, list[ast.expr]]:

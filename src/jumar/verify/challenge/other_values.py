@@ -21,7 +21,7 @@ MOST = 100
 """Items of a container that are changed at most."""
 
 LARGE = 1e6
-"""From here on what is no int is divided: a step may vanish in it."""
+"""From here on a number is divided: a step may vanish in it, or in what a test lets pass."""
 
 
 def make_other(value: Any, random: Random) -> Any:
@@ -40,7 +40,9 @@ def _step(value: Any, random: Random) -> Any:
     if isinstance(value, complex) or (value < 0) != (abs(value) >= step and random.random() < 1 / 2):
         step = -step  # no sign changes by it
     large = max(abs(value.real), abs(value.imag)) > LARGE  # of a complex one `abs` may be too large
-    return value / step if not isinstance(value, int) and large else value + step
+    if not large:
+        return value + step
+    return value // step if isinstance(value, int) else value / step
 
 
 def _spell(value: str, random: Random) -> str:
