@@ -66,6 +66,30 @@ def test_held_out_tests_run_in_one_process_with_the_visible_ones(
         assert "test_more" not in done.verdict.void.reason
 
 
+SPYING = """
+import pathlib
+import random
+
+
+def total(items):
+    beside = sum(1 for path in pathlib.Path(__file__).parent.glob("test_*.py"))
+    return items if beside < 2 else [*items, random.random()]
+"""
+
+
+def test_a_visible_test_that_wavers_beside_held_out_ones_is_not_named(tmp_path: Path) -> None:
+    """Which of them do could tell of those, bit by bit."""
+    tests = {"test_calc.py": TOTALS.format("one", "1")}
+    court = court_of(tmp_path, {"calc.py": "def total(items):\n    return None\n", **tests})
+    court.verifier.held_out = HeldOut(court.tree({"test_z.py": TOTALS.format("more", "2")}), ("test_z.py::test_more",))
+
+    done = judged(court, {"calc.py": SPYING, **tests})
+
+    assert done.verdict.void is not None
+    assert (done.verdict.void.cause, done.verdict.results) == (Cause.HELD_OUT, {})
+    assert "test_" not in done.verdict.void.reason
+
+
 CASES = """
 import pytest
 
@@ -432,6 +456,44 @@ def test_tests_are_distributed_as_the_project_says(tmp_path: Path) -> None:
     done = [judged(court, {"code_.py": code.format(worker), **tests}) for worker in ("master", "gw0")]
 
     assert [(each.verdict.green, each.executions) for each in done] == [(False, 5), (True, 5)]
+
+
+WORKERS = {
+    "a further case": """
+NAMES = ["master", "gw0"]
+
+def one(name, worker):
+    return name == "master" or {}
+""",
+    "a second time": """
+import pathlib, tempfile
+NAMES = ["master"]
+
+def one(name, worker):
+    pathlib.Path(tempfile.gettempdir(), name).touch(exist_ok={})
+    return True
+""",
+}
+"""Code that is right or wrong in a worker."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", WORKERS)
+def test_what_happens_in_a_worker_alone_counts(tmp_path: Path, kind: str) -> None:
+    """A case that only the candidate has fails there, or what one worker leaves stops the other one."""
+    options = "-n 1" if kind == "a further case" else "--dist=each --tx=2*popen"
+    tests = {
+        "pytest.ini": f"[pytest]\naddopts = {options}\n",
+        "test_code.py": "import pytest\n\nimport code_\n\n\n@pytest.mark.parametrize('name', code_.NAMES)\n"
+        "def test_one(name, worker_id):\n    assert code_.one(name, worker_id)\n",
+    }
+    court = Court(tmp_path, structs.replace(SUITE, python=sys.executable))
+    court.collect(court.tree({"code_.py": "NAMES = ['master']\n\n\ndef one(*_):\n    return 0\n", **tests}))
+
+    ways = ("worker == 'master'", "True") if kind == "a further case" else ("False", "True")
+    done = [judged(court, {"code_.py": WORKERS[kind].format(way), **tests}).verdict.green for way in ways]
+
+    assert done == [False, True]
 
 
 @pytest.mark.slow
