@@ -101,27 +101,26 @@ def _decode_all(texts: list[bytes], after: JournalEnd, owed: int) -> _Decoded | 
             return None
         if any(left and more != left - 1 for left, more in zip([owed, *mores], mores, strict=False)):
             return None
-        events = _EVENTS.decode_lines(b"\n".join(_strip_all(texts, mores)))
+        events = _EVENTS.decode_lines(_strip_all(texts, mores))
     except (msgspec.DecodeError, ValueError):
         return None
     return list(map(Entry, seqs, [e.ts for e in envelopes], events)), mores
 
 
-def _strip_all(texts: list[bytes], mores: list[int]) -> list[bytes]:
-    """Return the events of the lines *texts*, which have all that an envelope has.
+def _strip_all(texts: list[bytes], mores: list[int]) -> bytes:
+    """Return the events of the lines *texts*, which have all that an envelope has, in lines of their own.
 
     Raises:
         ValueError: if anything else stands before or behind one of them, or the envelope stands elsewhere.
     """
-    starts = [text.index(_TYPE) for text in texts]
-    heads = b"".join([text[:start] for text, start in zip(texts, starts, strict=True)])
-    if {text[-TAIL:_HASH] for text in texts} != {PREV} or heads.count(b'"') != _QUOTES * len(texts):
+    heads, types, bodies = zip(*[text.partition(_TYPE) for text in texts], strict=True)
+    if {text[-TAIL:_HASH] for text in texts} != {PREV} or b"".join(heads).count(b'"') != _QUOTES * len(texts):
         raise ValueError("a line is not as it is written")
+    if set(types) != {_TYPE}:
+        raise ValueError("a line has no type")
     counts = {more: b',"more":%d' % more for more in set(mores)} | {0: b""}
-    return [
-        b"{%b}" % text[start:-TAIL].removesuffix(counts[more])
-        for text, start, more in zip(texts, starts, mores, strict=True)
-    ]
+    stripped = [body[:-TAIL].removesuffix(counts[more]) for body, more in zip(bodies, mores, strict=True)]
+    return b'{"type":%b}' % b'}\n{"type":'.join(stripped)
 
 
 def _decode_each(texts: list[bytes], after: JournalEnd, owed: int) -> _Decoded:

@@ -152,7 +152,7 @@ def _record_tests(state: RunState, tests: ev.Tests) -> RunState:
     runs, checked = _collect_results(state)
     guarded = checked is not None
     differs = state.plain.differs if state.plain is not None else ()
-    green = frozenset(i for i, run in runs.items() if run.status == "pass").difference(differs)
+    green = frozenset([i for i, run in runs.items() if run.status == "pass"]).difference(differs)
     outcomes = {i: run.outcome for i, run in runs.items()}
     grades = {i: run.grade or tests.grade for i, run in runs.items() if i in green}
     weaker = {i: run.weaker for i, run in runs.items() if run.weaker}

@@ -93,12 +93,12 @@ def reduce(state: RunState, entry: ev.Entry) -> RunState:
 def replay(entries: Iterable[ev.Entry], state: RunState | None = None) -> RunState:
     """Return the state after all *entries*."""
     state = state or RunState()
-    results: list[tuple[ev.Entry, ev.TestRun]] = []
+    result, testing = ev.TestRun, Phase.TESTING
+    results: list[ev.Entry] = []
     for entry in entries:
-        event = entry.event
         # Most events of a long journal are results of tests, and all that follow the first change the same few fields.
-        if type(event) is ev.TestRun and state.phase is Phase.TESTING:
-            results.append((entry, event))
+        if type(entry.event) is result and state.phase is testing:
+            results.append(entry)
             continue
         if results:
             state, results = _add_results(state, results), []
@@ -106,15 +106,15 @@ def replay(entries: Iterable[ev.Entry], state: RunState | None = None) -> RunSta
     return _add_results(state, results) if results else state
 
 
-def _add_results(state: RunState, results: Sequence[tuple[ev.Entry, ev.TestRun]]) -> RunState:
+def _add_results(state: RunState, results: Sequence[ev.Entry]) -> RunState:
     """Reduce *results* of tests, in a verification that has begun, in one step."""
     seconds, last_ts, cell = state.spend.seconds, state.last_ts, state.runs
-    for entry, run in results:
+    for entry in results:
         if entry.ts != last_ts:
             seconds, last_ts = seconds + max(0.0, entry.ts - last_ts), entry.ts
-        cell = ResultCell(run, cell)
+        cell = ResultCell(entry.event, cell)  # type: ignore[arg-type]  `replay` chose them
     spend = replace(state.spend, seconds=seconds)
-    return replace(state, seq=results[-1][0].seq, last_ts=last_ts, spend=spend, runs=cell)
+    return replace(state, seq=results[-1].seq, last_ts=last_ts, spend=spend, runs=cell)
 
 
 def _next_phase(state: RunState, event: ev.Event) -> Phase:
