@@ -224,7 +224,10 @@ def checkable(root: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "code", "passed"), [("on_write", 0, 1), ("on_final", 0, 1), ("never", 0, None)])
+@pytest.mark.parametrize(
+    ("policy", "code", "passed"),
+    [("on_write", 0, 1), pytest.param("on_final", 0, 1, marks=pytest.mark.proof), ("never", 0, None)],
+)
 def test_a_test_command_judges_runs_under_every_policy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], policy: str, code: int, passed: int | None
 ) -> None:

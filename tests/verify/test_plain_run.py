@@ -459,8 +459,7 @@ def test_tests_are_distributed_as_the_project_says(tmp_path: Path) -> None:
     assert [(each.verdict.green, each.executions) for each in done] == [(False, 5), (True, 5)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["-p no:xdist -p no:cov", "-p no:cacheprovider"])
+@pytest.mark.parametrize("way", sampled(["-p no:xdist -p no:cov", "-p no:cacheprovider"], "-p no:xdist -p no:cov"))
 def test_a_project_may_do_without_plug_ins_that_are_installed(tmp_path: Path, way: str) -> None:
     env = {} if "xdist" in way else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     tests = {
