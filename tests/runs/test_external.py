@@ -443,9 +443,9 @@ class TestATurn:
             threading.Event().wait()
         """
         with wire.Server() as server:
-            outing = Outing(tmp_path, script, server, Terms(outside=ExternalAgentSettings(turn_seconds=3.0)))
+            outing = Outing(tmp_path, script, server, Terms(outside=ExternalAgentSettings(turn_seconds=2.0)))
             assert outing.run().stop is StopReason.GREEN
-        assert outing.turns() == [{"exit": None, "why": "its turn took more than 3 s"}]
+        assert outing.turns() == [{"exit": None, "why": "its turn took more than 2 s"}]
 
     @pytest.mark.slow
     def test_is_cut_off_by_the_cap_on_the_time_of_the_run(self, tmp_path: Path) -> None:
