@@ -105,7 +105,7 @@ def test_no_time_is_billed_while_a_campaign_is_down(tmp_path: Path) -> None:
     os.close(ear)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    down = 2.0
+    down = 1.0
     select.select([], [], [], down)  # nobody is at work: the time that must not be counted
 
     (run,) = end(start(tmp_path, "--resume", "c"))["runs"]

@@ -401,7 +401,7 @@ def test_what_confirms_the_first_green_of_a_run_is_forked(jumar: Called, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mark", ["skip", "xfail"])
+@pytest.mark.parametrize("mark", ["skip", pytest.param("xfail", marks=pytest.mark.proof)])
 def test_a_held_out_test_that_the_task_itself_excuses_says_nothing_of_a_score(
     jumar: Called, tmp_path: Path, mark: str
 ) -> None:

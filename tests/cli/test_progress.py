@@ -162,7 +162,7 @@ def _shown_on_terminal(folder: Path, script: str, wide: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wide", [40, 0])
+@pytest.mark.parametrize("wide", [40, pytest.param(0, marks=pytest.mark.proof)])
 def test_on_a_terminal_the_line_moves_each_second_and_leaves_nothing_behind(tmp_path: Path, wide: int) -> None:
     """One of 40 columns, and one that nobody has told its size."""
     said = _shown_on_terminal(tmp_path, SLOW, wide)

@@ -290,7 +290,7 @@ REFUSALS = 5
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("swapped", ["pkg", "pkg/a.py"])
+@pytest.mark.parametrize("swapped", ["pkg", pytest.param("pkg/a.py", marks=pytest.mark.proof)])
 def test_whoever_swaps_a_link_in_while_it_is_written_gains_nothing(tmp_path: Path, swapped: str) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

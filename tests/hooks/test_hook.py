@@ -533,7 +533,7 @@ def test_a_damaged_session_lets_no_edit_through(host: Host) -> None:
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         asked = json.dumps(event(host.root, tool_name="Edit", tool_input=given)).encode()
-        assert "still judging" in host.send(PRE, asked).blocked
+        assert "still judging" in host.send(PRE, asked, "0.5").blocked
     journal = host.root / ".jumar" / "hook" / "runs" / state["run"] / "events.jsonl"
     journal.write_bytes(journal.read_bytes().replace(b"edit_claim", b"edit_clone", 1))
     assert host.shell("echo >> other.py").blocked

@@ -123,8 +123,10 @@ def stops(root: Path) -> list[tuple[bool, object]]:
 
 
 @pytest.mark.slow
-def test_a_stop_with_a_claimed_test_red_is_blocked_once_through_the_real_program(host: Host) -> None:
-    host = quick(Host(host.root, processes=True))
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.proof)], ids=["called", "started"])
+def test_a_stop_with_a_claimed_test_red_is_blocked_once(host: Host, processes: bool) -> None:  # noqa: FBT001
+    """By the real program, too, which `test_a_turn_from_red_to_green` starts each time."""
+    host = quick(Host(host.root, processes=processes))
     host.prompt()
     assert host.claim(RED, "calc.py")[0]
 

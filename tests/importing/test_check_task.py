@@ -110,7 +110,7 @@ def test_planted_faults_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     "words",
     [
-        ("n + 1", "2", "f(1) == 2", "f(2) == 3"),
+        pytest.param(("n + 1", "2", "f(1) == 2", "f(2) == 3"), marks=pytest.mark.proof),
         ("n > 1", "False", "f(1) is False", "f(2) is True"),  # falsified, it wants the wrong answer
     ],
 )

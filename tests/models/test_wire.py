@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -16,9 +13,11 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
+from jumar.cli.main import jumar as commands
 from jumar.core.run.strategy import Strategy
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget, to_micro_usd
@@ -28,6 +27,7 @@ from jumar.journal.writer import read_journal
 from jumar.models.llm import LlmModel
 from jumar.models.wire.prices import find_tariff
 from jumar.models.wire.providers import PROVIDERS
+from jumar.process.warm.starts import NO_WARM
 from support.processes import fake_provider as wire
 from support.worlds.run_world import TOTAL, Terms, World, program, world
 
@@ -217,16 +217,16 @@ def lay_out(folder: Path) -> Path:
     return task
 
 
-def jumar(folder: Path, *argv: str) -> tuple[int, dict[str, Any]]:
-    """One process of the command line: its exit code and object. A key is planted in its environment."""
+def jumar(*argv: str) -> tuple[int, dict[str, Any]]:
+    """What the command line returns, and its object. A key is planted in its environment.
+
+    All its processes are started: a journal tells which were forked, and that depends on what ran here before.
+    """
     keys = {variable: KEY for p in PROVIDERS for variable in p.keys}
-    env = {**os.environ, **keys}
-    done = subprocess.run(
-        [sys.executable, "-m", "jumar.cli.main", *argv, "--json"],
-        check=False, capture_output=True, text=True, cwd=folder, env=env, timeout=120,
-    )  # fmt: skip
+    done = CliRunner(env={**keys, NO_WARM: "1"}).invoke(commands, [*argv, "--json"], standalone_mode=False)
+    assert done.exception is None, done.exception
     assert KEY not in done.stdout + done.stderr
-    return done.returncode, json.loads(done.stdout.splitlines()[-1])
+    return done.return_value or 0, json.loads(done.stdout.splitlines()[-1])
 
 
 def told(run: Mapping[str, Any]) -> list[Any]:
@@ -242,8 +242,11 @@ def told(run: Mapping[str, Any]) -> list[Any]:
     ("model", "agent"),
     [(MODELS[0], "driver"), pytest.param(MODELS[1], "pipeline", marks=pytest.mark.proof)],
 )
-def test_a_recorded_run_is_had_again_offline_and_holds_no_key(tmp_path: Path, model: str, agent: str) -> None:
+def test_a_recorded_run_is_had_again_offline_and_holds_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, agent: str
+) -> None:
     lay_out(tmp_path)
+    monkeypatch.chdir(tmp_path)
     text = {n: f"N = {n}\n" for n in (2, 3)}
     write = {
         "driver": [
@@ -263,10 +266,10 @@ def test_a_recorded_run_is_had_again_offline_and_holds_no_key(tmp_path: Path, mo
     shape = ("--agent", agent, "--gate", "off", "--seed", "7", "-i", "make N big")
     with wire.Server(steps) as server:
         code, first = jumar(
-            tmp_path, "run", "task", *shape, "--model", model, "--base-url", server.url, "--price", "1,2,0.1",
+            "run", "task", *shape, "--model", model, "--base-url", server.url, "--price", "1,2,0.1",
             "--record", "tape.jsonl", "--runs", "first",
         )  # fmt: skip
-    again_code, again = jumar(tmp_path, "run", "task", *shape, "--model", "replay:tape.jsonl", "--runs", "again")
+    again_code, again = jumar("run", "task", *shape, "--model", "replay:tape.jsonl", "--runs", "again")
 
     assert (code, again_code) == (0, 0)
     assert first["stop"] == again["stop"] == "green"

@@ -103,32 +103,39 @@ def judge(code: str = "pass", status: int = 0, before: str = "", enter: str = ""
 
 @pytest.mark.slow
 @pytest.mark.parametrize("enter", ["", SECOND], ids=["child", "second"])
-@pytest.mark.parametrize("status", [0, 1, 70])
+@pytest.mark.parametrize("status", [0, pytest.param(1, marks=pytest.mark.proof), 70])
 def test_the_status_of_a_process_that_leaves_is_known_while_its_memory_is_taken_away(status: int, enter: str) -> None:
     assert judge(status=status, enter=enter) == str(status)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("enter", ["", SECOND], ids=["child", "second"])
+MARKED = "subprocess.Popen(SLEEPER, stdin=lifeline, env={'JUMAR_ROOM': 'none of them'})"
+LEFT = {
+    "a child of it lives": (LIVES, ""),
+    "another child lives": ("pass", LIVES),
+    "what has the mark lives": (
+        "pass",
+        "subprocess.Popen(SLEEPER, stdin=lifeline, env={'JUMAR_ROOM': 'none of them'})",
+    ),
+    "an orphan lives": (ORPHANED, ""),
+    "a daemon lives": (DAEMON, ""),
+    "a sibling lives": (SIBLING, ""),
+    "what has its memory lives": (SHARER, ""),
+    "a thread lives": (FIRST_THREAD_LEAVES, ""),
+    "it stays": (f"{CLOSES}; os.read(lifeline, 1)", ""),
+}
+INSIDE = dict.fromkeys(("a child of it lives", "an orphan lives", "a sibling lives", "it stays"), pytest.mark.slow)
+"""Tried behind the first process of a namespace each time; `make prove` tries all."""
+
+
 @pytest.mark.parametrize(
-    ("code", "before"),
+    ("what", "enter"),
     [
-        (LIVES, ""),
-        ("pass", LIVES),
-        ("pass", "subprocess.Popen(SLEEPER, stdin=lifeline, env={'JUMAR_ROOM': 'none of them'})"),
-        (ORPHANED, ""),
-        (DAEMON, ""),
-        (SIBLING, ""),
-        (SHARER, ""),
-        (FIRST_THREAD_LEAVES, ""),
-        (f"{CLOSES}; os.read(lifeline, 1)", ""),
+        *(pytest.param(what, "", marks=pytest.mark.slow) for what in LEFT),
+        *(pytest.param(what, SECOND, marks=INSIDE.get(what, pytest.mark.proof)) for what in LEFT),
     ],
-    ids=[
-        "a child of it lives", "another child lives", "what has the mark lives", "an orphan lives", "a daemon lives",
-        "a sibling lives", "what has its memory lives", "a thread lives", "it stays",
-    ],
-)  # fmt: skip
-def test_a_process_of_which_something_is_left_has_to_be_waited_for(code: str, before: str, enter: str) -> None:
+)
+def test_a_process_of_which_something_is_left_has_to_be_waited_for(what: str, enter: str) -> None:
+    code, before = LEFT[what]
     assert judge(code, before=before, enter=enter) == "None"
 
 

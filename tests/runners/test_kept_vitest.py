@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import anyio
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from jumar.core.state.verdict import reconcile
 from jumar.ports import Sandbox, Verification
 from jumar.runners.vitest import VitestRunner
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.kept_process import KeptRuns
+from support.judging.samples import sampled
 from support.processes.node import NodeCourt, quick, told
 from support.processes.sandboxes import s3
 
@@ -102,12 +102,6 @@ def court(request: pytest.FixtureRequest, courts: Callable[[str], KeptCourt]) ->
 
 
 GOOD, BAD = ("failed", "passed", "passed"), ("failed", "failed", "failed")
-
-
-def sampled(names: Iterable[str], *samples: str) -> list[ParameterSet]:
-    """All *names*: the *samples* each time, the others in `make prove`."""
-    marks = {name: pytest.mark.slow if name in samples else pytest.mark.proof for name in names}
-    return [pytest.param(name, marks=mark) for name, mark in marks.items()]
 
 
 @pytest.mark.slow

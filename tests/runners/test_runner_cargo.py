@@ -253,7 +253,7 @@ def test_a_forged_result_beside_the_real_one_is_no_evidence(tmp_path: Path, envi
     ("manifest", "sentence"),
     [
         (MANIFEST + '[dev-dependencies]\nnot_on_this_machine = "1"\n', "not_on_this_machine"),
-        ("[package\n", "Cargo.toml"),
+        pytest.param("[package\n", "Cargo.toml", marks=pytest.mark.proof),
         (None, "no Cargo.toml stands in"),
     ],
 )

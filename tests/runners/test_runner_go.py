@@ -59,7 +59,8 @@ WAYS = {
     f"{EMPTY.replace('It', 'C')}",
     "leaves/p_test.go": f'package leaves\n\nimport (\n\t"os"\n\t"testing"\n)\n\n{EMPTY}'
     "func TestLeaves(t *testing.T) { os.Exit(3) }\n",
-    "hangs/p_test.go": f"package hangs\n\n{IMPORT}\n{EMPTY}func TestHangs(t *testing.T) {{\n\tfor {{\n\t}}\n}}\n"
+    "hangs/p_test.go": f'package hangs\n\nimport (\n\t"testing"\n\t"time"\n)\n\n{EMPTY}'
+    "func TestHangs(t *testing.T) { <-time.After(time.Hour) }\n"
     f"{EMPTY.replace('It', 'Later')}",
     "late/p_test.go": f'package late\n\nimport (\n\t"os"\n\t"testing"\n)\n\n{EMPTY}'
     "func TestMain(m *testing.M) {\n\tm.Run()\n\tos.Exit(5)\n}\n",

@@ -24,6 +24,7 @@ from support.processes.interpreters import PLAIN_PYTHON
 RUNNER = PytestRunner()
 
 PHASES = """
+import signal
 import sys
 import unittest
 import pytest
@@ -77,7 +78,7 @@ class TestCase(unittest.TestCase):
     def test_skip(self): raise unittest.SkipTest("why")
 
     def test_hangs(self):
-        while True: pass
+        while True: signal.pause()
 """
 
 OUTCOMES = {

@@ -141,7 +141,7 @@ SLOW_TASK = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.proof), signal.SIGTERM])
 def test_a_signal_ends_interrupted_and_the_run_goes_on_later(tmp_path: Path, number: signal.Signals) -> None:
     task = tmp_path / "task"
     task.mkdir()

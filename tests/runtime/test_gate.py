@@ -124,10 +124,13 @@ def test_a_claim_is_over_when_its_test_is_seen_green(tmp_path: Path) -> None:
 REAL = (
     "a syntax error of one edit takes the good one beside it in the same file along, but not for good",
     "a test is written first, seen red, claimed and green; the run ends with the model's word",
-    "a new test with a fixture that is not there",
     *(
         pytest.param(name, marks=pytest.mark.proof)
-        for name in ("three claims, one invocation", "a test written before its module exists")
+        for name in (
+            "a new test with a fixture that is not there",
+            "three claims, one invocation",
+            "a test written before its module exists",
+        )
     ),
 )
 
@@ -249,7 +252,10 @@ def _halting(made: Turns, at: int) -> Watch:
 
 SAMPLE = (
     "a new test beside a claimed edit that stays red",
-    "after three refusals in a row all edits since refactor mode was entered go back, and the run is stalled",
+    pytest.param(
+        "after three refusals in a row all edits since refactor mode was entered go back, and the run is stalled",
+        marks=pytest.mark.proof,
+    ),
     "final in refactor mode with a red test is refused, the agent mends it and ends green",
 )
 

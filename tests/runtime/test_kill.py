@@ -99,7 +99,7 @@ def test_the_uninterrupted_run_is_the_story(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("group", "many"), random.Random(7).sample(points(7, 7), 3))
+@pytest.mark.parametrize(("group", "many"), random.Random(7).sample(points(7, 7), 2))
 def test_a_sample_of_the_points(tmp_path: Path, group: int, many: int) -> None:
     killed_and_resumed(tmp_path / "run", group, many)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.test_guardrails import checked
+from jumar.cli.main import jumar as commands
 from jumar.core.gate.pure_renames import WORD, explain_impure, find_renames
 from jumar.core.state import events as ev
 from jumar.core.state.settings import Settings, Suite
@@ -174,11 +174,16 @@ def run(folder: Path, script: list[dict[str, object]], *words: str) -> tuple[dic
     model = f"script:{folder / 'script.jsonl'}"
     usual = () if "--confirm" in words else ("--confirm", "0")
     runs = ("--runs", str(folder / "runs"), "--sandbox", "S0", *usual, "--json", "-q", "--apply")
-    program = Path(sys.executable).with_name("jumar")
-    command = [str(program), "run", "repo", "--agent", "driver", "--model", model, *runs, *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout.splitlines()[-1]), folder / "repo"
+    said = jumar("run", str(folder / "repo"), "--agent", "driver", "--model", model, *runs, *words)
+    return said, folder / "repo"
+
+
+def jumar(*words: str) -> dict[str, object]:
+    """The object that the command line with *words* prints."""
+    done = CliRunner().invoke(commands, words, standalone_mode=False)
+    assert done.stdout, (done.stderr, done.exception)
+    said: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return said
 
 
 @pytest.mark.slow
@@ -229,9 +234,5 @@ def test_a_real_command_renames_over_many_files_and_only_as_a_whole(tmp_path: Pa
     assert [file.path for file in record.edit.files] == ["NOTES.md", "calc.py", "tests/test_calc.py"]
     assert (record.red[0].passed, record.green.passed) == (1, 1)
     (tmp_path / "corpus.jsonl").write_bytes(encode_record(record))
-    program = Path(sys.executable).with_name("jumar")
-    replay = ("corpus", "replay", "corpus.jsonl", "--runs", "runs", "--sandbox", "S0", "--json", "-q")
-    done = subprocess.run(
-        [str(program), *replay], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert json.loads(done.stdout.splitlines()[-1])["reproduced"] == 1, done.stderr
+    replay = ("corpus", "replay", str(tmp_path / "corpus.jsonl"), "--runs", str(tmp_path / "runs"))
+    assert jumar(*replay, "--sandbox", "S0", "--json", "-q")["reproduced"] == 1

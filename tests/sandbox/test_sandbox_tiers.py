@@ -147,7 +147,7 @@ def test_honest_programs_work(place: Path, sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("manner", "code"),
     [
-        pytest.param(strangers.ORDINARY, HONEST, id="user"),
+        pytest.param(strangers.ORDINARY, HONEST, id="user", marks=pytest.mark.proof),
         pytest.param(strangers.SECLUDED, LIMITED, id="user without namespaces"),
     ],
 )

@@ -270,7 +270,7 @@ def test_an_option_without_effect_is_refused(jumar: Called, tmp_path: Path, argv
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("agent", ["driver", "pipeline"])
+@pytest.mark.parametrize("agent", ["driver", pytest.param("pipeline", marks=pytest.mark.proof)])
 def test_a_file_that_is_not_there_yet_can_be_written(jumar: Called, tmp_path: Path, agent: str) -> None:
     text = "def f():\n    return 2\n"
     call = {"name": "write_file", "arguments": {"path": "app.py", "text": text}}

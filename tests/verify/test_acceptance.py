@@ -491,10 +491,10 @@ DOUBLE = "def double(n):\n    return {}\n\n"
 @pytest.mark.slow
 @pytest.mark.parametrize(("base", "change", "tests", "reachable"), [
     ("", JUDGING, "", "A"),
-    ("def order(text):\n    return None\n", JUDGING, FOLDER, "A"),
-    (DOUBLE.format("n") + ORDER, DOUBLE.format("2 * n") + JUDGING, TWICE, "A"),
+    pytest.param("def order(text):\n    return None\n", JUDGING, FOLDER, "A", marks=pytest.mark.proof),
+    pytest.param(DOUBLE.format("n") + ORDER, DOUBLE.format("2 * n") + JUDGING, TWICE, "A", marks=pytest.mark.proof),
     (COUNT.format("raise NotImplementedError") + ORDER, COUNT.format(ROWS) + ORDER, LENT, "C"),
-    ("", COUNT.format(ROWS) + ORDER, LENT, "C"),
+    pytest.param("", COUNT.format(ROWS) + ORDER, LENT, "C", marks=pytest.mark.proof),
 ], ids=["what is imported is missing", "in a folder", "it was green", "a connection", "and no stub"])  # fmt: skip
 def test_a_change_that_is_harder_to_judge_than_it_could_be_is_seen(
     base: str, change: str, tests: str, reachable: str, tmp_path: Path

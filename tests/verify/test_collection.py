@@ -10,6 +10,7 @@ import pytest
 from jumar.child.placeholders import build_kind, make_placeholder
 from jumar.core.state.settings import Suite
 from support.judging.real_verifier import Court
+from support.judging.samples import sampled
 from support.processes.interpreters import PLAIN_PYTHON
 
 SUITE = Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=2, python=PLAIN_PYTHON)
@@ -222,6 +223,8 @@ class It(unittest.TestCase):
     ),
 }
 
+PARTLY = "a package of which a part loads"
+
 TREES: dict[str, Mapping[str, str]] = {
     "no module": {"words/other.py": ""},
     "a module without the names": {"words/__init__.py": "def stub():\n    raise NotImplementedError\n"},
@@ -229,7 +232,7 @@ TREES: dict[str, Mapping[str, str]] = {
     "a module that does not load": {"words/__init__.py": "MISSING = 3\nraise RuntimeError(MISSING)\n"},
     "a module that lacks another one": {"words/__init__.py": "from .hello import hi\n"},
     "a module that is no package": {"words.py": ""},
-    "a package of which a part loads": {
+    PARTLY: {
         "words/__init__.py": "from .loud import LOUD\nfrom .hello import hi\n",
         "words/loud.py": "LOUD = 1\n",
         "conftest.py": "import pytest, words\n\n\n@pytest.fixture(autouse=True)\ndef loud():\n    words.loud.LOUD\n",
@@ -255,7 +258,7 @@ def test_pytest_says_which_tests_a_file_has_that_does_not_load(tmp_path: Path, k
     assert {f"{file}::test_hi" for file in files} <= {*found}
 
 
-@pytest.mark.parametrize("tree", TREES)
+@pytest.mark.parametrize("tree", sampled(TREES, "no module", "a module that does not parse", PARTLY))
 def test_a_file_loads_whatever_it_lacks(tmp_path: Path, tree: str) -> None:
     found = collected(tmp_path, {**TREES[tree], "test_it.py": HEAD + KINDS["skipped by its body"][0]})
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jumar.core.state.verdict import Outcome, Report
+from support.judging.samples import sampled
 from support.judging.two_process_verifier import confirm, outcomes, reported
 
 PRODUCT = """
@@ -237,14 +238,22 @@ def test_what_a_file_hands_out_while_it_is_loaded_has_to_assert_in_its_tests(
     assert failed == silent
 
 
+LIKEWISE: tuple[tuple[str, set[str]], ...] = (
+    ("keep(Fake)", {"test_one.py"}),
+    ("class Own(Visitor):\n    def visit(self, item): return item", set()),
+    ("keep({'call': lambda n: n})", set()),
+    ("keep(thing=lambda n: n)", set()),
+    ("Money(1) + 2", {"test_one.py"}),
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("loaded", "conversing"),
-    [("keep(Fake())", {"test_one.py"}), ("keep(Fake)", {"test_one.py"}), ("keep(double)", set()),
-     ("class Own(Visitor):\n    def visit(self, item): return item", set()), ("apply(lambda n: n, 1)", {"test_one.py"}),
+    [("keep(Fake())", {"test_one.py"}), ("keep(double)", set()), ("apply(lambda n: n, 1)", {"test_one.py"}),
      ("class Own(Visitor):\n    def visit(self, item): return item\nkeep(Own)", set()),
-     ("keep({'call': lambda n: n})", set()), ("keep(thing=lambda n: n)", set()),
-     ("found = []\ncollect([1], found)", {"test_one.py"}), ("Money(1) + 2", {"test_one.py"}),
+     ("found = []\ncollect([1], found)", {"test_one.py"}),
+     *(pytest.param(*case, marks=pytest.mark.proof) for case in LIKEWISE),
      ("from other import *", {"test_one.py", "test_two.py"}),
      ("from test_zero import (\n    Fake as Other)", {"test_one.py"}),
      ("import importlib\nimportlib.import_module('test_zero')", {"test_one.py"}), ("def test_zero(): pass", set()),
@@ -264,14 +273,14 @@ def test_what_crosses_while_a_file_is_loaded_counts_for_its_tests(
     assert {name.partition("::")[0] for name in report.conversed} == {*conversing, "test_zero.py"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "looked", [
-        "os.getcwd()", "dict(os.environ)", "'json' in sys.modules", "(lambda: os.getcwd())()", "here()", "look()",
-        "helpers.look()", "list(sys.path)", "threading.enumerate()", "sys.setrecursionlimit(900)",
-        "setattr(socket, 'a', 1) or give(3)", "double(array('i', [1])) is None",
-    ]
+LOOKS = (
+    "os.getcwd()", "dict(os.environ)", "'json' in sys.modules", "(lambda: os.getcwd())()", "here()", "look()",
+    "helpers.look()", "list(sys.path)", "threading.enumerate()", "sys.setrecursionlimit(900)",
+    "setattr(socket, 'a', 1) or give(3)", "double(array('i', [1])) is None",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("looked", sampled(LOOKS, "os.getcwd()", "here()", "helpers.look()", *LOOKS[-2:]))
 def test_a_test_that_looks_at_its_own_process_is_judged_there(tmp_path: Path, looked: str) -> None:
     """By a helper at any depth, too, and not where another thing has such a name."""
     head = "import contextlib, os, socket, sys, threading\nimport helpers\nfrom os import getcwd as here\n"

@@ -144,7 +144,7 @@ def test_files_that_it_does_not_read_anew_take_another_process(court: WarmCourt)
 def test_a_process_that_does_not_answer_is_replaced_and_given_up_after_the_third(
     tmp_path: Path, quirk: str, why: str
 ) -> None:
-    court = WarmCourt(tmp_path, Suite(timeout_seconds=2.0))
+    court = WarmCourt(tmp_path, Suite(timeout_seconds=1.5))
 
     for _ in range(kept_process.REFUSALS + 1):
         assert court.rule("failed", "passed", quirk=quirk) == ("failed", "passed")

@@ -15,6 +15,7 @@ from jumar.ports import Sandbox
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.execution import HeldOut
 from support.judging.real_verifier import Court
+from support.judging.samples import sampled
 from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.sandboxes import ENVIRON, s3
 
@@ -101,7 +102,10 @@ def test_what_only_jumars_runs_have_is_not_there(tmp_path: Path, code: str, more
     assert not judge(court, {"code_.py": code, **tests, **more}).green
 
 
-@pytest.mark.parametrize("hook", ["pytest_sessionfinish(session)", "pytest_terminal_summary(exitstatus)"])
+FINISH = "pytest_sessionfinish(session)"
+
+
+@pytest.mark.parametrize("hook", sampled([FINISH, "pytest_terminal_summary(exitstatus)"], FINISH))
 def test_hooks_may_look_at_how_the_session_comes_out(tmp_path: Path, hook: str) -> None:
     """A falsified test fails, and so do they."""
     status = hook.partition("(")[2].removesuffix(")").replace("session", "session.exitstatus")

@@ -19,6 +19,7 @@ from jumar.process.warm.pool import WarmPool
 from jumar.process.warm.starts import WARM, WarmStarts
 from jumar.verify.execution import HeldOut
 from support.judging.real_verifier import Court
+from support.judging.samples import sampled
 from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.sandboxes import ENVIRON, s3
 
@@ -44,8 +45,15 @@ KEPT = "def total(items, seen=[]):\n    seen += items\n    return seen\n"
 RIGHT = "def total(items, seen=()):\n    return [*seen, *items]\n"
 
 
-@pytest.mark.parametrize(("code", "accepted"), [(RIGHT, True), (KEPT, False)])
-@pytest.mark.parametrize("hidden", ["test_a.py", "test_z.py"])
+@pytest.mark.parametrize(
+    ("hidden", "code", "accepted"),
+    [
+        ("test_a.py", KEPT, False),
+        ("test_z.py", KEPT, False),
+        ("test_z.py", RIGHT, True),
+        pytest.param("test_a.py", RIGHT, True, marks=pytest.mark.proof),
+    ],
+)
 def test_held_out_tests_run_in_one_process_with_the_visible_ones(
     tmp_path: Path,
     code: str,
@@ -151,7 +159,7 @@ CHECKS = "class Checks:\n    def test_bye(self):\n        assert self.function()
 CHECKS += "def test_bye():\n    import words\n    assert words.bye()\n"
 
 
-@pytest.mark.parametrize("kind", NEW)
+@pytest.mark.parametrize("kind", sampled(NEW, "inherited", "made by the code"))
 def test_all_tests_of_a_file_that_the_untouched_tree_cannot_load_have_to_pass(tmp_path: Path, kind: str) -> None:
     """Its syntax tree does not show all of them, and placeholders not those that the missing code makes."""
     header = "from words import bye, hi\n\n\ndef test_hi():\n    assert hi()\n\n\n"
@@ -184,8 +192,15 @@ LOADED = {
 }
 
 
-@pytest.mark.parametrize("hidden", [False, True])
-@pytest.mark.parametrize("kind", LOADED)
+@pytest.mark.parametrize(
+    ("kind", "hidden"),
+    [
+        ("a file that skipped itself", True),
+        ("a conftest file", False),
+        pytest.param("a file that skipped itself", False, marks=pytest.mark.proof),
+        pytest.param("a conftest file", True, marks=pytest.mark.proof),
+    ],
+)
 def test_a_file_without_an_expected_test_must_not_break(tmp_path: Path, kind: str, hidden: bool) -> None:  # noqa: FBT001
     source, path = LOADED[kind]
     source = (
@@ -212,7 +227,7 @@ def test_a_file_without_an_expected_test_must_not_break(tmp_path: Path, kind: st
     assert "a file did not load; which" in wrong.void.reason, "beside held-out tests not even names are shown"
 
 
-@pytest.mark.parametrize("path", ["more/conftest.py", "more/test_fast.py"])
+@pytest.mark.parametrize("path", sampled(["more/conftest.py", "more/test_fast.py"], "more/conftest.py"))
 def test_all_files_are_loaded_where_all_tests_are_asked_for(tmp_path: Path, path: str) -> None:
     """Without held-out tests. Not where a part of the tests is asked for: the rest may be large, and of no concern."""
     fast = "try:\n    import fast\nexcept ImportError:\n    pass\nelse:\n    fast.run()\n"
@@ -307,7 +322,7 @@ WATCH = {
 }
 
 
-@pytest.mark.parametrize("expected", [(), ("test_one.py::test_one",)])
+@pytest.mark.parametrize("expected", [(), pytest.param(("test_one.py::test_one",), marks=pytest.mark.proof)])
 def test_a_session_of_some_tests_alone_may_end_otherwise(tmp_path: Path, expected: tuple[str, ...]) -> None:
     """A project that looks at its end whether all was tried says nothing of a part of its tests.
 
@@ -394,13 +409,13 @@ def test_a_test_that_nobody_asked_for_and_the_untouched_tree_has_is_not_run(tmp_
 USUAL = {
     "bytecode": (
         "find(__file__)",
-        "import os\n\n\ndef find(file):\n    return {}\n",
+        "def find(file):\n    return {}\n",
         "not [one for one in os.listdir(os.path.dirname(file) + '/__pycache__') if 'test_code' in one]",
         "True",
     ),
     "the name of a test": (
         "find('=')",
-        "import os\n\n\ndef find(text):\n    return {}\n",
+        "def find(text):\n    return {}\n",
         "text not in os.environ['PYTEST_CURRENT_TEST']",
         "True",
     ),
@@ -412,34 +427,44 @@ USUAL = {
     ),
     "an alarm": (
         "find() and signal.alarm(0)",
-        "import signal\n\n\ndef find():\n    {}\n    return True\n",
+        "def find():\n    {}\n    return True\n",
         "0",
         "signal.signal(signal.SIGALRM, print), signal.alarm(9)",
     ),
-    "names of other options": ("find()", "FOUND = []\n\n\ndef find():\n    return {}\n", "not FOUND", "True"),
+    "names of other options": ("find()", "def find():\n    return {}\n", "not FOUND", "True"),
 }
 """Kind -> the question of a test, the code, and two ways to fill it: the first is right in jumar's other runs alone."""
 
 
-@pytest.mark.parametrize("kind", USUAL)
-def test_all_is_as_usual_there(tmp_path: Path, kind: str) -> None:
+def build_code(way: int) -> str:
+    """Return code that answers all the questions, each in its *way*: the wrong one, or the right one; -1: in none."""
+    answers = ((code, "0" if way < 0 else ways[way]) for _, code, *ways in USUAL.values())
+    found = (code.replace("find", f"find_{n}").format(answer) for n, (code, answer) in enumerate(answers))
+    return "\n\n".join(("import os, signal\n\nFOUND = []\n", *found))
+
+
+def test_all_is_as_usual_there(tmp_path: Path) -> None:
     """Bytecode, names, options, alarms and timers: in the other runs they are hidden, or jumar's own."""
-    asked, code, wrong, right = USUAL[kind]
+    questions = "\n\n".join(
+        f"@pytest.mark.parametrize('n', [1], ids=['='])\ndef test_that_is_of_it_{n}(tmp_path, n):\n"
+        f"    assert {asked.replace('find', f'code_.find_{n}')}\n"
+        for n, (asked, *_) in enumerate(USUAL.values())
+    )
     tests = {
         "pytest.ini": "[pytest]\naddopts = -v\n",
-        "conftest.py": "import code_\n\n\ndef pytest_report_header():\n    getattr(code_, 'FOUND', []).append(1)\n",
-        "test_code.py": "import signal\n\nimport pytest\n\nimport code_\n\n\n"
-        "@pytest.mark.parametrize('n', [1], ids=['='])\n"
-        f"def test_that_is_of_it(tmp_path, n):\n    assert {asked.replace('find', 'code_.find')}\n",
+        "conftest.py": "import code_\n\n\ndef pytest_report_header():\n    code_.FOUND.append(1)\n",
+        "test_code.py": f"import signal\n\nimport pytest\n\nimport code_\n\n\n{questions}",
     }
-    court = court_of(tmp_path, {"code_.py": code.format("0"), **tests})
+    court = court_of(tmp_path, {"code_.py": build_code(-1), **tests})
 
-    refused, accepted = (judged(court, {"code_.py": code.format(way), **tests}).verdict for way in (wrong, right))
+    refused, accepted = (judged(court, {"code_.py": build_code(way), **tests}).verdict for way in (0, 1))
 
-    assert (refused.green, accepted.green, refused.void) == (False, True, None), (refused, accepted)
-    (red,) = (refused.results[i].excerpt for i in refused.red_ids)
-    assert "did not pass in one plain run of pytest" in red
-    assert "assert code_.find(" in red, "the agent is told what it said"
+    assert (accepted.green, refused.void) == (True, None), (refused, accepted)
+    assert refused.red_ids == court.verifier.expected
+    assert len(refused.red_ids) == len(USUAL)
+    for red in (refused.results[i].excerpt for i in refused.red_ids):
+        assert "did not pass in one plain run of pytest" in red
+        assert "assert code_.find_" in red, "the agent is told what it said"
 
 
 @pytest.mark.slow
@@ -477,8 +502,7 @@ def one(name, worker):
 """Code that is right or wrong in a worker."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", WORKERS)
+@pytest.mark.parametrize("kind", sampled(WORKERS, "a further case"))
 def test_what_happens_in_a_worker_alone_counts(tmp_path: Path, kind: str) -> None:
     """A case that only the candidate has fails there, or what one worker leaves stops the other one."""
     options = "-n 1" if kind == "a further case" else "--dist=each --tx=2*popen"
@@ -496,8 +520,7 @@ def test_what_happens_in_a_worker_alone_counts(tmp_path: Path, kind: str) -> Non
     assert done == [False, True]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["-p no:xdist -p no:cov", "-p no:cacheprovider"])
+@pytest.mark.parametrize("way", sampled(["-p no:xdist -p no:cov", "-p no:cacheprovider"], "-p no:xdist -p no:cov"))
 def test_a_project_may_do_without_plug_ins_that_are_installed(tmp_path: Path, way: str) -> None:
     env = {} if "xdist" in way else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     tests = {
@@ -527,16 +550,17 @@ VARIABLES = {
 
 
 def test_the_interpreter_reads_its_variables_beside_held_out_tests(tmp_path: Path) -> None:
+    """Code that is wrong only where all of them are read is seen by no other run, and is accepted where one is not."""
     court = Court(tmp_path, structs.replace(SUITE, env={name: "0" if "HASH" in name else "1" for name in VARIABLES}))
     tests = {"test_code.py": "import code_\n\n\ndef test_one():\n    assert code_.one() == 1\n"}
     court.collect(court.tree({"code_.py": "def one():\n    return 0\n", **tests}))
     court.verifier.held_out = HeldOut(court.tree({"test_more.py": tests["test_code.py"]}), ("test_more.py::test_one",))
     code = "import asyncio, sys, tracemalloc\n\n\ndef one():\n    return {}\n"
-    answers = [*(f"int(not ({is_read}))" for is_read in VARIABLES.values()), "1"]
+    answers = (f"int(not ({' and '.join(VARIABLES.values())}))", "1")
 
     done = [judged(court, {"code_.py": code.format(answer), **tests}).verdict.green for answer in answers]
 
-    assert done == [False, False, False, True]
+    assert done == [False, True]
 
 
 ENDING = """

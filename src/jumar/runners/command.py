@@ -138,7 +138,10 @@ SAMPLES: dict[str, dict[str, str]] = {
         ("failing", _ONE.format(3)),
         ("broken_import", "import no_such_module_anywhere\n\n\n" + _ONE.format(2)),
         ("broken_fixture", "def setup():\n    raise RuntimeError('broken')\n\n\n" + _ONE.format(2)),
-        ("several", "def test_one(): pass\n\n\ndef test_three():\n    while True: pass\n"),
+        (
+            "several",
+            "from threading import Event\n\n\ndef test_one(): pass\n\n\ndef test_three(): Event().wait()\n",
+        ),
     )
 }
 """Tiny projects, as `jumar.testing.check_runner` wants them; `SAMPLE_SUITE` runs them."""

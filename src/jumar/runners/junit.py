@@ -136,7 +136,10 @@ SAMPLES: dict[str, dict[str, str]] = {
         ("broken_fixture", "def setup():\n    raise RuntimeError('broken')\n\n\n" + _ONE.format(2)),
         (
             "several",
-            "def test_one(): pass\n\n\ndef test_two(): assert False\n\n\ndef test_three():\n    while True: pass\n",
+            (
+                "from threading import Event\n\n\ndef test_one(): pass\n\n\n"
+                "def test_two(): assert False\n\n\ndef test_three(): Event().wait()\n"
+            ),
         ),
     )
 }

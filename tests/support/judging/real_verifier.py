@@ -17,6 +17,7 @@ from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 from support.processes.interpreters import PLAIN_PYTHON
+from support.processes.sandboxes import ENVIRON
 
 QUICK = Suite(timeout_seconds=20.0, test_timeout_seconds=5.0)
 
@@ -31,7 +32,8 @@ class Court:
         suite = replace(suite, python=suite.python or PLAIN_PYTHON)
         self.folder = folder
         self.store = Store(folder / "objects")
-        self.verifier = TrustedVerifier(self.store, PytestRunner(), suite, folder / "run")
+        # As the sandboxes of this machine are found by it: all courts have the same, and so the same zygotes.
+        self.verifier = TrustedVerifier(self.store, PytestRunner(), suite, folder / "run", environ=ENVIRON)
         self.verifier.warm = None if started else WarmStarts()
         self._trees = 0
 

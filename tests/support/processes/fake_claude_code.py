@@ -74,20 +74,20 @@ class Host:
         return self.send(event, json.dumps({**common, "hook_event_name": event, **fields}).encode())
 
     def send(self, event: str, raw: bytes, seconds: str = "60") -> Answer:
-        """Send *raw* to the hook for *event*."""
+        """Send *raw* to the hook for *event*, which has so many *seconds*."""
         if not self._processes:
-            return Answer(0, self._called(event, raw) or {}, "")
+            return Answer(0, self._called(event, raw, float(seconds)) or {}, "")
         argv = [sys.executable, "-I", "-S", str(FAST), event, seconds, *([self._gate.value] if self._gate else [])]
         done = subprocess.run(argv, input=raw, capture_output=True, env=self.environ, timeout=120, check=False)
         said = json.loads(done.stdout) if done.stdout else {}
         return Answer(done.returncode, said, done.stderr.decode())
 
-    def _called(self, event: str, raw: bytes) -> dict[str, object] | None:
+    def _called(self, event: str, raw: bytes, seconds: float) -> dict[str, object] | None:
         def full(event: str, raw: bytes, root: str, _seconds: float) -> dict[str, object] | None:
             return answer_or_refuse(event, raw, Path(root), self.environ, self._gate)
 
         try:
-            return answer_event(event, raw, str(self.root), 60.0, full)
+            return answer_event(event, raw, str(self.root), seconds, full)
         except HookRefusal as why:
             return format_refusal(event, str(why), raw)
 

@@ -54,9 +54,16 @@ async def _probe(around: Surroundings, folder: Path, environ: Mapping[str, str])
     )
 
 
+_CHOSEN: dict[tuple[str, str], Sandbox] = {}
+"""PATH and the folder of temporary folders -> the sandbox, which is found once for all toolchains of a command."""
+
+
 async def _choose_untested(place: Path, environ: Mapping[str, str]) -> Sandbox:
     """Return the strongest sandbox that is available here without a self-test."""
-    try:
-        return await find_bubblewrap(place, environ)
-    except BadInput:
-        return Unconfined() if landlock.explain_missing() else Landlocked()
+    key = environ.get("PATH", ""), str(place.parent)
+    if key not in _CHOSEN:
+        try:
+            _CHOSEN[key] = await find_bubblewrap(place, environ)
+        except BadInput:
+            _CHOSEN[key] = Unconfined() if landlock.explain_missing() else Landlocked()
+    return _CHOSEN[key]
