@@ -112,7 +112,7 @@ def _add_results(state: RunState, results: Sequence[ev.Entry]) -> RunState:
     for entry in results:
         if entry.ts != last_ts:
             seconds, last_ts = seconds + max(0.0, entry.ts - last_ts), entry.ts
-        cell = ResultCell(entry.event, cell)  # type: ignore[arg-type]  `replay` chose them
+        cell = ResultCell(entry.event, cell)  # type: ignore[arg-type]  # `replay` chose them
     spend = replace(state.spend, seconds=seconds)
     return replace(state, seq=results[-1].seq, last_ts=last_ts, spend=spend, runs=cell)
 
