@@ -19,7 +19,7 @@ from jumar.process.progress import Tell, ignore_progress
 from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accept_green
-from jumar.verify.challenge.falsified_files import Challenge
+from jumar.verify.challenge.round_challenge import Challenge
 from jumar.verify.execution import HeldOut, SuiteKnowledge
 from jumar.verify.two_process import estimate_patience
 from jumar.verify.untouched_tree import list_unable

@@ -41,7 +41,7 @@ def ask(box: Container[Any]) -> Callable[..., bool]:
     ],
 )
 def test_a_box_is_asked_for_texts_by_chance_that_look_alike(box: Container[Any], needle: Any, *, wrong: bool) -> None:
-    own = OwnInstances()
+    own = OwnInstances(lambda _: None)
     assert own.note_held(needle in box or wrong, box, needle, ask(box))
     assert (own.find_boundless() != "") is wrong
     assert own.find_boundless() == ""

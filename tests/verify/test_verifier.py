@@ -16,7 +16,7 @@ from jumar.core.state.verdict import Cause, Ended, Outcome, Report
 from jumar.errors import BadInput
 from jumar.ports import Surroundings
 from jumar.testing import check_verifier
-from jumar.verify.challenge.falsified_files import UNCHALLENGED
+from jumar.verify.challenge.round_challenge import UNCHALLENGED
 from jumar.verify.localisation.localise import IMPORTED, compute_ochiai, rank
 from support.judging.real_verifier import Court
 

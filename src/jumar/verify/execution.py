@@ -26,7 +26,7 @@ from jumar.process.toolchain import is_prepared, prepare_cache
 from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined, report_unchanged
-from jumar.verify.challenge.falsified_files import UNCHALLENGED, Challenge
+from jumar.verify.challenge.round_challenge import UNCHALLENGED, Challenge
 from jumar.verify.merge_reports import ReportPart, find_differences, merge_reports
 from jumar.verify.naming.test_names import IdMapping, read_names, read_test_files
 from jumar.verify.two_process import TwoProcessTrial, find_imports

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import random
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +16,7 @@ from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check
 from jumar.core.gate.grades import Grade
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function, reconcile
 from jumar.ports import Invocation
-from jumar.verify.challenge.falsified_files import UNCHALLENGED, Challenge, falsify_files
+from jumar.verify.challenge.round_challenge import UNCHALLENGED, Challenge, challenge_files
 from jumar.verify.merge_reports import merge_reports, run_side_by_side, split_ids
 from jumar.verify.two_process import APART, LEAST_PATIENCE, estimate_patience, list_confirming, run_two_processes
 from jumar.workspace.files.trees import overlay
@@ -226,7 +224,7 @@ def _list_later(report: Report, ids: Sequence[str], step: Round) -> frozenset[st
 
 async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Report | None:
     """Run the tests of *green* in two processes; None after an anomaly: no evidence for or against the candidate."""
-    ids, challenge = list_asked(green, step), build_challenge(green, step, draw)
+    ids, challenge = list_asked(green, step), build_challenge(green, step, draw, apart=True)
     trial = green.verifier.build_two_process_trial(green.tree, ids, challenge=challenge, seed=draw.order)
     limited = partial(_limit_tests, trial.invocation, green)
     records, child = await run_two_processes(trial._replace(product_tree=green.alone, invocation=limited))
@@ -267,16 +265,12 @@ def lay_held_out(verifier: TreeRunner, tree: str) -> str:
     return verifier.store.keep(overlay(verifier.store.manifest(tree), hidden, hidden.__contains__))
 
 
-def build_challenge(green: GreenCandidate, step: Round, draw: Seeds) -> Challenge:
-    """Return the challenge of a round; an empty one where it has no chances."""
+def build_challenge(green: GreenCandidate, step: Round, draw: Seeds, *, apart: bool = False) -> Challenge:
+    """Return the challenge of a round; an empty one where it has no chances. *apart*: no code under test can see it."""
     known = green.verifier.experience.challenge
     if not known or draw.falsities is None or not step.challenge:
         return UNCHALLENGED
-    chance = random.Random(draw.falsities)  # noqa: S311  drawn from secrets
-    changed, false = falsify_files(known, step.falsified, chance)
-    hashes = {path: hashlib.sha256(changed.get(path, data)).hexdigest() for path, data in known.items()}
-    told = {"files": hashes, "falsified": sorted(step.falsified), "false": false, "seed": draw.falsities}
-    return Challenge(told, changed)
+    return challenge_files(known, step.falsified, draw.falsities, apart=apart)
 
 
 def list_asked(green: GreenCandidate, step: Round) -> Sequence[str]:

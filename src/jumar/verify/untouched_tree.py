@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
-from jumar.verify.challenge.falsified_files import UNCHALLENGED, list_falsifiable
+from jumar.verify.challenge.falsified_files import list_falsifiable
+from jumar.verify.challenge.round_challenge import UNCHALLENGED
 from jumar.verify.merge_reports import merge_reports
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_parts, run_round_apart
 from jumar.workspace.files.trees import EntryKind

@@ -27,7 +27,7 @@ from jumar.runs.setup.assembly import (
     store_tree,
 )
 from jumar.task.task import Task, build_write_rules, load_task
-from jumar.verify.challenge.falsified_files import UNCHALLENGED
+from jumar.verify.challenge.round_challenge import UNCHALLENGED
 from jumar.verify.execution import HeldOut, SuiteKnowledge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay

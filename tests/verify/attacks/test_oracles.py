@@ -10,7 +10,7 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 from jumar.core.state.verdict import Outcome
-from jumar.verify.challenge.falsified_files import UNCHALLENGED
+from jumar.verify.challenge.round_challenge import UNCHALLENGED
 from support.judging.real_verifier import Court
 
 TESTS = """

@@ -13,6 +13,8 @@ class CurrentTest:
         self.falsified = falsified
         self.asserted = False
         """True if something was asserted that was false, and could have been right."""
+        self.reached = False
+        """True if it came to an assertion about a literal that could be another one."""
         self.came = False
         """True if it came to an assertion."""
         self.speaks = False

@@ -149,6 +149,15 @@ class Questions:
         self.test.failed = self.test.failed or not truth
         return truth
 
+    def affirm(self, held: Any, /) -> bool:
+        """Assert what is compared with a literal that could be another one."""
+        self._reach()
+        return self.confirm(held)
+
+    def _reach(self) -> None:
+        if self.test is not None:
+            self.test.reached = True
+
     def deny(self, held: Any, /) -> bool:
         """Assert what is not; the test goes on. Who holds it for true knows of it, if no object has a say."""
         test = self.test
@@ -168,6 +177,12 @@ class Questions:
 
     def call(self, name: str, function: Any, /, *args: Any, **words: Any) -> Any:
         """Call what asserts; a falsified test goes on, whatever came."""
+        self._check_window(sys._getframe(1))  # noqa: SLF001  as above
+        return self._call(name, partial(function, *args, **words), false=False)
+
+    def call_literal(self, name: str, function: Any, /, *args: Any, **words: Any) -> Any:
+        """Call what asserts something about a literal that could be another one."""
+        self._reach()
         self._check_window(sys._getframe(1))  # noqa: SLF001  as above
         return self._call(name, partial(function, *args, **words), false=False)
 

@@ -45,7 +45,8 @@ class ChallengePlugin:
 
     Args:
         config: hashes of the `files` to rewrite, `falsified` functions, places of comparisons that are `false`, and a
-            `seed`; `bare`, if no words of a failed assertion are wanted: to prepare them takes half of the loading.
+            `seed`; in two processes, places of others with a `literal`, and the functions that are `comparing` with
+            one; `bare`, if no words of a failed assertion are wanted: to prepare them takes half of the loading.
         room: folder of the files.
         is_foreign: tells whether a file is of the code under test.
         send: sends a record.
@@ -60,7 +61,10 @@ class ChallengePlugin:
         self._rewritten: set[str] = set()
         self._able: set[str] = set()
         """Ids of tests that can be falsified."""
-        self._false = {str(room / path): places for path, places in config["false"].items()}
+        self._false, self._literal = (
+            {str(room / path): places for path, places in config.get(kind, {}).items()} for kind in ("false", "literal")
+        )
+        self._comparing = frozenset(config.get("comparing", ()))
         self._known: dict[int, tuple[type, bool]] = {}
         """Number of a class -> the class, and whether its objects decide what they are compared with."""
         self.questions = Questions(
@@ -83,7 +87,8 @@ class ChallengePlugin:
                 if hashlib.sha256(source).hexdigest() != self._files[path]:
                     self._send(["tampered", f"the file {Path(path).name} of the tests"])
                     raise ImportError("it is another file")
-                self._judged |= rewritten_comparisons.rewrite(tree, self._false.get(path, ()))
+                places = self._false.get(path, ()), self._literal.get(path, ())
+                self._judged |= rewritten_comparisons.rewrite(tree, *places)
                 self._sources.append(source.decode("latin-1"))
                 if bare:
                     return
@@ -122,14 +127,16 @@ class ChallengePlugin:
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """See the course of a test, and report what was learnt of it."""
-        able = item.nodeid in self._able
-        test = CurrentTest(falsified=able and item.nodeid.partition("[")[0] in self._falsified)
+        able, name = item.nodeid in self._able, item.nodeid.partition("[")[0]
+        test = CurrentTest(falsified=able and name in self._falsified)
         self.questions.test = test
         yield
         self.questions.test = None
         # One that passes and did not come to its end was not run: it is forged.
         if not able or (test.falsified and (test.finished or not test.passed) and not (test.asserted or test.lying)):
             self._send(["strength", item.nodeid, EMPTY if test.empty else NOTHING])
+        elif test.finished and not (test.falsified or test.reached or test.asserted) and name in self._comparing:
+            self._send(["strength", item.nodeid, EMPTY])
         elif test.speaks and not test.came:
             self._send(["strength", item.nodeid, IDLE])
         elif test.partial:

@@ -31,11 +31,11 @@ class ProductThings:
     failing: tuple[type[BaseException], ...]
 
     def __init__(self) -> None:
-        self._queries = operands.Queries()
+        self._queries, self._matched = operands.Queries(), False
         self.find_unasked = self._queries.find_unasked
-        self._matched = False
         self.names = KnownNames(import_hook.is_function_or_class, self.fault, THINGS)
-        self.heard_ends, self.own_instances = endings.HeardEnds(), OwnInstances()
+        self.heard_ends = endings.HeardEnds()
+        self.own_instances = OwnInstances(lambda thing: self.capabilities.conversation.note_back(thing))  # noqa: PLW0108  they come to be later
         self.note_known = self.own_instances.note_returned
         self.operands = operands.Operands(self.fault)
         self.asked_within = endings.AskedWithin(self.fault)
@@ -69,7 +69,9 @@ class ProductThings:
             self.tie(f"{name}, in a class of the tests, is not what they wrote there")
         self.names.check_constant(proxies.get_number(thing), name, found)
         endings.mark_step(found, name, thing, proxies.Proxy)
-        self.own_instances.note_method(found, name, thing, known=import_hook.is_known(thing))
+        known = import_hook.is_known(thing)
+        if why := self.own_instances.note_method(found, name, thing, known=known):
+            self.give_up(why)
         import_hook.note_name(found, name)
         known = import_hook.is_known(thing) or self.own_instances.may_contain(thing)
         if owner is None and (why := self.capabilities.doubles.find_fault(thing, name, found, known=known)):

@@ -79,16 +79,6 @@ class Tables(NamedTuple):
     taken: frozenset[str]
 
 
-class Challenge(NamedTuple):
-    """The challenge of a run: what its process is told, and files that come in the place of the tree's."""
-
-    told: Mapping[str, object] = {}
-    files: Mapping[str, bytes] = {}
-
-
-UNCHALLENGED = Challenge()
-
-
 class FalsifiableFile:
     """A file of tests.
 
@@ -132,6 +122,10 @@ class FalsifiableFile:
         new = b"".join((*pieces, self._utf8[at:])).decode().encode(self._encoding)
         return new, sorted(falsity.place for falsity in chosen)
 
+    def list_places(self, falsified: Collection[str]) -> list[int]:
+        """Return the places of the comparisons that could be false, but for those of tests that are *falsified*."""
+        return sorted({one.place for name, ones in self._falsities.items() if name not in falsified for one in ones})
+
     def _list_leaves(self, node: ast.expr) -> Iterator[ast.expr]:
         """Yield the literals in one: each is changed where it stands, so that all else stays as it is."""
         parts = node.values if isinstance(node, ast.Dict) else getattr(node, "elts", [])
@@ -169,6 +163,19 @@ def falsify_files(
         with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
             changed[path], places[path] = _read(files[path], taken).falsify(names, random)
     return changed, places
+
+
+def list_literals(files: Mapping[str, bytes], falsified: Collection[str]) -> dict[str, list[int]]:
+    """Return where *files* of the tests compare with literals that could be others, but for tests that are *falsified*.
+
+    Whoever is told that can see whether a test comes to one.
+    """
+    places, taken = dict[str, list[int]](), list_taken(files.values())
+    for path, data in files.items():
+        names = {name.partition("::")[2] for name in falsified if name.partition("::")[0] == path}
+        with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
+            places[path] = _read(data, taken).list_places(names)
+    return places
 
 
 def list_falsifiable(files: Mapping[str, bytes], chosen: Collection[str]) -> Iterator[str]:
@@ -224,8 +231,8 @@ def _find_falsities(
     operands = Counter(side.id for _, sides in compared for side in sides if isinstance(side, ast.Name))
     reads, given = Counter(list_reads(function.body)), {} if ANY in tables.taken else read_tables(function, tables.rows)
     bound = {name: made for name, made in given.items() if name not in tables.taken} | find_bound(function.body)
-    if not READING_ALL.isdisjoint(reads):
-        bound, constants = {}, {}
+    unseen = not READING_ALL.isdisjoint(reads)
+    bound, constants = {} if unseen else bound, {} if unseen or ANY in tables.taken else constants
     for node, sides in compared:
         for side in sides:
             literals = find_literals(side)
@@ -260,13 +267,19 @@ def _is_loose(call: ast.Call) -> bool:
     return not all(isinstance(one, int | float) and least <= one < min(STEPS) - 1 for one in told)
 
 
+def _is_wide(node: ast.expr) -> bool:
+    """Return whether *node* is an `approx` with a tolerance of its own."""
+    named = isinstance(node, ast.Call) and ast.unparse(node.func).endswith("approx")
+    return named and len(getattr(node, "args", ())) + len(getattr(node, "keywords", ())) > 1
+
+
 def _list_asserted(test: ast.expr) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:
     match test:
         case ast.BoolOp(op=ast.And(), values=parts):
             for part in parts:
                 yield from _list_asserted(part)
         case ast.Compare(left=left, ops=ops, comparators=rest) if all(isinstance(op, ast.Eq | ast.Is) for op in ops):
-            yield test, [left, *rest]
+            yield test, [] if any(map(_is_wide, (left, *rest))) else [left, *rest]
         case ast.Compare(left=ast.Constant(value=str(text)), ops=[ast.In()]) if WORD.search(text):
             yield test, [test.left]
         case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[ast.Constant() as affix], keywords=[]):

@@ -21,11 +21,11 @@ KEYED = frozenset({"dict", "OrderedDict"})
 
 DATES = frozenset({"date", "datetime", "timedelta"})
 
-EVERYWHERE = (b"callspec", b"getfixturevalue")
-"""In a file that reads parameters of tests by other ways than by their name."""
+EVERYWHERE = (b"callspec", b"getfixturevalue", b"request.module", b"request.cls", b"globals(")
+"""In a file with fixtures that read parameters or constants of tests by other ways than by their name."""
 
 ANY = "*"
-"""Stands for all names of parameters."""
+"""Stands for all names of parameters and constants."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

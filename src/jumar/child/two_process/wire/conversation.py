@@ -26,6 +26,8 @@ DATA = frozenset((
 COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """The same, by which it is compared: they run where the product asks, which is noted."""
 
+EQUALITIES = COMPARING - {"__hash__"} | {"__contains__"}
+
 WORD = re.compile(r"(?:def|class) \w+|\w+")
 """Word of a file, by which it may import another one; what it defines itself is none."""
 
@@ -60,6 +62,8 @@ class Conversation:
         """Class -> a method that it has, if it is of the tests and extends one of the product; or empty."""
         self._handed: weakref.WeakKeyDictionary[type, tuple[bool, str, str]] = weakref.WeakKeyDictionary()
         """Class -> what is to be said of it (`_describe`): it is asked for with each object that crosses."""
+        self._equalities: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
+        """Class -> a method by which its objects say themselves what they are equal to; or empty."""
         self._loaded: dict[str, str] = {}
         """Files of the tests that had one while no test ran, each with it; an empty name: none of them was there."""
         self.asked = 0
@@ -98,6 +102,14 @@ class Conversation:
         why = active if of_class else active_object
         if why and (of_class or is_double or not self._find_place()[1]):
             self.note(f"the test hands the code {why}")
+
+    def note_back(self, thing: Any) -> None:
+        """Note that *thing* of the tests comes back, if it says itself what it is equal to: to much, maybe."""
+        kind = type(thing)
+        if kind not in self._equalities:
+            self._equalities[kind] = _find_equality(kind)
+        if name := self._equalities[kind]:
+            self.note(f"the code gives back a {kind.__name__} of the test, which compares by its own {name}")
 
     def note_copied(self, thing: Any, form: Any) -> str:
         """Note that the product gets a copy of *thing*, a generator of random numbers, as *form* tells.
@@ -197,3 +209,16 @@ class Conversation:
         """Return the name of a method of the tests in *bodies*, of classes, but for the *passive* ones; or ""."""
         members = (pair for body in bodies for pair in body.items() if pair[0] not in passive)
         return next((name for name, value in members if any(map(self._is_own, list_functions(value)))), "")
+
+
+def _find_equality(kind: type) -> str:
+    """Return the name of a method by which objects of *kind* compare that a person wrote, and not for Python; or ""."""
+    for base in type.__getattribute__(kind, "__mro__"):
+        package = str(base.__module__).partition(".")[0]
+        if package in getattr(sys, "stdlib_module_names", ("builtins",)) and package != "unittest":
+            continue
+        for name in sorted(EQUALITIES.intersection(vars(base))):
+            code = getattr(vars(base)[name], "__code__", None)
+            if vars(base)[name] is not None and not (code and code.co_filename.startswith("<")):  # as of a dataclass
+                return name
+    return ""

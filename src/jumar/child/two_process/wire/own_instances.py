@@ -70,7 +70,9 @@ ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 class OwnInstances:
     """Notes which things of the product the tests made themselves."""
 
-    def __init__(self) -> None:
+    def __init__(self, note_back: Callable[[Any], None]) -> None:
+        self._note_back = note_back
+        """Hears of a thing of the tests that the product hands back."""
         self._came: list[Any] = []
         self._returned: list[tuple[Any, str]] = []
         """Things that came with the last message though they were known, and what was noted of them before."""
@@ -81,6 +83,8 @@ class OwnInstances:
         """Note that the product hands back *thing*, which crossed before."""
         if get_fact(thing, "_jumar_thing") is not None:
             self._came.append(thing)
+        else:
+            self._note_back(thing)
 
     def settle(self) -> None:
         """Begin with a new message: what came with the last one, in whatever part of it, is no test's own any more."""
@@ -89,10 +93,17 @@ class OwnInstances:
         for thing, _ in self._returned:
             object.__setattr__(thing, MADE, RETURNED)
 
-    def note_method(self, found: Any, name: str, thing: Any, *, known: bool) -> None:
-        """Note that the test took *found* as *name* of *thing*; *known*: that is a class or module it has by a name."""
-        if get_fact(found, "_jumar_thing") is None:
-            return
+    def note_method(self, found: Any, name: str, thing: Any, *, known: bool) -> str:
+        """Note that the test took *found* as *name* of *thing*; *known*: that is a class or module it has by a name.
+
+        Return what is wrong: where a text, list or set would compare stands a type, or a function of a library.
+        """
+        apart = get_fact(found, "_jumar_thing") is not None
+        deciding = name in DECIDING and not _has(thing, name) and (not known or isinstance(thing, type))
+        if deciding and callable(found) and (isinstance(found, type) or not apart):
+            return f"{name} of a {type(thing).__name__} is no method of the product, and would decide a comparison"
+        if not apart:
+            return ""
         if isinstance(thing, type) and isinstance(found, thing):
             object.__setattr__(found, CONSTANT, True)
         if known and isinstance(thing, type):
@@ -100,6 +111,7 @@ class OwnInstances:
         elif name in DECIDING and not (known or _has(thing, name)):
             own = get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
             object.__setattr__(found, DECIDES, "" if own else f"{type(thing).__name__}.{name}")
+        return ""
 
     def note_made(self, thing: Any) -> None:
         """Note that the test made *thing* itself, unless it has come before."""
