@@ -157,14 +157,10 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         return frozenset(), _Found()
     again = max(0, green.verifier.suite.confirm - LEAST_RUNS)
     plan = ApartRounds(_list_challenged(green, ()), known.conversed, again, _toss_coins())
-    while (planned := plan.plan_next()) is not None:
-        step, chosen = planned
+    while kept and (step := plan.plan_next()) is not None:
         green.verifier.tell(ProgressPart.ROUND, plan.number, plan.number + plan.count_left())
-        # Shuffled: or answers could go by the number of the call.
-        asked = (i for i in green.ids if i in kept and (chosen is None or get_function(i) in chosen))
-        part, draw = replace(green, ids=tuple(asked)), rounds.draw_seeds(shuffled=True)
-        if not part.ids:
-            continue
+        # In their own order: what a test leaves for another one in plain pytest, it leaves there as well.
+        part, draw = replace(green, ids=tuple(i for i in green.ids if i in kept)), rounds.draw_seeds(shuffled=False)
         result = await rounds.run_round_apart(part, step, draw)
         if result.forged:
             forged, same = await rounds.confirm_forged(part, step, draw, result.forged)
@@ -174,7 +170,7 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         green.asked = part.asked
         if result.why:
             return frozenset(), _Found(warnings=(f"two processes prove nothing here: {result.why}",))
-        kept -= frozenset(part.ids) - result.kept
+        kept &= result.kept
         plan.note_conversed(map(get_function, kept.intersection(green.conversed)))
     known.conversed |= plan.conversed
     kept -= await rounds.find_dependent(green, kept)

@@ -53,11 +53,11 @@ def plan_rounds(names: Collection[str], runs: int, heads: Iterable[bool]) -> tup
 
 
 class ApartRounds:
-    """Plan of the rounds of a green in two processes: one of all tests, and a pair where more than data crosses.
+    """Plan of the rounds of a green in two processes: one, and a pair if more than data crosses in some of its tests.
 
     A test that asks and gets data back tells the code under test nothing of what it expects: there is nothing to
     falsify. Where more crosses, it is falsified in one of two rounds, by a coin. If that is known of it before, the
-    first round is one of the two.
+    first round is one of the two. All rounds have all tests: the code under test sees no difference between them.
 
     Args:
         names: test functions.
@@ -89,17 +89,15 @@ class ApartRounds:
         """Return the number of rounds that are to come, as far as it is known."""
         return max(map(len, self._turns.values()), default=0) + self._again
 
-    def plan_next(self) -> tuple[Round, frozenset[str] | None] | None:
-        """Return the next round, and the functions that it runs (None: all tests); None after the last one."""
+    def plan_next(self) -> Round | None:
+        """Return the next round; None after the last one."""
         self.number += 1
         turn = {name: turns.pop() for name, turns in self._turns.items() if turns}
+        if not turn and self.number > 1:
+            self._again -= 1
+        ended = self._again < 0 and not turn and self.number > 1
         falsified = frozenset(name for name, false in turn.items() if false)
-        if self.number == 1:
-            return Round(falsified, challenge=bool(self._names)), None
-        if turn:
-            return Round(falsified), frozenset(turn)
-        self._again -= 1
-        return (Round(challenge=False), None) if self._again >= 0 else None
+        return None if ended else Round(falsified, challenge=bool(self._names))
 
 
 class RoundResult(msgspec.Struct, frozen=True):
