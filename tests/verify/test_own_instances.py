@@ -29,6 +29,21 @@ def ask(box: Container[Any]) -> Callable[..., bool]:
 
 
 @pytest.mark.parametrize(
+    ("found", "name", "thing", "wrong"),
+    [
+        (str, "startswith", range(3), True),
+        (len, "issuperset", range(3), True),
+        (3, "count", range(3), False),
+        (str, "title", range(3), False),
+        ("text".startswith, "startswith", "text", False),
+        (str, "find", range, True),
+    ],
+)
+def test_what_compares_for_a_text_or_a_set_is_a_method(found: Any, name: str, thing: Any, *, wrong: bool) -> None:
+    assert bool(OwnInstances(lambda _: None).note_method(found, name, thing, known=thing is range)) is wrong
+
+
+@pytest.mark.parametrize(
     ("box", "needle", "wrong"),
     [
         (Lower(), "abc", True),

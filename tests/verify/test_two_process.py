@@ -67,6 +67,9 @@ class Nothing:
         assert number >= 0
         return False
 
+    def note_known(self, thing: object) -> None:
+        """Nobody hears of it."""
+
 
 def crossed(value: object) -> object:
     one, other = sides()

@@ -361,6 +361,9 @@ class Things:
     def forget(self, number: int) -> None:
         """Nothing is kept."""
 
+    def note_known(self, thing: object) -> None:
+        """Nobody hears of it."""
+
     @staticmethod
     def complain(why: str) -> None:
         raise AssertionError(why)

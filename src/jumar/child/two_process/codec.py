@@ -239,8 +239,10 @@ class Codec:
             items = (self.decode(item, depth + 1) for item in form[1])
             return tuple(items) if tag == "t" else frozenset(items)
         if tag == "m":
-            thing = self.shared[form[1]].thing if len(form) == 2 else self._new_container(form, depth)  # noqa: PLR2004  a known one
-            return self.show(thing)
+            if len(form) > 2:  # noqa: PLR2004  a new one
+                return self.show(self._new_container(form, depth))
+            self.tables.note_known(self.shared[form[1]].thing)
+            return self.show(self.shared[form[1]].thing)
         if tag == "v":
             return self._make(form[1], [self.decode(a, depth + 1) for a in form[2]])
         if tag == "n":

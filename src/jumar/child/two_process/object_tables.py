@@ -29,7 +29,7 @@ class ObjectTables:
     def __init__(self, values: codec.Codec, side: Any) -> None:
         self.peer: Any = None
         self.own: dict[int, Any] = {}
-        self._values, self._side = values, side
+        self._values, self._side, self.note_known = values, side, side.note_known
         self._known: dict[int, Any] = {}
         self._classes: dict[int, Any] = {}
         self._fields: dict[int, Any] = {}
@@ -186,7 +186,7 @@ class ObjectTables:
             if tag == "o":
                 table[number] = thing
             self._side.heard_ends.note(type(thing))
-            self._side.note_known(thing)
+            self.note_known(thing)
             return thing
         if tag == "E":
             kind, *members = (self._values.decode(each, depth + 1) for each in (number, *form[2]))

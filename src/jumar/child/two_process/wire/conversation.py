@@ -6,6 +6,7 @@ and nothing that they hold changed behind their back, so there is nothing to exp
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import itertools
 import re
@@ -25,6 +26,11 @@ DATA = frozenset((
 
 COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """The same, by which it is compared: they run where the product asks, which is noted."""
+
+CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
+
+DEEPEST = 9
+"""Containers within one another that are looked into."""
 
 EQUALITIES = COMPARING - {"__hash__"} | {"__contains__"}
 
@@ -64,6 +70,8 @@ class Conversation:
         """Class -> what is to be said of it (`_describe`): it is asked for with each object that crosses."""
         self._equalities: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
         """Class -> a method by which its objects say themselves what they are equal to; or empty."""
+        self._lends_equal = False
+        """True if such an object was handed out."""
         self._loaded: dict[str, str] = {}
         """Files of the tests that had one while no test ran, each with it; an empty name: none of them was there."""
         self.asked = 0
@@ -96,6 +104,7 @@ class Conversation:
         """Note that *thing* of the tests is handed out; while files are loaded, unless it is a function."""
         of_class = issubclass(type(thing), type)
         kind = thing if of_class else type(thing)
+        self._lends_equal = self._lends_equal or bool(self._get_equality(type(thing)))
         if kind not in self._handed:
             self._handed[kind] = self._describe(kind)
         is_double, active, active_object = self._handed[kind]
@@ -103,13 +112,21 @@ class Conversation:
         if why and (of_class or is_double or not self._find_place()[1]):
             self.note(f"the test hands the code {why}")
 
-    def note_back(self, thing: Any) -> None:
-        """Note that *thing* of the tests comes back, if it says itself what it is equal to: to much, maybe."""
-        kind = type(thing)
+    def note_back(self, thing: Any, depth: int = 0) -> None:
+        """Note that *thing* of the tests comes back, if it says itself what it is equal to, or holds such a one."""
+        if not self._lends_equal:
+            return
+        if type(thing) in CONTAINERS:
+            parts = [*thing, *thing.values()] if type(thing) is dict else thing
+            for part in parts if depth < DEEPEST else ():
+                self.note_back(part, depth + 1)
+        elif name := self._get_equality(type(thing)):
+            self.note(f"the code gives back a {type(thing).__name__} of the test, which compares by its own {name}")
+
+    def _get_equality(self, kind: type) -> str:
         if kind not in self._equalities:
             self._equalities[kind] = _find_equality(kind)
-        if name := self._equalities[kind]:
-            self.note(f"the code gives back a {kind.__name__} of the test, which compares by its own {name}")
+        return self._equalities[kind]
 
     def note_copied(self, thing: Any, form: Any) -> str:
         """Note that the product gets a copy of *thing*, a generator of random numbers, as *form* tells.
