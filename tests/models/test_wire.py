@@ -218,7 +218,7 @@ def lay_out(folder: Path) -> Path:
 
 
 def jumar(*argv: str) -> tuple[int, dict[str, Any]]:
-    """What the command line returns, and its object. A key is planted in its environment.
+    """Return what the command line returns, and its object. A key is planted in its environment.
 
     All its processes are started: a journal tells which were forked, and that depends on what ran here before.
     """

@@ -44,7 +44,7 @@ SLEEPER = 'subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)
 LOOP = "def test_it():\n    while True:\n        {}"
 
 HELD = "import ctypes; lock, mutex = ctypes.CDLL(None).pthread_mutex_lock, bytes(64); lock(mutex), lock(mutex)"
-"""What waits in C for ever, whatever signals come."""
+"""Code that waits in C for ever, whatever signals come."""
 
 HOSTILE = {
     "hangs": (LOOP.format("pass"), "normal", "passed timeout passed"),

@@ -183,7 +183,7 @@ def box(request: pytest.FixtureRequest) -> Bubblewrap:
 
 
 in_both_ways = pytest.mark.parametrize("box", ["found", "copied"], indirect=True)
-"""What comes of the way in which a room is laid out is tried in both each time."""
+"""Cases that depend on how a room is laid out: they are tried in both ways each time."""
 
 
 @pytest.mark.slow

@@ -86,7 +86,7 @@ def total(items):
 
 
 def test_a_visible_test_that_wavers_beside_held_out_ones_is_not_named(tmp_path: Path) -> None:
-    """Which of them do could tell of those, bit by bit."""
+    """Names of visible tests that waver could tell of held-out ones, bit by bit."""
     tests = {"test_calc.py": TOTALS.format("one", "1")}
     court = court_of(tmp_path, {"calc.py": "def total(items):\n    return None\n", **tests})
     court.verifier.held_out = HeldOut(court.tree({"test_z.py": TOTALS.format("more", "2")}), ("test_z.py::test_more",))

@@ -191,7 +191,7 @@ class TreeRunner:
         """Return the invocation of a fresh run. To explain failures can take longer than all the tests."""
         invocation = self.runner.verification(self.suite, room, ids)
         more = {**({"challenge": challenge} if challenge else {}), **({} if seed is None else {"shuffle": seed})}
-        config = {**invocation.config, "quiet": bool(more), **more}
+        config = {**invocation.config, "quiet": bool(more), "bare": seed is not None, **more}
         return msgspec.structs.replace(invocation, config=config)
 
     def build_two_process_trial(

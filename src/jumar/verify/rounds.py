@@ -236,9 +236,13 @@ async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Re
 
 
 def _limit_tests(build: Callable[[Path], Invocation], green: GreenCandidate, room: Path) -> Invocation:
-    """Return the invocation that *build* makes for *room*, with what *green* says of time and of changes."""
+    """Return the invocation that *build* makes for *room*, with what *green* says of time and of changes.
+
+    Where the tests are challenged, in whatever order, nobody reads the words of a failed assertion.
+    """
     made = build(room)
     more = {"patience": [LEAST_PATIENCE, estimate_patience(green.took)], "in_place": green.in_place}
+    more["bare"] = made.config["bare"] or "challenge" in made.config
     return msgspec.structs.replace(made, config={**made.config, **more})
 
 

@@ -103,7 +103,7 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, send))
     if "challenge" in config:
-        told = {**config["challenge"], "bare": "shuffle" in config and __debug__}
+        told = {**config["challenge"], "bare": config.get("bare", False) and __debug__}
         plugins.append(ChallengePlugin(told, room, blame.is_foreign, send))
     if config["mode"] == "run" and "apart" not in config:  # else there is no code under test here to guard against
         plugins += build_guards(room, blame, send, config)
