@@ -306,6 +306,54 @@ def test_an_object_that_equals_everything_is_not_accepted(tmp_path: Path) -> Non
     assert verdict.void.cause is Cause.TAMPER
 
 
+RETURNED = """
+from calc import area, keep, size
+
+
+class Anything:
+    def __eq__(self, other): return True
+
+
+def test_size(): assert size() == 1
+def test_keep(): assert keep(Anything()) == 1
+def test_area(): assert area(3, 4) == 12
+"""
+TELLING = """
+kept, called = [], []
+
+
+class One:
+    def __eq__(self, other): return other == 1
+
+
+def size():
+    called.append(1)
+    return One()
+
+
+def keep(thing):
+    kept.append(thing)
+    return 1
+
+
+def area(a, b):
+    return kept[0] if kept and called else a * b
+"""
+
+
+@pytest.mark.slow
+def test_no_test_is_missing_by_which_the_code_could_tell_a_later_round(tmp_path: Path) -> None:
+    """One that two processes cannot judge runs in each of them all the same."""
+    court = Court(tmp_path, Suite(timeout_seconds=20, test_timeout_seconds=5, confirm=3, python=PLAIN_PYTHON))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    court.collect(court.tree({"calc.py": "def area(*_): pass\nkeep = size = area\n", "test_calc.py": RETURNED}))
+
+    done = court.judge(court.tree({"calc.py": TELLING, "test_calc.py": RETURNED}), {})
+
+    assert done.verdict.void is not None
+    assert done.verdict.void.cause is Cause.TAMPER
+
+
 COUNTING = dedent("""\
     class Calls(dict):
         asked = 0

@@ -226,6 +226,32 @@ def test_a_test_that_comes_to_none_of_its_assertions_is_no_evidence(tmp_path: Pa
     )
 
 
+WORDY = {
+    "app.py": "def one():\n    return 1\n",
+    "test_app.py": """\
+import pytest
+
+import app
+
+
+def test_words():
+    with pytest.raises(AssertionError) as failed:
+        assert app.one() == 2
+    assert "1 == 2" in str(failed.value)
+""",
+}
+
+
+@pytest.mark.slow
+def test_words_of_an_assertion_are_made_where_they_are_read_alone(tmp_path: Path) -> None:
+    """Not in a challenge in two processes, whatever the order; but where the untouched tree is compared."""
+    green = accepted(tmp_path, WORDY)
+
+    results = [anyio.run(run_round_apart, green, Round(challenge=asked), Seeds(None, 1)) for asked in (True, False)]
+
+    assert [bool(result.kept) for result in results] == [False, True]
+
+
 @given(st.dictionaries(st.tuples(st.sampled_from("abcd"), st.integers(0, 9)), st.integers(0, 2 * PART_MS)))
 def test_parts_are_whole_files_and_all_of_them(took: Mapping[tuple[str, int], int]) -> None:
     times = {f"test_{file}.py::test_{number}": took_ms for (file, number), took_ms in took.items()}

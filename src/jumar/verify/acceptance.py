@@ -155,12 +155,12 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         green.doubted.update((i, why) for i, why in known.base_apart.doubted.items() if i in unable)
     if not rounds.can_run_apart(green.verifier):
         return frozenset(), _Found()
-    again = max(0, green.verifier.suite.confirm - LEAST_RUNS)
+    asked, again = tuple(i for i in green.ids if i in kept), max(0, green.verifier.suite.confirm - LEAST_RUNS)
     plan = ApartRounds(_list_challenged(green, ()), known.conversed, again, _toss_coins())
     while kept and (step := plan.plan_next()) is not None:
         green.verifier.tell(ProgressPart.ROUND, plan.number, plan.number + plan.count_left())
         # In their own order: what a test leaves for another one in plain pytest, it leaves there as well.
-        part, draw = replace(green, ids=tuple(i for i in green.ids if i in kept)), rounds.draw_seeds(shuffled=False)
+        part, draw = replace(green, ids=asked), rounds.draw_seeds(shuffled=False)
         result = await rounds.run_round_apart(part, step, draw)
         if result.forged:
             forged, same = await rounds.confirm_forged(part, step, draw, result.forged)

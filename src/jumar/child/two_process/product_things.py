@@ -73,7 +73,7 @@ class ProductThings:
         if why := self.own_instances.note_method(found, name, thing, known=known):
             self.give_up(why)
         import_hook.note_name(found, name)
-        known = import_hook.is_known(thing) or self.own_instances.may_contain(thing)
+        known = known or self.own_instances.may_contain(thing)
         if owner is None and (why := self.capabilities.doubles.find_fault(thing, name, found, known=known)):
             self.tie(why)
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)

@@ -94,10 +94,10 @@ class ApartRounds:
         self.number += 1
         turn = {name: turns.pop() for name, turns in self._turns.items() if turns}
         if not turn and self.number > 1:
+            if not self._again:
+                return None
             self._again -= 1
-        ended = self._again < 0 and not turn and self.number > 1
-        falsified = frozenset(name for name, false in turn.items() if false)
-        return None if ended else Round(falsified, challenge=bool(self._names))
+        return Round(frozenset(name for name, false in turn.items() if false), challenge=bool(self._names))
 
 
 class RoundResult(msgspec.Struct, frozen=True):

@@ -36,6 +36,7 @@ from jumar.verify.challenge.literals import (
 from jumar.verify.challenge.other_values import STEPS, make_other
 
 UNORDERED = "assertCountEqual"
+"""Method of unittest that heeds no order, and of a dictionary the keys alone."""
 
 EQUAL = frozenset({
     "assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertDictEqual", "assertSetEqual",

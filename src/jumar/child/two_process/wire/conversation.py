@@ -28,11 +28,13 @@ COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt
 """The same, by which it is compared: they run where the product asks, which is noted."""
 
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
+"""Types of what may hold such a thing that comes back."""
 
 DEEPEST = 9
 """Containers within one another that are looked into."""
 
 EQUALITIES = COMPARING - {"__hash__"} | {"__contains__"}
+"""Methods by which a thing of the tests may say that it is equal to much."""
 
 WORD = re.compile(r"(?:def|class) \w+|\w+")
 """Word of a file, by which it may import another one; what it defines itself is none."""
