@@ -134,7 +134,8 @@ def test_a_run_that_hung_is_expected_to_be_shorter_once_it_is_green() -> None:
         trigger=Trigger.BASELINE, ok=False, passed=1, failed=0, errors=1, total=2, duration_ms=34_000, executions=1,
         output="", tree="",
     )  # fmt: skip
-    hung = Judged(tests, {"a": Outcome.PASSED, "b": Outcome.TIMEOUT}, frozenset({"a"}))
+    passed = ev.TestRun(test_id="a", status="pass", outcome=Outcome.PASSED)
+    hung = Judged(tests, {"a": passed, "b": ev.TestRun(test_id="b", status="fail", outcome=Outcome.TIMEOUT)})
 
     assert estimate_run_seconds(hung, Suite(test_timeout_seconds=30.0)) == 4.0
     assert count_acceptance_runs(0) == 1

@@ -120,7 +120,7 @@ def test_a_new_test_file_needs_a_name_that_a_file_can_have(path: str, why: str) 
 def test_what_is_kept_is_counted_with_the_tests_that_join_by_it() -> None:
     score = Score(passed=4, errors=0, failed=0)
     tests = Tests(trigger=Trigger.TURN, ok=True, passed=4, failed=0, errors=0, total=4, tree="t")
-    state = RunState(judged=Judged(tests, {}, frozenset()))
+    state = RunState(judged=Judged(tests))
 
     assert _describe_fact(state, Keep(Attempt("t", score, frozenset()))) == "4 of 4 passed: kept"
 

@@ -51,8 +51,9 @@ def explain_red(state: RunState) -> str:
         return f"no usable evidence: {tests.void.reason}"
     plain = judged.plain
     differs = plain.differs if plain is not None else ()
-    elsewhere = {i for i in differs if judged.outcomes[i] is Outcome.PASSED}
-    red = tuple(i for i in judged.outcomes if i not in judged.green_ids and i not in elsewhere)
+    green = judged.green_ids
+    elsewhere = {i for i in differs if judged.runs[i].outcome is Outcome.PASSED}
+    red = tuple(i for i in judged.runs if i not in green and i not in elsewhere)
     said = [f"{tests.passed} of {tests.total} passed"] if tests.passed < tests.total or not judged.checked else []
     said += [f"red is {format_ids(red)}"] if red else []
     said += [] if judged.checked else ["the command of [gate] verify failed"]
@@ -81,9 +82,9 @@ def explain_not_kept(state: RunState) -> str:
         return f"there is no usable evidence: {judged.tests.void.reason}"
     before = {i: run.outcome for i, run in state.gate_state.newest.items()}
     changed = [
-        f"{i} was {before.get(i, 'unknown')} and is {outcome}"
-        for i, outcome in judged.outcomes.items()
-        if outcome != before.get(i) and before.get(i) is not Outcome.FLAKY
+        f"{i} was {before.get(i, 'unknown')} and is {run.outcome}"
+        for i, run in judged.runs.items()
+        if run.outcome != before.get(i) and before.get(i) is not Outcome.FLAKY
     ]
     said = [format_ids(tuple(changed))] if changed else []
     said += [] if judged.checked else ["the command of [gate] verify failed"]

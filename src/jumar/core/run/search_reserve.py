@@ -16,7 +16,7 @@ def estimate_run_seconds(judged: Judged, suite: Suite) -> float:
     Tests that hung will not hang then.
     """
     measured = judged.tests.duration_ms / 1000 / max(1, judged.tests.executions)
-    hung = sum(outcome is Outcome.TIMEOUT for outcome in judged.outcomes.values())
+    hung = sum(run.outcome is Outcome.TIMEOUT for run in judged.runs.values())
     return max(0.0, measured - hung * suite.test_timeout_seconds)
 
 

@@ -51,21 +51,34 @@ class IllegalEvent(Exception):  # noqa: N818  it is a fact about a journal, seld
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """Result of the newest verification, folded."""
+    """Result of the newest verification. What is read off its results is read when it is asked for."""
 
     tests: ev.Tests
-    outcomes: Mapping[str, Outcome]
-    green_ids: frozenset[str]
+    runs: Mapping[str, ev.TestRun] = {}
+    """Test id -> its result, in the order of the verification."""
     checked: bool = True
     """True if the command that guards refactor mode was green, where one was run."""
     commanded: bool = False
     """True if the command that guards refactor mode was run."""
     plain: ev.PlainRun | None = None
     """The run under configuration that was edited; None: none was."""
-    grades: Mapping[str, str] = {}
-    """Test id -> grade of the evidence that it passes."""
-    weaker: Mapping[str, str] = {}
-    """Test id -> why that is not `A`."""
+
+    @property
+    def green_ids(self) -> frozenset[str]:
+        """Return the tests that pass, also under configuration that was edited."""
+        differs = self.plain.differs if self.plain is not None else ()
+        return frozenset([i for i, run in self.runs.items() if run.status == "pass"]).difference(differs)
+
+    @property
+    def grades(self) -> Mapping[str, str]:
+        """Return the grade of the evidence that a test passes, by test id."""
+        green = self.green_ids
+        return {i: run.grade or self.tests.grade for i, run in self.runs.items() if i in green}
+
+    @property
+    def weaker(self) -> Mapping[str, str]:
+        """Return why a grade is not `A`, by test id."""
+        return {i: run.weaker for i, run in self.runs.items() if run.weaker}
 
     @property
     def attempt(self) -> Attempt:

@@ -150,13 +150,7 @@ def _record_plain_run(state: RunState, run: ev.PlainRun) -> RunState:
 
 def _record_tests(state: RunState, tests: ev.Tests) -> RunState:
     runs, checked = _collect_results(state)
-    guarded = checked is not None
-    differs = state.plain.differs if state.plain is not None else ()
-    green = frozenset([i for i, run in runs.items() if run.status == "pass"]).difference(differs)
-    outcomes = {i: run.outcome for i, run in runs.items()}
-    grades = {i: run.grade or tests.grade for i, run in runs.items() if i in green}
-    weaker = {i: run.weaker for i, run in runs.items() if run.weaker}
-    judged = Judged(tests, outcomes, green, checked is not False, guarded, state.plain, grades, weaker)
+    judged = Judged(tests, runs, checked is not False, checked is not None, state.plain)
     baseline = tests.trigger is Trigger.BASELINE
     asked = tests.trigger is Trigger.MODEL
     harness = tests.void is not None and tests.void.cause is Cause.HARNESS
@@ -180,7 +174,7 @@ def _record_tests(state: RunState, tests: ev.Tests) -> RunState:
         spend=spend,
         executions=state.executions + tests.executions,
         baseline_runs=state.baseline_runs + baseline,
-        accepted={i: o for i, o in outcomes.items() if o in EXCUSED}
+        accepted={i: run.outcome for i, run in runs.items() if run.outcome in EXCUSED}
         if baseline and tests.void is None
         else state.accepted,
         fault=tests.void.reason if harness and tests.void is not None else state.fault,
