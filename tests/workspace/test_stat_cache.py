@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from jumar.workspace.files.scan import FolderScan
 from jumar.workspace.files.stat_cache import StatCache, read_clock
 from jumar.workspace.files.trees import EntryKind, Node
 from jumar.workspace.store.object_store import Store
+from jumar.workspace.store.tree_text import TreeText
 from jumar.workspace.workspace import Workspace
 
 MEMORY = Path("/dev/shm")  # noqa: S108  the file system that shows no mapped writes
@@ -248,12 +250,31 @@ def test_a_manifest_made_from_another_is_the_same_as_one_made_anew(
 ) -> None:
     changed = trees.find_differences(first, second)
     assert changed == tuple(sorted(p for p in first.keys() | second.keys() if first.get(p) != second.get(p)))
-    assert trees.encode_changed(trees.encode(first), second, changed) == trees.encode(second)
+    text = TreeText.build(first).change(second, changed)
+    assert (text.data, text.tree) == (trees.encode(second), sha256(trees.encode(second)).hexdigest())
     derived = trees.derive(first, {path: second.get(path) for path in changed})
     assert derived == second
     other = trees.derive(first, {path: third.get(path) for path in trees.find_differences(first, third)})
     assert trees.find_differences(derived, other) == trees.find_differences(second, third)
     assert trees.find_differences(derived, third) == trees.find_differences(second, third)
+
+
+MANY = st.dictionaries(st.integers(0, 999).map("m{:03}".format), NODES, max_size=150)
+"""Trees of several runs of a text, whose changes fill runs, part and empty them."""
+
+
+@given(steps=st.lists(MANY, min_size=2, max_size=4), stays=st.frozensets(st.integers(0, 999), max_size=150))
+def test_a_text_that_follows_a_large_tree_is_the_same_as_one_made_anew(
+    steps: list[dict[str, Node]], stays: frozenset[int]
+) -> None:
+    held = {f"m{n:03}": Node(EntryKind.FILE, "2" * 64) for n in stays}
+    manifest = held | steps[0]
+    text = TreeText.build(manifest)
+    for step in steps[1:]:
+        after = held | step
+        text = text.change(after, trees.find_differences(manifest, after))
+        manifest = after
+        assert (text.data, text.tree) == (trees.encode(after), sha256(trees.encode(after)).hexdigest())
 
 
 def test_nothing_is_remembered_that_no_tree_was_made_of(tmp_path: Path) -> None:

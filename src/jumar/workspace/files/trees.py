@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -53,8 +53,6 @@ Folder = dict[str, "Node | Folder"]
 
 EMPTY = Node(EntryKind.DIR)
 
-COMMA = ord(",")
-
 
 def is_ignored(path: str) -> bool:
     """Return whether *path* is never part of a tree, by its names alone."""
@@ -76,44 +74,12 @@ def encode(manifest: Manifest) -> bytes:
 
     JSON in ASCII, sorted by path, so that names which are no UTF-8 survive and the hash does not depend on the writer.
     """
-    return b"[%s]" % b",".join(_encode_node(path, manifest[path]) for path in sorted(manifest))
+    return b"[%s]" % b",".join(encode_node(path, manifest[path]) for path in sorted(manifest))
 
 
-def _encode_node(path: str, node: Node) -> bytes:
-    return f'{_encode_start(path)},"kind":"{node.kind}","mode":"{node.mode}","sha256":"{node.sha256}"}}'.encode()
-
-
-def _encode_start(path: str) -> str:
-    """Return the beginning of the entry of *path*. It is unique in a manifest: in a string, quotes are escaped."""
-    return f'{{"path":{json.dumps(path)}'
-
-
-def encode_changed(data: bytes, manifest: Manifest, changed: Iterable[str]) -> bytes:
-    """Return the canonical bytes of *manifest*, given those of a tree that differs at the paths *changed*."""
-    order: list[str] = []
-    for path in changed:
-        node, start = manifest.get(path), data.find(f"{_encode_start(path)},".encode())
-        new = b"" if node is None else _encode_node(path, node)
-        if start >= 0:
-            end = data.index(b"}", data.index(b'","sha256":"', start)) + 1
-            if not new:  # one comma goes too
-                start, end = (start - 1, end) if data[start - 1] == COMMA else (start, end + (data[end] == COMMA))
-        elif new:
-            order = order or sorted(manifest)
-            start, new = _encode_place(data, order, path, new)
-            end = start
-        else:
-            continue
-        data = data[:start] + new + data[end:]
-    return data
-
-
-def _encode_place(data: bytes, order: list[str], path: str, new: bytes) -> tuple[int, bytes]:
-    """Return the index of the new entry of *path* in *data*, and the entry with its comma; *order* has all paths."""
-    for after in order[bisect_right(order, path) :]:
-        if (start := data.find(f"{_encode_start(after)},".encode())) >= 0:  # else it is new as well, and comes later
-            return start, new + b","
-    return len(data) - 1, new if len(data) == len(b"[]") else b"," + new
+def encode_node(path: str, node: Node) -> bytes:
+    """Return the entry of *path* in the canonical bytes of a tree."""
+    return f'{{"path":{json.dumps(path)},"kind":"{node.kind}","mode":"{node.mode}","sha256":"{node.sha256}"}}'.encode()
 
 
 def decode(data: bytes) -> dict[str, Node]:

@@ -73,14 +73,12 @@ class ObjectBatch:
 
     def put_tree(self, manifest: Manifest) -> str:
         """Store *manifest*, whole or as a difference; return the tree's hash."""
-        manifest, data = self._written.recent.encode(manifest)
-        digest = sha256(data).hexdigest()
-        if not self._is_known(digest) and not self._store_delta(digest, manifest):
-            self.put(data)
-            self._written.base = (digest, manifest)
-        self._seen.add(digest)
-        self._written.recent.add(digest, manifest, data)
-        return digest
+        tree, manifest, text = self._written.recent.encode(manifest)
+        if not self._is_known(tree) and not self._store_delta(tree, manifest):
+            self.put(text.data)
+            self._written.base = (tree, manifest)
+        self._seen.add(tree)
+        return tree
 
     def _store_delta(self, digest: str, manifest: Manifest) -> bool:
         """Store *manifest* as a difference, if it is not stored whole; return whether it is stored as one now."""

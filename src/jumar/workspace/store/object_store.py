@@ -95,7 +95,7 @@ class Store:
             manifest = trees.decode(data)
         except ValueError as fault:
             raise Infra(f"object {tree} in {self.root} is no tree: {fault}") from fault
-        self._written.recent.add(tree, manifest, data)
+        self._written.recent.add(tree, manifest)
         if self._written.base is None and (self.root / tree[:2] / tree[2:]).exists():
             self._written.base = (tree, manifest)
         return manifest

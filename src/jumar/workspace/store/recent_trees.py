@@ -4,47 +4,55 @@ from __future__ import annotations
 
 from jumar.workspace.files import trees
 from jumar.workspace.files.trees import Manifest
+from jumar.workspace.store.tree_text import TreeText
 
-TREES, BYTES = 4, 8_000_000
-"""Most trees that are kept, and most bytes of their manifests."""
+TREES, PATHS = 4, 50_000
+"""Most trees that are kept, and most paths in them."""
 
 LEAST = 2
 """Trees that stay, however large: the one that is edited, and the edited one."""
 
 FEW = 64
-"""Most changed paths for which the bytes of a manifest are made from those of another one."""
+"""Most changed paths for which the text of a tree is made from that of another one."""
 
 
 class RecentTrees:
-    """Manifests by the hash of their tree, each with its canonical bytes. The least recently used ones go."""
+    """Manifests by the hash of their tree, with texts where one was asked for. The least recently used ones go."""
 
     def __init__(self) -> None:
-        self._held: dict[str, tuple[Manifest, bytes]] = {}
+        self._held: dict[str, Manifest] = {}
+        self._texts: dict[str, TreeText] = {}
 
-    def add(self, tree: str, manifest: Manifest, data: bytes) -> None:
-        """Keep the *manifest* of *tree*, whose canonical bytes are *data*, as the newest."""
+    def add(self, tree: str, manifest: Manifest) -> None:
+        """Keep the *manifest* of *tree* as the newest."""
         # An equal manifest that is here already has others that were made from it.
-        self._held[tree] = self._held.pop(tree, (manifest, data))
-        while len(self._held) > LEAST and (len(self._held) > TREES or self._count_bytes() > BYTES):
-            self._held.pop(next(iter(self._held)), None)
+        self._held[tree] = self._held.pop(tree, manifest)
+        while len(self._held) > LEAST and (len(self._held) > TREES or sum(map(len, self._held.values())) > PATHS):
+            oldest = next(iter(self._held))
+            self._held.pop(oldest)
+            self._texts.pop(oldest, None)
 
     def get(self, tree: str) -> Manifest | None:
         """Return the manifest of *tree*, which becomes the newest; None: it is not kept."""
         held = self._held.get(tree)
-        if held is None:
-            return None
-        self.add(tree, *held)
-        return held[0]
+        if held is not None:
+            self.add(tree, held)
+        return held
 
-    def encode(self, manifest: Manifest) -> tuple[Manifest, bytes]:
-        """Return *manifest* and its canonical bytes, both derived from a near newest tree if there is one."""
+    def encode(self, manifest: Manifest) -> tuple[str, Manifest, TreeText]:
+        """Return the tree of *manifest*, which becomes the newest, the manifest itself, and its text.
+
+        Both are derived from a near newest tree if there is one.
+        """
+        text = None
         if self._held:
-            near, data = next(reversed(self._held.values()))
+            newest, near = next(reversed(self._held.items()))
             changed = trees.find_differences(near, manifest)
             if len(changed) <= FEW:
-                near = trees.derive(near, {path: manifest.get(path) for path in changed}) if changed else near
-                return near, trees.encode_changed(data, near, changed)
-        return manifest, trees.encode(manifest)
-
-    def _count_bytes(self) -> int:
-        return sum(len(data) for _, data in self._held.values())
+                manifest = trees.derive(near, {path: manifest.get(path) for path in changed}) if changed else near
+                text = (self._texts.get(newest) or TreeText.build(near)).change(manifest, changed)
+        text = text or TreeText.build(manifest)
+        tree = text.tree
+        self.add(tree, manifest)
+        self._texts[tree] = text
+        return tree, manifest, text
