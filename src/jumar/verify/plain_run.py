@@ -65,9 +65,6 @@ CUT_SHORT = (
 )
 """Reason for no green where tests cannot be challenged one without the other."""
 
-SOURCES = "src/"
-"""Folder that all other runs have on the path."""
-
 PASSING = frozenset({Outcome.PASSED, *EXCUSED})
 """Outcomes with which plain pytest ends well."""
 
@@ -141,7 +138,7 @@ async def _run(green: GreenCandidate, new: Sequence[str], whole: bool) -> tuple[
     """
     ids = (*green.ids, *dict.fromkeys(map(get_function, new)))
     files = tuple(dict.fromkeys(map(_get_file, green.ids)))
-    config = {"plain": True, "ids": list(ids), "whole": whole}
+    config = {"ids": list(ids), "whole": whole}
     report = await _run_once(green, {**config, "args": list(green.verifier.suite.select if whole else files)})
     broken = await _list_newly_broken(green, report)
     found, passed = {_get_file(r.id) for r in report.results}, {r.outcome for r in report.results} <= PASSING
@@ -153,13 +150,8 @@ async def _run(green: GreenCandidate, new: Sequence[str], whole: bool) -> tuple[
 
 
 async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Report:
-    """Run the tree of *green*, with *config* beside what pytest is told in each run of the task.
-
-    With held-out tests it is started: a fork has what the untouched tree imported, the hashes of strings of the rounds
-    before it, and the root of the project behind Python's own modules. So it is where nothing is forked.
-    """
-    forked = not (green.verifier.warm is None or green.verifier.held_out.ids or _finds_otherwise(green))
-    records, child = await _start(green, config, forked=forked)
+    """Run the tree of *green*, with *config* beside what pytest is told in each run of the task."""
+    records, child = await _start(green, config)
     report = green.verifier.runner.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
@@ -167,8 +159,8 @@ async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Repo
 async def _distribute(green: GreenCandidate, whole: bool) -> Report:  # noqa: FBT001  as above
     """Run all tests of *green* distributed as the project says: by pytest-xdist."""
     args = green.verifier.suite.select if whole else dict.fromkeys(map(_get_file, green.ids))
-    config = {"plain": True, "distributed": True, "whole": whole, "args": list(args)}
-    records, child = await _start(green, config, forked=False)
+    config = {"distributed": True, "whole": whole, "args": list(args)}
+    records, child = await _start(green, config)
     # Each worker may run each test: what one of them says of it is not taken back by another one.
     results = {record[1]: record for record in records if record[0] == "result" and record[2] in PASSING}
     results.update((record[1], record) for record in records if record[0] == "result" and record[2] not in PASSING)
@@ -176,17 +168,20 @@ async def _distribute(green: GreenCandidate, whole: bool) -> Report:  # noqa: FB
     return build_report(records, child.ended, child.detail)
 
 
-async def _start(green: GreenCandidate, config: Mapping[str, object], *, forked: bool) -> tuple[list[Record], Child]:
-    """Run *config* in a fresh room; not *forked*, it is `python -m pytest` itself, beside our plug-in that reports."""
+async def _start(green: GreenCandidate, config: Mapping[str, object]) -> tuple[list[Record], Child]:
+    """Run `python -m pytest` itself with *config* in a fresh room, beside our plug-in that reports.
+
+    It is never forked: a fork has what the untouched tree imported, the hashes of strings of the rounds before it, and
+    the root of the project behind Python's own modules.
+    """
     verifier = copy.copy(green.verifier)
-    verifier.warm = verifier.warm if forked else None
+    verifier.warm = None
     green.runs.append(green.tree)
     async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
         await to_thread.run_sync(verifier.remove_own_tests, room, "")
         run = verifier.runner.verification(verifier.suite, room, green.ids)
         run = msgspec.structs.replace(run, config={**run.config, **config})
-        run = run if forked else _build_start(run, verifier)
-        return await verifier.run(run, room, verifier.new_output(), role=Role.CONFIRMING)
+        return await verifier.run(_build_start(run, verifier), room, verifier.new_output(), role=Role.CONFIRMING)
 
 
 def _build_start(run: Invocation, verifier: TreeRunner) -> Invocation:
@@ -198,14 +193,6 @@ def _build_start(run: Invocation, verifier: TreeRunner) -> Invocation:
     told = {"own_folders": verifier.sandbox.tier == "S3", "renamed": renamed, "known": known, "env": run.env}
     argv = (run.argv[0], "-I", "-S", *start.build_command(programs.PLAIN))
     return msgspec.structs.replace(run, argv=argv, config={**run.config, **told})
-
-
-def _finds_otherwise(green: GreenCandidate) -> bool:
-    """Return whether a fork could find modules of the change that `python -m pytest` does not, or finds otherwise."""
-    store = green.verifier.store
-    files, before = store.manifest(green.tree), store.manifest(green.verifier.base)
-    made = any(path.startswith(SOURCES) for path in files) and not any(path.startswith(SOURCES) for path in before)
-    return made or bool({*_list_namesakes(files)}.difference(before))
 
 
 def _list_namesakes(paths: Iterable[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import marshal
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from jumar.child import runner_bridge, start
 from jumar.child.plain.plain_plugins import CONFIG, NOTES
-from jumar.child.pytest.preparation import build_options, list_arguments
+from jumar.child.pytest.preparation import CONFIGS, build_common_options, find_configuration, list_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +31,9 @@ OURS = ("TMPDIR", "JUMAR_ROOM")
 
 PRIVATE = ("HOME", "TMPDIR")
 """Variables that are ours whatever the task says."""
+
+NAMES_FILE = re.compile(r"(?:^|\s)(?:-c|--config-file)")
+"""Stands in options of a person that name a file of configuration."""
 
 BEHIND = "import runpy, sys; del sys.path[0]; runpy.run_module('pytest', run_name='__main__', alter_sys=True)"
 """Starts pytest as `pytest` alone does, without the folder where it starts on the path."""
@@ -86,7 +90,7 @@ def _build_environment(config: dict[str, Any], folder: Path) -> tuple[dict[str, 
     told = {name: value for name, value in config["env"].items() if name not in PRIVATE}
     env = {name: value for name, value in os.environ.items() if name not in OURS or not config["own_folders"]}
     env.update(told)
-    options = shlex.join(build_options(Path.cwd(), folder.parent, config))
+    options = shlex.join(_build_options(Path.cwd(), config))
     path, plugins, more = (env.get(name) or "" for name in ("PYTHONPATH", "PYTEST_PLUGINS", "PYTEST_ADDOPTS"))
     ours = {
         "PYTHONPATH": os.pathsep.join(filter(None, (str(folder), path))),
@@ -94,6 +98,14 @@ def _build_environment(config: dict[str, Any], folder: Path) -> tuple[dict[str, 
         "PYTEST_ADDOPTS": f"{more} {options}",
     }
     return {**env, **ours}, {name: env.get(name) for name in ours}
+
+
+def _build_options(room: Path, config: dict[str, Any]) -> list[str]:
+    """Return the options for pytest. No configuration that lies above *room* is taken for its own."""
+    named = NAMES_FILE.search(os.environ.get("PYTEST_ADDOPTS", ""))
+    above = any((folder / name).is_file() for folder in room.parents for name in CONFIGS)
+    misled = not named and above and find_configuration(room, list_arguments(room, config)) == os.devnull
+    return [*build_common_options(room), *(["-c", os.devnull] if misled else [])]
 
 
 def _starts(env: dict[str, str]) -> bool:

@@ -54,7 +54,7 @@ def _hide(name: str, folder: str, before: dict[str, str | None]) -> None:
 def _build_plugins(config: dict[str, Any], send: Callable[..., None]) -> list[object]:
     room = Path(config["room"])
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), config["private"])
-    reporter = Reporter(config, send, cleaned, blame, test_timeout.NoTimeLimit())
+    reporter = Reporter({**config, "keeps_bytecode": True}, send, cleaned, blame, test_timeout.NoTimeLimit())
     switch = PluginSwitch(send)
     plugins = [reporter, add_room_to_path(room, config["paths"], config["known"])]
     plugins += [] if config.get("distributed") else [switch]

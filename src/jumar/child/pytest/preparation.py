@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,9 +27,6 @@ SWITCHED_OFF = {"numprocesses": 0, "no_cov": True, "stepwise": False, "stepwise_
 
 DISTRIBUTING = ("numprocesses", "distload", "tx")
 """Settings of pytest-xdist that say how tests are distributed, if they are."""
-
-NAMES_FILE = re.compile(r"(?:^|\s)(?:-c|--config-file)")
-"""Stands in options of a person that name a file of configuration."""
 
 QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
 """Options for runs where only outcomes count. Of pytest's tracebacks only the native one can be had without frames."""
@@ -96,13 +92,15 @@ def list_arguments(room: Path, config: dict[str, Any]) -> list[str]:
 def build_options(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
     """Return the options for pytest."""
     there = list_arguments(room, config)
-    options = [f"--rootdir={room}", f"--confcutdir={room}", "--continue-on-collection-errors", "--maxfail=0"]
-    if not config.get("plain"):
-        options += ["-c", find_configuration(room, there), "-o", f"cache_dir={private / 'cache'}"]
-        options += [f"--basetemp={private / 'pytest'}", "--color=no", "--verbosity=-1"]
-        options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
-    elif _is_misled(room, there):
-        options += ["-c", os.devnull]
+    options = [
+        *build_common_options(room),
+        "-c",
+        find_configuration(room, there),
+        "-o",
+        f"cache_dir={private / 'cache'}",
+    ]
+    options += [f"--basetemp={private / 'pytest'}", "--color=no", "--verbosity=-1"]
+    options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
     if "challenge" in config or "placeholders" in config:
         options.append("--assert=rewrite")
     elif config.get("bare") and __debug__:  # a confirmation, in which nobody reads what an assertion says
@@ -112,12 +110,9 @@ def build_options(room: Path, private: Path, config: dict[str, Any]) -> list[str
     return options
 
 
-def _is_misled(room: Path, args: Sequence[str]) -> bool:
-    """Return whether pytest would take a configuration for the one of *room* that lies above it."""
-    if NAMES_FILE.search(os.environ.get("PYTEST_ADDOPTS", "")):
-        return False
-    above = any((folder / name).is_file() for folder in room.parents for name in CONFIGS)
-    return above and find_configuration(room, args) == os.devnull
+def build_common_options(room: Path) -> list[str]:
+    """Return the options that every run has, a plain one, too."""
+    return [f"--rootdir={room}", f"--confcutdir={room}", "--continue-on-collection-errors", "--maxfail=0"]
 
 
 def find_configuration(room: Path, args: Sequence[str]) -> str:

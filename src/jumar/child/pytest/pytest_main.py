@@ -60,10 +60,9 @@ def main(joined: Callable[..., object] | None = None) -> None:
     for plugin in plugins:
         mark(plugin, pytest)
     args = build_arguments(room, private, config)
-    if not config.get("plain"):
-        gc.freeze()  # so that no collection goes through the whole of pytest again
+    gc.freeze()  # so that no collection goes through the whole of pytest again
     gc.enable()
-    sys.argv[:] = [str(Path(f"{pytest.__file__}").with_name("__main__.py")) if config.get("plain") else "pytest", *args]
+    sys.argv[:] = ["pytest", *args]
     send(["hello", describe_versions(pytest.__version__, room, config)])
     status, imports = 3, ImportWatch() if config.get("learn") else None
     try:
@@ -92,12 +91,10 @@ def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) 
     """Return the plug-ins that report and judge."""
     tracebacks.keep_trees()
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
-    limit = test_timeout.NoTimeLimit() if config.get("plain") else test_timeout.TimeLimit(config["limit"])
-    plugins: list[object] = [Reporter(config, send, cleaned, blame, limit)]
-    plugins.append(PluginSwitch(send))
-    if not config.get("plain"):
-        hide_folder_names()
-        (private / "cache").mkdir(exist_ok=True)  # else pytest makes it, with files that explain it
+    limit = test_timeout.TimeLimit(config["limit"])
+    plugins: list[object] = [Reporter(config, send, cleaned, blame, limit), PluginSwitch(send)]
+    hide_folder_names()
+    (private / "cache").mkdir(exist_ok=True)  # else pytest makes it, with files that explain it
     if "placeholders" in config:
         plugins.append(MissingSupply(config["placeholders"], blame))
     if "trace" in config:
@@ -114,8 +111,6 @@ def build_guards(room: Path, blame: BlameFinder, send: Send, config: dict[str, A
     """Build the plug-ins that watch over the judging. `TamperCheck` remembers what it finds, so it is made last."""
     files = [room / name for name in sorted({one.partition("::")[0] for one in config["ids"]})]
     sources = [file.read_bytes() for file in files if file.is_file()]
-    if config.get("plain"):
-        return [TamperCheck(blame, send, sources)]
     load_imports(sources, str(room))
     return [HideTestName(str(room), blame.is_test_file), TamperCheck(blame, send, sources)]
 

@@ -58,7 +58,7 @@ class Reporter:
         self._limit, self._patience = limit, config.get("patience", (config["limit"], {}))
         self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
         self._started, self._partial, self._failed, self._ran = 0.0, False, False, False
-        self._whole, self._keeps_bytecode = config.get("whole", False), config.get("plain", False)
+        self._whole, self._keeps_bytecode = config.get("whole", False), config.get("keeps_bytecode", False)
         self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
 
     def pytest_cmdline_parse(self) -> Wrapper:
