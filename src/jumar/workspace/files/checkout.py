@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from hashlib import sha256
@@ -20,6 +20,9 @@ Get = Callable[[str], bytes]
 
 Skip = Callable[[str], bool]
 """Predicate: a path (a folder's ends with a slash) that is not part of the tree."""
+
+Names = Mapping[str, AbstractSet[str]]
+"""From a folder, by its path with a slash at its end, to names in it."""
 
 _USABLE = 0o600
 """Permissions of the owner on every file that is laid out, whatever the replaced file had."""
@@ -38,16 +41,16 @@ class Checkout(msgspec.Struct, frozen=True):
     fresh: bool = False
     """True if the folder is new and nobody reads it before it is whole: files are made under their own names."""
 
-    def align(self, folder: int, wanted: Folder, path: str = "", within: AbstractSet[str] | None = None) -> None:
+    def align(self, folder: int, wanted: Folder, path: str = "", within: Names | None = None) -> None:
         """Make the open *folder*, at *path* with a slash at its end, hold exactly *wanted*, and its skipped files.
 
-        If *within* is given, all other paths, and all that is in them, are known to be right.
+        If *within* is given, all names that it does not have, and all that is in them, are known to be right.
 
         Raises:
             OSError: if the disk refuses.
         """
-        for name in safe_paths.list_names(folder):
-            if within is None or path + name in within:
+        for name in safe_paths.list_names(folder) if within is None else within.get(path, ()):
+            if within is None or safe_paths.lstat(folder, name) is not None:
                 self._clear(folder, name, wanted.get(name), path)
         for name, want in wanted.items():
             if not isinstance(want, dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -102,6 +102,16 @@ def list_parents(path: str) -> Iterator[str]:
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
+
+
+def list_by_folder(paths: Iterable[str]) -> dict[str, set[str]]:
+    """Return the names of *paths* and of the folders that hold them, by folder: its path with a slash at its end."""
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        for one in (path, *list_parents(path)):
+            folder, slash, name = one.rpartition("/")
+            found.setdefault(folder + slash, set()).add(name)
+    return found
 
 
 def add_folders(manifest: Manifest) -> dict[str, Node]:

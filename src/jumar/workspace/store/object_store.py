@@ -174,7 +174,7 @@ class Store:
             wanted = trees.nest(manifest) if changed is None else trees.nest_part(manifest, changed)
         except ValueError as fault:
             raise Infra(f"{folder} cannot be laid out: {fault}") from fault
-        within = None if changed is None else frozenset(changed).union(*map(trees.list_parents, changed))
+        within = None if changed is None else trees.list_by_folder(changed)
         with safe_paths.open_root(folder) as top:
             aligner.align(top, wanted, within=within)
 
