@@ -37,6 +37,7 @@ NAMED = 3
 LACKING = {
     Strength.EMPTY: "comes to none of its assertions",
     Strength.NONE: "cannot be falsified",
+    Strength.SWAYED: "compares an object of the code under test that has a say in it",
     Strength.PARTIAL: "cannot be falsified in all that it compares",
 }
 """Faults of tests of which a challenge proves nothing."""

@@ -70,7 +70,6 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
         return frozenset()
     if new := missing - known.compared:
         await _compare_base(green, new)
-        known.apart = bool(known.alike or apart)
     decided = _list_decided(known.base_apart)
     retreated = missing & known.alike.union(i for i, why in decided.items() if green.doubted.get(i) != why)
     unknown = retreated & (known.unseen | _list_unasserted(known.base_apart) | decided.keys())

@@ -25,7 +25,7 @@ RAISING = {(dis.opmap.get("LOAD_ASSERTION_ERROR"), 0), (dis.opmap.get("LOAD_COMM
 COMPARING = ("COMPARE_OP", "CONTAINS_OP", "IS_OP")
 """Instructions that compare."""
 
-COMPARED = frozenset(("see", "call", "call_false", "call_literal", "look", "see_kind"))
+COMPARED = frozenset(("see", "call", "call_false", "look", "see_kind"))
 """Methods of `Questions` that a file which is rewritten calls where it compares."""
 
 LATER = 0x20 | 0x80 | 0x200

@@ -13,8 +13,8 @@ class CurrentTest:
         self.falsified = falsified
         self.asserted = False
         """True if something was asserted that was false, and could have been right."""
-        self.reached = False
-        """True if it came to an assertion about a literal that could be another one."""
+        self.compared = False
+        """True if it came to an assertion that compares something."""
         self.came = False
         """True if it came to an assertion."""
         self.speaks = False
@@ -28,6 +28,8 @@ class CurrentTest:
         self.failed = False  # an assertion did: if the test comes to its end all the same, something swallowed that
         self.partial = False
         """True if an object with a say was compared, or something in a way that nobody sees."""
+        self.swayed = False
+        """True if it was an object with a say."""
         self.doubtful = False
         """True if the comparison that is made just now is such a one."""
         self.lying = False

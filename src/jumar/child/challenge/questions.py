@@ -118,6 +118,7 @@ class Questions:
             return value
         found = find_deciding(value, self._decides)
         self.test.partial |= bool(found)
+        self.test.swayed |= bool(found)
         self.test.doubtful |= bool(found)
         for one in found if self.test.falsified else ():
             self.test.lying |= self._is_product(one) and affirms_all(operator, one, self._random)
@@ -150,13 +151,10 @@ class Questions:
         return truth
 
     def affirm(self, held: Any, /) -> bool:
-        """Assert what is compared with a literal that could be another one."""
-        self._reach()
-        return self.confirm(held)
-
-    def _reach(self) -> None:
+        """Assert what is compared."""
         if self.test is not None:
-            self.test.reached = True
+            self.test.compared = True
+        return self.confirm(held)
 
     def deny(self, held: Any, /) -> bool:
         """Assert what is not; the test goes on. Who holds it for true knows of it, if no object has a say."""
@@ -180,12 +178,6 @@ class Questions:
         self._check_window(sys._getframe(1))  # noqa: SLF001  as above
         return self._call(name, partial(function, *args, **words), false=False)
 
-    def call_literal(self, name: str, function: Any, /, *args: Any, **words: Any) -> Any:
-        """Call what asserts something about a literal that could be another one."""
-        self._reach()
-        self._check_window(sys._getframe(1))  # noqa: SLF001  as above
-        return self._call(name, partial(function, *args, **words), false=False)
-
     def call_false(self, name: str, function: Any, /, *args: Any, **words: Any) -> Any:
         """Call what asserts something that is not; the test goes on."""
         self._check_window(sys._getframe(1))  # noqa: SLF001  as above
@@ -197,6 +189,7 @@ class Questions:
         if test is None or self._is_own(asserted.func):
             self.hide()
             return asserted()
+        test.compared = True
         if name not in HARMLESS:
             calls = [(tuple(c.args), dict(c.kwargs)) for c in getattr(receiver, "call_args_list", None) or ()]
             for value in (*asserted.args, *asserted.keywords.values(), *calls):

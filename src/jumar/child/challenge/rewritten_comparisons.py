@@ -42,17 +42,16 @@ def list_comparisons(nodes: Iterable[ast.AST]) -> list[ast.expr]:
     return [node for node in nodes if isinstance(node, (ast.Compare, ast.Call))]
 
 
-def rewrite(tree: ast.Module, false: Collection[int] = (), literal: Collection[int] = ()) -> bool:
+def rewrite(tree: ast.Module, false: Collection[int] = ()) -> bool:
     """Rewrite *tree* in place; return whether it has a say itself in what counts as a failure.
 
-    *false* are the places of the comparisons that cannot hold, *literal* those of others that could be made so: whether
-    a test comes to one of these is told only where no code under test can see it.
+    *false* are the places of the comparisons that cannot hold.
     """
     nodes = list(ast.walk(tree))  # a walk takes long: there is one
     compared = list_comparisons(nodes)
     judged = any(isinstance(n, ast.Attribute) and n.attr in JUDGING and isinstance(n.ctx, ast.Store) for n in nodes)
     windows = find_windows(nodes)
-    ComparisonRewriter(nodes, *([compared[place] for place in places] for places in (false, literal))).visit(tree)
+    ComparisonRewriter(nodes, [compared[place] for place in false]).visit(tree)
     if any(isinstance(node, (ast.With, ast.AsyncWith)) for node in nodes):
         mark_blocks(tree)
     open_windows(tree, windows)
@@ -61,10 +60,10 @@ def rewrite(tree: ast.Module, false: Collection[int] = (), literal: Collection[i
 
 
 class ComparisonRewriter(ast.NodeTransformer):
-    """Rewriter of one file, which has *nodes*, and comparisons in it that are *false*, or with a *literal*."""
+    """Rewriter of one file, which has *nodes*, and comparisons in it that are *false*."""
 
-    def __init__(self, nodes: Iterable[ast.AST], false: Iterable[ast.expr], literal: Iterable[ast.expr]) -> None:
-        self._false, self._literal = frozenset(map(id, false)), frozenset(map(id, literal))
+    def __init__(self, nodes: Iterable[ast.AST], false: Iterable[ast.expr]) -> None:
+        self._false = frozenset(map(id, false))
         self._operators: dict[str, str] = {}
         """Names of the module `operator`, and of what is imported from it."""
         self._returns = False
@@ -142,9 +141,7 @@ class ComparisonRewriter(ast.NodeTransformer):
             self.generic_visit(node)
         if name in RAISING or ASSERTING.match(name):
             self._speaks.value = True
-            called = (
-                "call_false" if id(node) in self._false else "call_literal" if id(node) in self._literal else "call"
-            )
+            called = "call_false" if id(node) in self._false else "call"
             kind = "expect" if name in RAISING else called
             given: list[ast.expr] = [ast.Constant(name), node.func, *node.args]
             return ast.copy_location(ast.Call(get_method(kind), given, node.keywords), node)
@@ -177,7 +174,8 @@ class ComparisonRewriter(ast.NodeTransformer):
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             test.values = [self._visit_certain(part) for part in test.values]
             return test
-        kind = "deny" if id(test) in self._false else "affirm" if id(test) in self._literal else "confirm"
+        compares = any(isinstance(part, ast.Compare) for part in ast.walk(test))
+        kind = "deny" if id(test) in self._false else "affirm" if compares else "confirm"
         if isinstance(test, ast.Call) and get_dotted_name(test.func) == "isinstance" and len(test.args) == 2:  # noqa: PLR2004  as it takes
             thing = test.args[0]
             test.args[0] = ast.copy_location(build_call("see_kind", [thing]), thing)

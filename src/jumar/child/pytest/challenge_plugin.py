@@ -36,7 +36,7 @@ MATCHERS = frozenset({
 })  # fmt: skip
 """In the names of classes of the code under test whose objects are meant to be equal to much."""
 
-IDLE, EMPTY, NOTHING, PARTIAL = -2, -1, 0, 1
+IDLE, EMPTY, NOTHING, SWAYED, PARTIAL = -2, -1, 0, 1, 2
 """Strengths of a test, as `core.gate.challenge_rounds.Strength` has them."""
 
 
@@ -45,8 +45,8 @@ class ChallengePlugin:
 
     Args:
         config: hashes of the `files` to rewrite, `falsified` functions, places of comparisons that are `false`, and a
-            `seed`; in two processes, places of others with a `literal`, and the functions that are `comparing` with
-            one; `bare`, if no words of a failed assertion are wanted: to prepare them takes half of the loading.
+            `seed`; in two processes, the functions that are `comparing` something with a literal; `bare`, if no words
+            of a failed assertion are wanted: to prepare them takes half of the loading.
         room: folder of the files.
         is_foreign: tells whether a file is of the code under test.
         send: sends a record.
@@ -61,9 +61,7 @@ class ChallengePlugin:
         self._rewritten: set[str] = set()
         self._able: set[str] = set()
         """Ids of tests that can be falsified."""
-        self._false, self._literal = (
-            {str(room / path): places for path, places in config.get(kind, {}).items()} for kind in ("false", "literal")
-        )
+        self._false = {str(room / path): places for path, places in config["false"].items()}
         self._comparing = frozenset(config.get("comparing", ()))
         self._known: dict[int, tuple[type, bool]] = {}
         """Number of a class -> the class, and whether its objects decide what they are compared with."""
@@ -87,8 +85,7 @@ class ChallengePlugin:
                 if hashlib.sha256(source).hexdigest() != self._files[path]:
                     self._send(["tampered", f"the file {Path(path).name} of the tests"])
                     raise ImportError("it is another file")
-                places = self._false.get(path, ()), self._literal.get(path, ())
-                self._judged |= rewritten_comparisons.rewrite(tree, *places)
+                self._judged |= rewritten_comparisons.rewrite(tree, self._false.get(path, ()))
                 self._sources.append(source.decode("latin-1"))
                 if bare:
                     return
@@ -135,12 +132,12 @@ class ChallengePlugin:
         # One that passes and did not come to its end was not run: it is forged.
         if not able or (test.falsified and (test.finished or not test.passed) and not (test.asserted or test.lying)):
             self._send(["strength", item.nodeid, EMPTY if test.empty else NOTHING])
-        elif test.finished and not (test.falsified or test.reached or test.asserted) and name in self._comparing:
+        elif test.finished and not (test.falsified or test.compared) and name in self._comparing:
             self._send(["strength", item.nodeid, EMPTY])
         elif test.speaks and not test.came:
             self._send(["strength", item.nodeid, IDLE])
         elif test.partial:
-            self._send(["strength", item.nodeid, PARTIAL])
+            self._send(["strength", item.nodeid, SWAYED if test.swayed else PARTIAL])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note that the running test passed."""

@@ -99,6 +99,10 @@ class Capabilities:
         """Return whether *number*, or a path, was handed out, and not taken back."""
         return number in self._standing or number in self._lent
 
+    def lends(self, number: int) -> bool:
+        """Return whether the product may give back the thing with *number*: what one test lent comes in no other."""
+        return self.lasting or self.is_handed_out(number)
+
     def take_back(self, number: int) -> None:
         """Let the product not ask for *number* any more."""
         self._standing.discard(number)

@@ -24,9 +24,11 @@ class Strength(IntEnum):
     """It has assertions that were falsified, and came to none of them: it says nothing, in two processes too."""
     NONE = 0
     """Not at all: it asserts nothing, or a failure of it would not count."""
-    PARTIAL = 1
+    SWAYED = 1
+    """An object of the code under test has a say in what it compares."""
+    PARTIAL = 2
     """It also has a comparison that nobody can ask for something wrong."""
-    WHOLE = 2
+    WHOLE = 3
     """All that it compares is asked for something wrong."""
 
 

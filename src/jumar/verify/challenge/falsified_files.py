@@ -123,10 +123,6 @@ class FalsifiableFile:
         new = b"".join((*pieces, self._utf8[at:])).decode().encode(self._encoding)
         return new, sorted(falsity.place for falsity in chosen)
 
-    def list_places(self, falsified: Collection[str]) -> list[int]:
-        """Return the places of the comparisons that could be false, but for those of tests that are *falsified*."""
-        return sorted({one.place for name, ones in self._falsities.items() if name not in falsified for one in ones})
-
     def _list_leaves(self, node: ast.expr) -> Iterator[ast.expr]:
         """Yield the literals in one: each is changed where it stands, so that all else stays as it is."""
         parts = node.values if isinstance(node, ast.Dict) else getattr(node, "elts", [])
@@ -164,19 +160,6 @@ def falsify_files(
         with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
             changed[path], places[path] = _read(files[path], taken).falsify(names, random)
     return changed, places
-
-
-def list_literals(files: Mapping[str, bytes], falsified: Collection[str]) -> dict[str, list[int]]:
-    """Return where *files* of the tests compare with literals that could be others, but for tests that are *falsified*.
-
-    Whoever is told that can see whether a test comes to one.
-    """
-    places, taken = dict[str, list[int]](), list_taken(files.values())
-    for path, data in files.items():
-        names = {name.partition("::")[2] for name in falsified if name.partition("::")[0] == path}
-        with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
-            places[path] = _read(data, taken).list_places(names)
-    return places
 
 
 def list_falsifiable(files: Mapping[str, bytes], chosen: Collection[str]) -> Iterator[str]:

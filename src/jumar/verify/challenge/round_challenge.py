@@ -7,7 +7,7 @@ from hashlib import sha256
 from random import Random
 from typing import NamedTuple
 
-from jumar.verify.challenge.falsified_files import falsify_files, list_falsifiable, list_literals
+from jumar.verify.challenge.falsified_files import falsify_files, list_falsifiable
 
 
 class Challenge(NamedTuple):
@@ -23,12 +23,12 @@ UNCHALLENGED = Challenge()
 def challenge_files(files: Mapping[str, bytes], falsified: Collection[str], seed: int, *, apart: bool) -> Challenge:
     """Return the challenge that falsifies the tests *falsified* in *files*, as *seed* draws.
 
-    Where the code under test is *apart*, in another process, the tests' own is told also which comparisons of the other
-    tests have a literal: a test that has some and comes to none says nothing.
+    Where the code under test is *apart*, in another process, the tests' own is told also which tests compare something
+    with a literal: one that comes to no comparison says nothing.
     """
     changed, false = falsify_files(files, falsified, Random(seed))  # noqa: S311  the seed is drawn from secrets
     hashes = {path: sha256(changed.get(path, data)).hexdigest() for path, data in files.items()}
     told: dict[str, object] = {"files": hashes, "falsified": sorted(falsified), "false": false, "seed": seed}
     if apart:
-        told.update(literal=list_literals(files, falsified), comparing=sorted(list_falsifiable(files, files)))
+        told["comparing"] = sorted(list_falsifiable(files, files))
     return Challenge(told, changed)
