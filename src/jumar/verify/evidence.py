@@ -68,8 +68,7 @@ def _list_swayed(whole: GreenCandidate, rest: GreenCandidate, held_out: Collecti
 
     Another thing was compared there, or nothing: two processes say nothing of what they compare in one.
     """
-    seen = {name for name, strength in rest.strengths.items() if strength is Strength.SWAYED}
-    return frozenset(i for i in held_out if get_function(i) in seen and i not in whole.conversed)
+    return frozenset(i for i in held_out if get_function(i) in rest.swayed and i not in whole.conversed)
 
 
 def list_weaker(whole: GreenCandidate, grades: Mapping[str, Grade]) -> Iterator[tuple[str, str]]:

@@ -57,6 +57,8 @@ class GreenCandidate:
     unproved: set[str] = field(default_factory=set)
     strengths: dict[str, Strength] = field(default_factory=dict)
     """Test function -> the way in which it was falsified, as its rounds have seen; its parts share this."""
+    swayed: set[str] = field(default_factory=set)
+    """Test functions that compared an object of the code under test which has a say in that."""
     matched: set[str] = field(default_factory=set)
     """Tests that compare an object of the code under test with one that they made of a class of it."""
     tied: set[str] = field(default_factory=set)
@@ -287,6 +289,7 @@ def note_strengths(green: GreenCandidate, report: Report, step: Round) -> None:
     empty = find_empty(report)
     for result in report.results if step.challenge else ():
         name, seen = get_function(result.id), Strength(report.strengths.get(result.id, Strength.WHOLE))
+        green.swayed |= {name} if seen is Strength.SWAYED else set()
         if seen is Strength.IDLE:
             seen = Strength.EMPTY if result.id in empty else Strength.WHOLE
         green.strengths[name] = min(seen, green.strengths.get(name, seen))
