@@ -451,8 +451,6 @@ def visit(visitor): visitor.step("a")
 class Walker:
     def walk(self): self.step("a")
     def step(self, text): pass
-def query(): return "select 1 as one"
-def own_query(): return "select 5"
 def title(): return "a title"
 """
 
@@ -475,9 +473,6 @@ class Log(Base):
 @handler
 class Held:
     def verify(self): assert False
-
-BASE = sqlite3.connect(":memory:")
-COLUMN = "2"
 
 def make_log(): return make_any("Log")
 def make_any(name): return Log()
@@ -521,14 +516,7 @@ DOUBLE_BODIES: dict[str, str] = {
     "App(lambda: Log()).log.check('a')": "failed",
     "App(make_log).log.check('a')": "failed",
     "App(lambda: print).log.check('a')": "passed",
-    "assert BASE.execute(query()).fetchall() == [(1,)]": "failed",
-    "assert BASE.cursor().execute('/**/ ' + query()).fetchall() == [(1,)]": "failed",
-    "BASE.executescript(query())": "failed",
-    "assert BASE.execute(own_query()).fetchall() == [(5,)]; assert 'select 5'": "failed",
-    "assert BASE.execute('select 1').execute(query()).fetchall() == [(1,)]": "failed",
-    "assert sqlite3.Connection(':memory:').execute(query()).fetchall() == [(1,)]": "failed",
-    "assert BASE.execute('select ?', [title()]).fetchall() == [('a title',)]": "passed",
-    "assert BASE.execute(f'select {COLUMN}').fetchall() == [(2,)]": "failed",
+    "assert sqlite3.Connection(':memory:').execute('select 1').fetchall() == [(1,)]": "failed",
 }
 
 VISITOR = """

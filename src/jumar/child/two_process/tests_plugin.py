@@ -22,7 +22,6 @@ from jumar.child.two_process.wire.containers.held_changes import HeldChanges
 from jumar.child.two_process.wire.containers.in_place_changes import InPlaceChanges
 from jumar.child.two_process.wire.files import room_paths
 from jumar.child.two_process.wire.files.product_guard import ProductGuard, open_compared_files, watch_module_names
-from jumar.child.two_process.wire.files.statements import watch_statements
 
 if TYPE_CHECKING:
     import pytest
@@ -45,7 +44,6 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side.find_changed_class, side.note_text = guard.find_changed_class, known.paths.note
     sys.addaudithook(guard)
     watch_module_names(side, known.paths)
-    watch_statements(guard.check_statement)
     patches.watch_patches(side.note_tie)
     watch_levels(side.environment.levels, proxies.is_library)
     patches.refuse_configured_names(side.fault)

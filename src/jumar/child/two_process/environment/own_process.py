@@ -19,8 +19,8 @@ STATE = frozenset((
     "__stderr__", "__stdout__", "abspath", "active_count", "all_tasks", "cwd", "environ", "excepthook", "gc",
     "get_state", "getcontext", "getcwd", "getcwdb", "getenv", "getrecursionlimit", "getsignal", "getstate",
     "gettempdir", "meta_path", "modules", "process_time", "process_time_ns", "psutil", "set_exception_handler",
-    "setrecursionlimit", "sys.argv", "sys.path", "threading.enumerate", "tracemalloc", "traps", "umask",
-    "warnings.filters", "weakref",
+    "setrecursionlimit", "sqlite3.Connection", "sys.argv", "sys.path", "threading.enumerate", "tracemalloc", "traps",
+    "umask", "warnings.filters", "weakref",
 ))  # fmt: skip
 """Names of what a process has; with a dot: of what a module has, as others have that name, too."""
 

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
 import types
 from pathlib import Path, PurePath
 from typing import Any
-from urllib.parse import unquote
 
 from jumar.child.challenge.asserting_functions import list_all
 from jumar.child.challenge.deciding import HEAP
 from jumar.child.two_process.wire.files import shared_files
-from jumar.child.two_process.wire.files.statements import Statements
 
 RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"))
 """Starting programs: they could look into the process of the tests."""
@@ -29,7 +26,7 @@ MAKERS = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "_pyte
 """Packages that compile and run what they made themselves, or load modules. Nobody else does while tests run: whoever
 else runs text in this process may have been given it by the product."""
 
-OPENING = frozenset(("open", "os.chdir", "os.listdir", "os.scandir", "sqlite3.connect"))
+OPENING = frozenset(("open", "os.chdir", "os.listdir", "os.scandir"))
 """Events that come before what lies at a path is read; it is their first argument."""
 
 LOADING = {"import": 1, "ctypes.dlopen": 0}
@@ -40,9 +37,6 @@ IMPORTING = ("_frozen_importlib_external", "importlib._bootstrap_external", "zip
 
 MATCHING = {"glob.glob": 0, "pathlib.Path.glob": 1, "pathlib.Path.rglob": 1}
 """Events of a search for files, and which of their two arguments is the pattern."""
-
-ADDRESS = re.compile(r"^file:(?://[^/]*)?|[?#].*", re.DOTALL)
-"""Parts of the address of a file that are not its path."""
 
 READERS = ("typing", "annotationlib")
 """Modules that compile annotations; to run one is refused."""
@@ -66,7 +60,6 @@ class ProductGuard:
         """Classes that pickles named, and what was in them: a pickle can change one."""
         self.words: set[str] = set()
         """Words of the files of tests: of these alone a relative path may be made that leads to a file of theirs."""
-        self._statements = Statements()
         self._frame = sys._getframe  # noqa: SLF001  there is no other way to see who asks
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -79,6 +72,8 @@ class ProductGuard:
             self._check_code(self._frame(1), event)
         elif event in RUNNING:
             self._side.tie("a test starts a program")
+        elif event == "sqlite3.connect":  # SQL is code, and the product may have said it
+            self._side.tie("a test uses a database in its own process")
         elif event == "pickle.find_class":
             self._check_unpickled(str(arguments[0]), str(arguments[1]))
         elif event in MATCHING and any(str(arguments[-2:][MATCHING[event]]).endswith(p) for p in self._paths.patterns):
@@ -93,7 +88,6 @@ class ProductGuard:
         if isinstance(code, types.CodeType) and self._is_of_tests(code.co_filename):
             if any("__import__" in each.co_names for each in list_all(code)):
                 self._side.hide(code.co_filename, "a file of tests imports modules by names that the product may say")
-            self._statements.note_code(code)
 
     def _check_code(self, frame: Any, event: str) -> None:
         """Give a test up if what is compiled or run in *frame* may be a text of the product."""
@@ -104,14 +98,6 @@ class ProductGuard:
                 self._side.give_up("a test has the text of an annotation run as code")
         elif module not in MAKERS and by_tests:
             self._side.tie("a test runs text as code")
-
-    def check_statement(self, statement: Any) -> None:
-        """Give a test up that runs SQL in its own process which is not its own: it may read what is expected."""
-        dumped = self._frame(2).f_globals.get("__name__") == "sqlite3.dump"
-        text = str(statement)
-        own = self._statements.has(text, self._paths.places) and not self._paths.may_say(text)
-        if self._side.running and not (dumped or own):
-            self._side.note_tie("a test runs SQL that stands in none of its files, or that the product said")
 
     def _check_unpickled(self, module: str, name: str) -> None:
         if not self._side.can_unpickle(module, name) and ("." in name or not self._is_class_of_tests(module, name)):
@@ -124,8 +110,6 @@ class ProductGuard:
 
     def _check_opened(self, name: str | bytes, _: Any = None, flags: Any = os.O_RDONLY, *__: Any) -> None:
         path = os.fsdecode(name)
-        if path.startswith("file:"):  # an address: of a database
-            path = unquote(ADDRESS.sub("", path))
         if self._is_suspect(path):
             self._side.give_up(f"a test opens {path}, and the product may have named it")
         if self._is_opened_again(path) and self._side.running:
