@@ -192,7 +192,6 @@ BODIES = {
     "found = []; collect([1], found); assert found": CHANGED,
     "order = Order([1]); rename(order, 'a'); assert order.name": CHANGED,
     "table = Table(); rows = table.rows; grow(rows); assert rows": CHANGED,
-    "items = [2, 1]; sort(items); assert items == [1, 2]": CHANGED,
     "items = [2, 1]; text = repr(items); sort(items); assert repr(items) == text": "",
     # An object of the code hears what is compared.
     "assert (Money(1) + 2).n == 3": HEARD,

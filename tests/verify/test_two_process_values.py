@@ -161,44 +161,6 @@ def test_values_cross_by_copy(tmp_path: Path) -> None:
     assert {body: said[f"test_{n}"] for n, body in enumerate(BODIES)} == BODIES
 
 
-LITERAL_BODIES: dict[str, str] = {
-    # What is compared with a literal is as the product left it.
-    "xs = [1]; add(xs, 2); assert xs == [1, 2]": "passed",
-    "xs = [1]; add(xs, 2); assert len(xs) == 2 and xs[-1] == 2 and 2 in xs": "passed",
-    "xs = [1]; add(xs, 2); assert [1, 2] == xs; assert xs": "passed",
-    "xs = [1]; due = [1, 2]; add(xs, 2); assert xs == due": "failed",
-    "xs = [1]; add(xs, 2); found = len(xs); assert found == 2": "failed",
-    "xs = {'a': [1]}; empty(xs); assert xs == {}; assert not xs": "passed",
-    "xs = {'a': [1]}; empty(xs); ys = {}; assert xs == ys": "failed",
-    "xs = [[1]]; add_inner(xs); assert xs == [[1, 3]]; assert xs[0] == [1, 3]": "passed",
-    "found = give(); hear(1); assert found == [[1], 1]": "passed",
-    "found = give(); due = [[1], 1]; hear(1); assert found == due": "failed",
-    "thing = Thing('a'); rename(thing, 'b'); assert thing.name == 'b'": "passed",
-    "thing = Thing('a'); due = 'b'; rename(thing, 'b'); assert thing.name == due": "failed",
-    "thing = Thing('a'); rename(thing, 'b'); rename(thing, 'c'); assert thing.name == 'c' != 'b'": "passed",
-    "xs = [1]; add(xs, 2); same = Same(xs, [1, 2]); assert same.holds == True": "failed",
-    "xs = [1]; add(xs, 2); same = Same(xs, [1, 2]); assert same.sorted": "failed",
-    "xs = [1]; add(xs, 2); same = Same(xs, [1, 2]); assert len(same) == 1": "failed",
-    "xs = [1]; due = [1, 2]; add(xs, 2); assert (xs == due) is True": "failed",
-    "self = unittest.TestCase(); xs = [1]; due = [1, 2]; add(xs, 2); self.assertTrue(xs == due)": "failed",
-    "send = mock.Mock(); xs = [1]; send([1, 2]); add(xs, 2); send.assert_called_once_with(xs)": "failed",
-    "thing = Thing('a'); note(thing); thing.name = 'b'; rename(thing, 'a'); assert thing.name == 'a'": "failed",
-    "xs = [1]; add(xs, 2)\n    with pytest.raises(IndexError): assert xs[5] == 1\n    assert xs == get()": "failed",
-    "self = unittest.TestCase(); xs = [1]; add(xs, 2); self.assertEqual(xs, [1, 2])": "passed",
-    "self = unittest.TestCase(); xs = [1]; ys = [1, 2]; add(xs, 2); self.assertEqual(xs, ys)": "failed",
-    "xs = [1]; add(xs, 2); assert xs == [1, 2]; add(xs, 3); assert xs == [1, 2, 3] and get() is get()": "failed",
-    "xs = [1]; add(xs, 2); assert xs == [1, 2]; add(xs, 3); assert xs == [1, 2, 3]": "passed",
-}
-
-
-@pytest.mark.slow
-def test_what_is_compared_with_a_literal_is_as_the_product_left_it(tmp_path: Path) -> None:
-    """As in a confirmation, where what is compared is seen."""
-    head = f"import pytest\nimport unittest\nfrom unittest import mock\n{HEAD}"
-
-    assert confirm_bodies(tmp_path, PRODUCT, head, LITERAL_BODIES) == LITERAL_BODIES
-
-
 SPLIT = """
 import sys
 
@@ -291,7 +253,7 @@ def test_what_passes_only_because_it_does_not_see_a_change_is_judged_in_one_proc
 
     assert {i.partition("::")[2]: grade for i, grade in done.grades.items()} == {
         "test_text": "C", "test_item": "C", "test_data": "C", "test_private_data": "C", "test_cached": "A",
-        "test_unseen": "A", "test_given": "A", "test_seen": "B", "test_fixture": "B",
+        "test_unseen": "A", "test_given": "A", "test_seen": "C", "test_fixture": "B",
     }  # fmt: skip
 
 

@@ -73,7 +73,8 @@ async def _accept_green(
     took = {first.natives.get(i, i): result.duration_ms for i, result in first.verdict.results.items()}
     ids = (*names, *verifier.held_out.ids)
     whole = GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, took)
-    rest, judge = replace(whole, strengths={}, swayed=set()), partial(judge_plainly, whole, first.verdict, names, beyond)
+    rest = replace(whole, strengths={}, swayed=set())
+    judge = partial(judge_plainly, whole, first.verdict, names, beyond)
     calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest)]
     calls += [judge] if may_run_beside(whole) else []
     (apart, found), *plainly = await run_side_by_side(calls)

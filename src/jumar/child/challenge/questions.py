@@ -22,7 +22,6 @@ from jumar.child.challenge.deciding import (
     is_where_it_says,
 )
 from jumar.child.challenge.known_assertions import COMPARING, EXCEPTIONS, HARMLESS, SOLID, is_kin
-from jumar.child.challenge.syntax import NAME
 
 
 class Listener:
@@ -39,15 +38,6 @@ class Listener:
 
     def run(self, frame: Any) -> None:
         """Hear that the code of *frame* compares something."""
-
-    def show(self) -> None:
-        """Hear that a statement begins that compares one thing with a literal."""
-
-    def hide(self) -> None:
-        """Hear that it is over."""
-
-    def doubt(self) -> None:
-        """Hear that something else is compared while it runs."""
 
 
 class Questions:
@@ -70,43 +60,11 @@ class Questions:
         self._random, self._is_product, self._decides, self._is_own = random, is_product, decides, is_own
         self.test: CurrentTest | None = None
         self.listener = Listener()
-        self._window: Any = None
-        """The frame of a statement that compares one thing with a literal, while it runs."""
-        self._usual_profile: Any = None
-
-    def show(self) -> None:
-        """Note that such a statement begins."""
-        if type(self.listener) is not Listener:
-            self.hide()
-            self._window = sys._getframe(1)  # noqa: SLF001  there is no other way to see who compares
-            self._usual_profile = sys.getprofile()
-            self.listener.show()
-            sys.setprofile(self._enter)
-
-    def hide(self) -> None:
-        """Note that it is over, or that something else is compared while it runs."""
-        if self._window is not None:
-            self._window = None
-            sys.setprofile(self._usual_profile)
-            self.listener.hide()
-
-    def _enter(self, frame: Any, event: str, _: Any) -> None:
-        """Hide what is shown before a function of the tests runs: a property, say, could compare two things."""
-        if event == "call" and frame is not self._window and NAME in frame.f_globals:
-            self.hide()
 
     def see(self, operator: str, value: Any, /) -> Any:
         """Note what is compared, by which *operator*: who decides that himself leaves the test unproved."""
-        self._check_window(sys._getframe(1))  # noqa: SLF001  as above
+        self.listener.run(sys._getframe(1))  # noqa: SLF001  there is no other way to see who compares
         return self._see(operator, value)
-
-    def _check_window(self, frame: Any) -> None:
-        """Tell who compares. Doubt the test if that is while such a statement of another *frame* runs."""
-        if frame is not None:
-            self.listener.run(frame)
-        if self._window is not None and frame is not self._window:
-            self.hide()
-            self.listener.doubt()
 
     def _see(self, operator: str, value: Any) -> Any:
         if self.test is None:
@@ -127,13 +85,11 @@ class Questions:
     def look(self, name: str, box: Any, /, *args: Any, **words: Any) -> Any:
         """Have a container look for what it is given."""
         if id(type(box)) in CONTAINERS or type(box).__module__ == "collections":
-            self._check_window(None)
             self._see("==", (box, args))
         return getattr(box, name)(*args, **words)
 
     def doubt(self, value: Any, /) -> Any:
         """Note that something is compared without an operator."""
-        self._check_window(None)
         if self.test is not None:
             self.test.partial = True
         return value
@@ -175,19 +131,18 @@ class Questions:
 
     def call(self, name: str, function: Any, /, *args: Any, **words: Any) -> Any:
         """Call what asserts; a falsified test goes on, whatever came."""
-        self._check_window(sys._getframe(1))  # noqa: SLF001  as above
+        self.listener.run(sys._getframe(1))  # noqa: SLF001  as above
         return self._call(name, partial(function, *args, **words), false=False)
 
     def call_false(self, name: str, function: Any, /, *args: Any, **words: Any) -> Any:
         """Call what asserts something that is not; the test goes on."""
-        self._check_window(sys._getframe(1))  # noqa: SLF001  as above
+        self.listener.run(sys._getframe(1))  # noqa: SLF001  as above
         return self._call(name, partial(function, *args, **words), false=True)
 
     def _call(self, name: str, asserted: Any, *, false: bool) -> Any:
         test, note = self.test, self.deny if false else self.confirm
         receiver = getattr(asserted.func, "__self__", None)
         if test is None or self._is_own(asserted.func):
-            self.hide()
             return asserted()
         test.compared = True
         if name not in HARMLESS:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from jumar.child.challenge.known_assertions import AFFIXES, ASSERTING, LOOKING, RAISING
-from jumar.child.challenge.literal_windows import find_windows, open_windows
 from jumar.child.challenge.rewritten_blocks import mark_blocks
 from jumar.child.challenge.syntax import build_call, get_dotted_name, get_method, load, walk_own
 
@@ -50,11 +49,9 @@ def rewrite(tree: ast.Module, false: Collection[int] = ()) -> bool:
     nodes = list(ast.walk(tree))  # a walk takes long: there is one
     compared = list_comparisons(nodes)
     judged = any(isinstance(n, ast.Attribute) and n.attr in JUDGING and isinstance(n.ctx, ast.Store) for n in nodes)
-    windows = find_windows(nodes)
     ComparisonRewriter(nodes, [compared[place] for place in false]).visit(tree)
     if any(isinstance(node, (ast.With, ast.AsyncWith)) for node in nodes):
         mark_blocks(tree)
-    open_windows(tree, windows)
     ast.fix_missing_locations(tree)
     return judged
 

@@ -28,8 +28,6 @@ class OwnFields:
         """Values that the product set, by name."""
         self._withheld: dict[str, Any] = {}
         """The same of those that it set where the tests have others."""
-        self._shown: dict[str, Any] = {}
-        """Values of the tests that those are shown in the place of now."""
         kind = type(thing)
         self._slots = [n for k in kind.__mro__ for n in _list_names(vars(k).get("__slots__", ()))]
         self._slots += _list_names(vars(kind).get("_fields", ()))
@@ -85,26 +83,15 @@ class OwnFields:
         """Return whether the product has set something where the tests have another value."""
         return bool(self._withheld)
 
-    def show(self) -> bool:
-        """Show what was withheld of public data, until `hide`; return whether there is something."""
-        now = OwnFields.read(self)
-        self._shown = {name: now[name] for name in self._withheld if name in now}
-        for name in self._shown:
-            self._set(name, self._withheld[name])
-        return bool(self._shown)
-
     def keep(self) -> bool:
-        """Set for good what was withheld, private data too; return whether there is something public."""
+        """Set what was withheld, private data too; return whether there is something public."""
         held = getattr(self._thing, "__dict__", {})
         held.update((name, value) for name, value in self._withheld.items() if _is_private(name))
-        return self.show()
-
-    def hide(self) -> bool:
-        """Show what the tests have; return whether something else was shown."""
-        shown, self._shown = self._shown, {}
-        for name, value in shown.items():
-            self._set(name, value)
-        return bool(shown)
+        now = OwnFields.read(self)
+        public = [name for name in self._withheld if name in now]
+        for name in public:
+            self._set(name, self._withheld[name])
+        return bool(public)
 
     def _set(self, name: str, value: Any) -> None:
         held = getattr(self._thing, "__dict__", {})

@@ -47,7 +47,7 @@ class Operands(Listener):
         self.compared: set[Any] = set()
         """Code that compared something in this test, or called what did."""
         self.changes: Any = None
-        """Shows and hides what the product changed (`held_changes.HeldChanges`)."""
+        """Knows what the product changed (`held_changes.HeldChanges`)."""
         self._handed: dict[int, Any] = {}
         """Objects of the tests that the product has, with their data."""
         self._answers: list[tuple[Any, frozenset[str]]] = []
@@ -90,18 +90,6 @@ class Operands(Listener):
         """Note that *value* is compared, if it could matter: what is kept here lives longer than the tests know."""
         known = (type(value) in CONTAINERS and value != ()) or self.changes.was_changed(value)
         self._seen.append(value if known else None)
-
-    def show(self) -> None:
-        """Show things as the product left them, while one is compared with a literal."""
-        self.changes.show()
-
-    def hide(self) -> None:
-        """Show them as the tests have them."""
-        self.changes.hide()
-
-    def doubt(self) -> None:
-        """Doubt the test: while one thing is compared with a literal, something else is."""
-        self._fault("while one thing is compared with a literal, something else of the tests is compared")
 
     def settle(self, held: Any) -> None:
         """Look at what was compared, now that an assertion has come of it, with *held*."""

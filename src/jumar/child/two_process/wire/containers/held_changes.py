@@ -45,14 +45,6 @@ class HeldChanges(ShownChanges):
         """Number of a container -> what it holds in the product's process."""
         self._within: dict[int, list[Any]] = {}
         """The same of those that the tests see like that, but for copies of containers in them."""
-        self._fields: dict[int, Any] = {}
-        """Data of objects that the product changed, by number."""
-        self._shown: list[tuple[int, Any, list[Any]]] = []
-        """Containers that are as the product left them now, with what the tests have in them."""
-        self._recent: set[int] = set()
-        """Numbers of what the product changed in this test: nothing else is shown to a literal."""
-        self._touched: set[int] = set()
-        """Numbers of what the tests changed since they handed it out: the product may not take that back."""
         self._asked: set[int] = set()
         """Numbers of containers that the tests handed to the call that runs, and that lay in those then."""
         self._handed: list[int] = []
@@ -68,9 +60,7 @@ class HeldChanges(ShownChanges):
 
     def begin_test(self) -> None:
         """Forget what only one test has seen."""
-        self.hide()
         self.copied = False
-        self._recent.clear()
         self._dropped.clear()
         self._changed.clear()
 
@@ -141,14 +131,11 @@ class HeldChanges(ShownChanges):
     def note_own(self, number: int) -> None:
         """Note that the tests changed the container with *number*: the product gets what it holds here."""
         self._within.pop(number, None)
-        self._touched.add(number)
         if self._held.pop(number, None) is not None:
             self._fault("the tests and the product both changed a container")
 
     def forget(self, number: int) -> None:
         """Forget the container with *number*: it is not shared any more."""
-        self._fields.pop(number, None)
-        self._touched.discard(number)
         self._held.pop(number, None)
         self._within.pop(number, None)
         self._changed.discard(number)
@@ -158,10 +145,6 @@ class HeldChanges(ShownChanges):
 
         Those that the product made have odd numbers.
         """
-        self.hide()
-        self._recent.add(number)
-        if entry.kind == FIELDS:
-            self._fields[number] = entry
         self._ask()
         asked = number in self._asked and (number == self._called or not self._beside)
         if number == self._barred:  # it may be put into another order, as caches are when they are read
@@ -195,33 +178,6 @@ class HeldChanges(ShownChanges):
     def open(self, thing: Any) -> Any:
         """Return *thing*, which crosses again: a new copy of what the product has, where that differs."""
         return self._copy(thing, {}) if self._held and self._differs(thing) else thing
-
-    def show(self) -> None:
-        """Let containers and objects be as the product left them, until `hide`; what the tests changed since stays."""
-        self.hide()
-        for number, items in list(self._held.items()):
-            entry = self._values.shared[number]
-            if self._may_show(number, entry):
-                self._shown.append((number, entry, entry.get_content()))
-                self._values.note_content(number, entry, entry.fill(items))
-        for number, entry in self._fields.items():
-            if self._may_show(number, entry) and entry.thing.show():
-                self._values.note_content(number, entry, entry.get_content())
-        if self._shown:
-            self._capabilities.conversation.note("the code changes what the test holds")
-
-    def _may_show(self, number: int, entry: Any) -> bool:
-        return number in self._recent - self._touched and entry.find_change() is None
-
-    def hide(self) -> None:
-        """Let them be as the tests have them again."""
-        shown, self._shown = self._shown, []
-        for number, entry, content in shown:
-            if self._values.shared.get(number) is entry:
-                self._values.note_content(number, entry, entry.fill(content))
-        for number, entry in self._fields.items():
-            if entry.thing.hide():
-                self._values.note_content(number, entry, entry.get_content())
 
     def _ask(self) -> None:
         """Note what lies in what was handed to the call, as the tests have it: it runs, and has changed nothing yet."""

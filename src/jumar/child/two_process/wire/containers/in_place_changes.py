@@ -19,8 +19,3 @@ class InPlaceChanges(HeldChanges):
         super().note_filled(entry)
         if entry.kind == FIELDS and entry.thing.keep():
             self._values.note_content(self._values.numbers[id(entry.thing)], entry, entry.get_content())
-
-    def show(self) -> None:
-        """Do nothing: everything is as the product left it."""
-
-    hide = show
