@@ -307,7 +307,7 @@ def test_an_object_that_equals_everything_is_not_accepted(tmp_path: Path) -> Non
 
 
 RETURNED = """
-from calc import area, keep, size
+from calc import area, size
 
 
 class Anything:
@@ -315,11 +315,10 @@ class Anything:
 
 
 def test_size(): assert size() == 1
-def test_keep(): assert keep(Anything()) == 1
-def test_area(): assert area(3, 4) == 12
+def test_area(): assert area(3, 4, Anything()) == 12
 """
 TELLING = """
-kept, called = [], []
+called = []
 
 
 class One:
@@ -331,13 +330,8 @@ def size():
     return One()
 
 
-def keep(thing):
-    kept.append(thing)
-    return 1
-
-
-def area(a, b):
-    return kept[0] if kept and called else a * b
+def area(a, b, spare):
+    return spare if called else a * b
 """
 
 
@@ -346,7 +340,7 @@ def test_no_test_is_missing_by_which_the_code_could_tell_a_later_round(tmp_path:
     """One that two processes cannot judge runs in each of them all the same."""
     court = Court(tmp_path, Suite(timeout_seconds=20, test_timeout_seconds=5, confirm=3, python=PLAIN_PYTHON))
     court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
-    court.collect(court.tree({"calc.py": "def area(*_): pass\nkeep = size = area\n", "test_calc.py": RETURNED}))
+    court.collect(court.tree({"calc.py": "def area(*_): pass\nsize = area\n", "test_calc.py": RETURNED}))
 
     done = court.judge(court.tree({"calc.py": TELLING, "test_calc.py": RETURNED}), {})
 

@@ -549,7 +549,7 @@ def test_files_of_the_temporary_folder_are_there_for_both(tmp_path: Path) -> Non
     report = reported(tmp_path, files, sandbox=s3())
 
     assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
-    assert len(report.results) == 14
+    assert len(report.results) == 13
     assert not report.tied
     assert green(report, files)
 

@@ -43,6 +43,10 @@ class Capabilities:
         self._room = os.path.realpath(room) + os.sep
         self._standing: set[int | str] = set()
         self._lent: set[int | str] = set()
+        self._ever: set[int | str] = set()
+        """All that was handed out."""
+        self.fault: Callable[[str], object] = str
+        """Is told why what runs is no evidence."""
         self._files: dict[str, bool] = {}
         self.lasting = True
         """True while what is handed out outlives a test: files are loaded, or a fixture of several tests is set up."""
@@ -71,6 +75,7 @@ class Capabilities:
     def hand_out(self, number: int | str, thing: Any = None) -> None:
         """Let the product ask for *number*, of *thing*, or name a path."""
         (self._standing if self.lasting else self._lent).add(number)
+        self._ever.add(number)
         if type(number) is int:
             self.conversation.note_handed(thing)
         kind = thing if isinstance(thing, type) else type(thing)
@@ -99,14 +104,15 @@ class Capabilities:
         """Return whether *number*, or a path, was handed out, and not taken back."""
         return number in self._standing or number in self._lent
 
-    def lends(self, number: int) -> bool:
-        """Return whether the product may give back the thing with *number*: what one test lent comes in no other."""
-        return self.lasting or self.is_handed_out(number)
+    def check_lent(self, number: int, thing: Any) -> None:
+        """Report a fault if *thing*, with *number*, comes back and was lent in another test than the one that runs."""
+        if number in self._ever and not (self.lasting or self.is_handed_out(number)):
+            self.fault(f"the code gives back a {type(thing).__name__} that another test has handed out")
 
     def take_back(self, number: int) -> None:
         """Let the product not ask for *number* any more."""
-        self._standing.discard(number)
-        self._lent.discard(number)
+        for numbers in (self._standing, self._lent, self._ever):
+            numbers.discard(number)
 
     def check(self, op: str, forms: Any) -> None:
         """Check a request as it came.

@@ -182,8 +182,8 @@ class ObjectTables:
         tag, number = form[0], form[1]
         if tag == "y" or (tag == "o" and len(form) == 2):  # noqa: PLR2004  a known one
             table = self.own if tag == "y" else self._known
-            if tag == "y" and not (self._side.lends(number) or stand_ins.is_one(table[number])):
-                raise ValueError("a thing that was not handed out in this test")
+            if tag == "y":
+                self._side.check_lent(number, table[number])
             thing = self._values.show(stand_ins.unwrap(table[number]))
             if tag == "o":
                 table[number] = thing

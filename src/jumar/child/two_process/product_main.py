@@ -157,12 +157,8 @@ class ProductSide(TestsThings):
         """
 
     hand_out = hand_back = take_back = admit = admit_error = check_fields = note_known = allow
-    note_broken = receive_output = check_answer = allow
+    note_broken = receive_output = check_answer = check_lent = allow
     list_choices = list_members = own_class = has_fields = check_use = allow
-
-    def lends(self, _: int) -> bool:
-        """Return True: whatever is the product's comes back to it."""
-        return True
 
     def belongs(self, kind: Any, thing: Any, known: bool, op: str = "") -> bool:  # noqa: ARG002, FBT001  as above
         """Return *known*: nothing belongs to a class of the tests that does not extend it."""

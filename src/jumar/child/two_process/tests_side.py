@@ -53,8 +53,8 @@ class TestsSide(ProductThings):
         self.environment = environment
         self.capabilities = able = Capabilities(environment.room)
         self.take_back, self.list_members, self.offers = able.take_back, able.list_members, able.offers
-        self.note_body, self.lends, environment.note_seed = able.note_body, able.lends, able.conversation.note_seed
-        self.follow = self.names.follow
+        self.note_body, self.check_lent, able.fault = able.note_body, able.check_lent, self.fault
+        self.follow, environment.note_seed = self.names.follow, able.conversation.note_seed
         self.running = False  # True if the files of the tests are loaded
         self.note_text: Callable[[str], object] = str  # is told what the product prints
         self.find_changed_class: Callable[[], str] = str

@@ -85,9 +85,9 @@ class ProductGuard:
 
     def _note_code(self, code: Any) -> None:
         """Note *code* that is run, if it is that of a file of the tests."""
-        if isinstance(code, types.CodeType) and self._is_of_tests(code.co_filename):
-            if any("__import__" in each.co_names for each in list_all(code)):
-                self._side.hide(code.co_filename, "a file of tests imports modules by names that the product may say")
+        own = isinstance(code, types.CodeType) and self._is_of_tests(code.co_filename)
+        if own and any("__import__" in each.co_names for each in list_all(code)):
+            self._side.hide(code.co_filename, "a file of tests imports modules by names that the product may say")
 
     def _check_code(self, frame: Any, event: str) -> None:
         """Give a test up if what is compiled or run in *frame* may be a text of the product."""
