@@ -36,7 +36,6 @@ async def grade_green(
     """
     verifier = whole.verifier
     held_out = frozenset(verifier.held_out.ids)
-    apart -= _list_swayed(whole, rest, held_out)
     evidence = _gather(whole, rest, apart)
     ids = (*names, *held_out)
     red = frozenset(i for i in names if i not in whole.accepted) or frozenset(names)  # until it is known
@@ -63,11 +62,12 @@ async def grade_green(
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
 
 
-def _list_swayed(whole: GreenCandidate, rest: GreenCandidate, held_out: Collection[str]) -> frozenset[str]:
-    """Return the *held_out* tests in which an object of the code decides in one process, and nothing was heard in two.
+def list_swayed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
+    """Return the held-out tests in which an object of the code decides in one process, and nothing was heard in two.
 
     Another thing was compared there, or nothing: two processes say nothing of what they compare in one.
     """
+    held_out = whole.verifier.held_out.ids
     return frozenset(i for i in held_out if get_function(i) in rest.swayed and i not in whole.conversed)
 
 
