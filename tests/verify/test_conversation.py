@@ -221,6 +221,41 @@ def test_a_test_that_asks_and_gets_data_back_is_one_way(tmp_path: Path) -> None:
     assert wrong == {}
 
 
+LENT = """
+import pytest
+from product import give, lend
+
+class Row: pass
+
+ALL = Row()
+
+@pytest.fixture(scope="module", autouse=True)
+def lent(): lend("all", ALL)
+
+def test_lends(): assert lend("one", Row()) == 1
+def test_gets_its_own():
+    row = Row()
+    assert lend("own", row) == 1 and give("own") is row
+def test_gets_what_all_have(): assert give("all") is ALL
+def test_gets_what_another_one_lent(): assert give("one")
+"""
+LENDING = """
+KEPT = {}
+def lend(name, thing):
+    KEPT[name] = thing
+    return 1
+def give(name): return KEPT[name]
+"""
+
+
+@pytest.mark.slow
+def test_what_one_test_lent_is_no_evidence_in_another(tmp_path: Path) -> None:
+    report = confirm(tmp_path, {"product.py": LENDING, "test_product.py": LENT})
+
+    why = "the code gives back a Row that another test has handed out"
+    assert report.doubted == {"test_product.py::test_gets_what_another_one_lent": why}
+
+
 DOUBLED = "def test_double(): assert double(2) == 4\n"
 
 

@@ -208,6 +208,20 @@ def test_nothing():
 def test_more(count):
     for _ in range(count):
         assert app.parse("a") == []
+
+
+def test_either():
+    if app.parse("a"):
+        assert app.parse("a") == ["a"]
+    else:
+        assert app.parse("a") == app.parse("b")
+
+
+def test_raised():
+    with pytest.raises(TypeError):
+        app.parse()
+    for found in app.parse("a"):
+        assert found == "a"
 """,
 }
 
@@ -219,9 +233,9 @@ def test_a_test_that_comes_to_none_of_its_assertions_is_no_evidence(tmp_path: Pa
     result = anyio.run(run_round_apart, green, Round(), Seeds(1, 1))
 
     kept = {i.partition("::")[2] for i in result.kept}
-    assert kept == {"test_nothing", "test_more[1]"}, "one calls what asserts, and one case came to its literal"
+    assert kept == {"test_nothing", "test_more[1]", "test_either"}, "one calls what asserts, and the others compare"
     assert green.doubted == dict.fromkeys(
-        [f"test_app.py::{name}" for name in ("test_parts", "test_more", "test_more[0]")],
+        [f"test_app.py::{name}" for name in ("test_parts", "test_more", "test_more[0]", "test_raised")],
         "it came to none of its assertions",
     )
 

@@ -1,0 +1,45 @@
+"""What is told of how a green was proved, and what of it counts, where there are held-out tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jumar.core.gate.grades import Grade
+from jumar.verify.evidence import WITHHELD, list_swayed, list_weaker
+from jumar.verify.execution import HeldOut, TreeRunner
+from jumar.verify.rounds import GreenCandidate
+from support.judging.real_verifier import Court
+
+VISIBLE, HIDDEN = "test_app.py::test_one", "test_more.py::test_more"
+
+
+def candidate(verifier: TreeRunner) -> GreenCandidate:
+    return GreenCandidate(verifier, "whole", "alone", (VISIBLE, HIDDEN), {})
+
+
+@pytest.mark.parametrize(("hidden", "why"), [((), "Heard_secret.__eq__ would decide"), ((HIDDEN,), WITHHELD)])
+def test_beside_held_out_tests_no_reason_names_what_the_code_defines(
+    tmp_path: Path, hidden: tuple[str, ...], why: str
+) -> None:
+    """A class of the code may have its name from what a held-out test asked."""
+    court = Court(tmp_path)
+    court.verifier.held_out = HeldOut("tree", hidden)
+    green = candidate(court.verifier)
+    green.doubted[VISIBLE] = "Heard_secret.__eq__ would decide"
+
+    assert dict(list_weaker(green, {VISIBLE: Grade.D})) == {VISIBLE: why}
+
+
+def test_a_held_out_test_that_an_object_of_the_code_decides_in_one_process_is_not_proved_by_two(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    court.verifier.held_out = HeldOut("tree", (HIDDEN,))
+    whole, rest = candidate(court.verifier), candidate(court.verifier)
+    rest.swayed = {VISIBLE, HIDDEN}
+
+    assert list_swayed(whole, rest) == {HIDDEN}
+
+    whole.conversed[HIDDEN] = "an operator heard what is compared"
+
+    assert list_swayed(whole, rest) == frozenset()
