@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.judging.two_process_verifier import outcomes, run_bodies
+from support.judging.two_process_verifier import outcomes, reported, run_bodies
 
 Bodies = Mapping[str, str]
 """Body of a test -> its outcome in two processes."""
@@ -55,6 +55,40 @@ WRITTEN: Bodies = {
 @pytest.mark.slow
 def test_a_descriptor_of_the_product_keeps_data_in_objects_of_the_tests(tmp_path: Path) -> None:
     check_bodies(tmp_path, DESCRIPTORS, SQUARE, WRITTEN)
+
+
+MEMBERS = {
+    "product.py": """
+from enum import Enum
+
+class State(Enum):
+    OPEN = 1
+    CLOSED = 2
+
+class Spoken(Enum):
+    YES = "yes"
+    def __str__(self): return self.value
+
+def turn(state): return State.CLOSED if state is State.OPEN else State.OPEN
+""",
+    "test_product.py": """
+import pytest
+from product import Spoken, State, turn
+
+@pytest.mark.parametrize(("state", "due"), [(State.OPEN, State.CLOSED), (State.CLOSED, State.OPEN)])
+def test_turn(state, due): assert turn(state) is due
+
+@pytest.mark.parametrize("word", list(Spoken))
+def test_word(word): assert word.value == "yes"
+""",
+}
+
+
+@pytest.mark.slow
+def test_members_of_an_enumeration_of_the_product_name_cases_as_in_one_process(tmp_path: Path) -> None:
+    cases = ("turn[State.OPEN-State.CLOSED]", "turn[State.CLOSED-State.OPEN]", "word[yes]")
+
+    assert outcomes(reported(tmp_path, MEMBERS)) == {f"test_{case}": "passed" for case in cases}
 
 
 OWNED = """

@@ -22,6 +22,7 @@ from jumar.child.two_process.wire.containers.held_changes import HeldChanges
 from jumar.child.two_process.wire.containers.in_place_changes import InPlaceChanges
 from jumar.child.two_process.wire.files import room_paths
 from jumar.child.two_process.wire.files.product_guard import ProductGuard, open_compared_files, watch_module_names
+from jumar.child.two_process.wire.own_instances import is_enumeration
 
 if TYPE_CHECKING:
     import pytest
@@ -83,6 +84,10 @@ class DoubtPlugin:
         end_early()
         self._guard.armed = True
         yield
+
+    def pytest_make_parametrize_id(self, val: object) -> str | None:
+        """Return the text of a member of an enumeration of the product: that is what pytest calls members."""
+        return str(val) if isinstance(val, proxies.Proxy) and is_enumeration(type(val)) else None
 
     def pytest_collection(self, session: pytest.Session) -> Wrapper:
         """Record which tests are the product's to call. Then all is loaded, and the process is confined."""

@@ -169,11 +169,15 @@ class OwnInstances:
         where a container was expected.
         """
         if isinstance(sides[0], type):
-            named = {(kind.__module__, kind.__name__) for kind in sides[0].__mro__}
-            return ("enum", "Enum") in named or get_fact(sides[1], "_jumar_thing") is not None
+            return is_enumeration(sides[0]) or get_fact(sides[1], "_jumar_thing") is not None
         made = [get_fact(side, MADE) for side in sides]
         things = all(get_fact(side, "_jumar_thing") for side in sides)
         return OWN in made or (len(made) > 1 and things and not {DERIVED, ENTERED}.isdisjoint(made))
+
+
+def is_enumeration(kind: type) -> bool:
+    """Return whether *kind* is an enumeration, here or in the product's process."""
+    return any((base.__module__, base.__name__) == ("enum", "Enum") for base in kind.__mro__)
 
 
 def _has(thing: Any, name: str) -> bool:
