@@ -132,7 +132,7 @@ class ChallengePlugin:
         # One that passes and did not come to its end was not run: it is forged.
         if not able or (test.falsified and (test.finished or not test.passed) and not (test.asserted or test.lying)):
             self._send(["strength", item.nodeid, EMPTY if test.empty else NOTHING])
-        elif test.finished and not (test.falsified or test.compared) and name in self._comparing:
+        elif test.finished and not (test.falsified or test.compared or test.asserted) and name in self._comparing:
             self._send(["strength", item.nodeid, EMPTY])
         elif test.speaks and not test.came:
             self._send(["strength", item.nodeid, IDLE])

@@ -16,11 +16,12 @@ from typing import Any
 from jumar.child.challenge.asserting_functions import list_all, list_functions
 
 STATE = frozenset((
-    "__stderr__", "__stdout__", "abspath", "active_count", "all_tasks", "cwd", "environ", "excepthook", "gc",
-    "get_state", "getcontext", "getcwd", "getcwdb", "getenv", "getrecursionlimit", "getsignal", "getstate",
-    "gettempdir", "meta_path", "modules", "process_time", "process_time_ns", "psutil", "set_exception_handler",
-    "setrecursionlimit", "sqlite3.Connection", "sys.argv", "sys.path", "threading.enumerate", "tracemalloc", "traps",
-    "umask", "warnings.filters", "weakref",
+    "__stderr__", "__stdout__", "abspath", "active_count", "all_tasks", "codecs.lookup", "csv.get_dialect",
+    "csv.list_dialects", "cwd", "environ", "excepthook", "gc", "get_state", "getcontext", "getcwd", "getcwdb", "getenv",
+    "getrecursionlimit", "getsignal", "getstate", "gettempdir", "meta_path", "mimetypes.guess_extension",
+    "mimetypes.guess_type", "mimetypes.types_map", "modules", "process_time", "process_time_ns", "psutil",
+    "set_exception_handler", "setrecursionlimit", "sqlite3.Connection", "sys.argv", "sys.path", "threading.enumerate",
+    "tracemalloc", "traps", "umask", "warnings.filters", "weakref",
 ))  # fmt: skip
 """Names of what a process has; with a dot: of what a module has, as others have that name, too."""
 
