@@ -92,13 +92,8 @@ def list_arguments(room: Path, config: dict[str, Any]) -> list[str]:
 def build_options(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
     """Return the options for pytest."""
     there = list_arguments(room, config)
-    options = [
-        *build_common_options(room),
-        "-c",
-        find_configuration(room, there),
-        "-o",
-        f"cache_dir={private / 'cache'}",
-    ]
+    options = [*build_common_options(room), "-c", find_configuration(room, there)]
+    options += ["-o", f"cache_dir={private / 'cache'}"]
     options += [f"--basetemp={private / 'pytest'}", "--color=no", "--verbosity=-1"]
     options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
     if "challenge" in config or "placeholders" in config:
