@@ -348,6 +348,28 @@ def test_no_test_is_missing_by_which_the_code_could_tell_a_later_round(tmp_path:
     assert done.verdict.void.cause is Cause.TAMPER
 
 
+PRICED = """
+class Money:
+    def __init__(self, n): self.n = n
+    def __eq__(self, other): return self.n == other
+
+
+def price(): return {}
+"""
+
+
+@pytest.mark.slow
+def test_a_green_that_two_processes_cannot_prove_leaves_them_to_the_next_one(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=20, test_timeout_seconds=5, confirm=3, python=PLAIN_PYTHON))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    tests = {"test_calc.py": "from calc import price\n\n\ndef test_price(): assert price() == 3\n"}
+    court.collect(court.tree({"calc.py": PRICED.format("Money(0)"), **tests}))
+
+    grades = [court.judge(court.tree({"calc.py": PRICED.format(it), **tests}), {}).grade for it in ("Money(3)", "3")]
+
+    assert grades == ["D", "A"]
+
+
 COUNTING = dedent("""\
     class Calls(dict):
         asked = 0

@@ -1,4 +1,4 @@
-"""What is told of how a green was proved, and what of it counts, where there are held-out tests."""
+"""Evidence beside held-out tests: which reasons are told, and which tests two processes prove."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ def candidate(verifier: TreeRunner) -> GreenCandidate:
     return GreenCandidate(verifier, "whole", "alone", (VISIBLE, HIDDEN), {})
 
 
+@pytest.mark.parametrize("grade", [Grade.B, Grade.C, Grade.D])
 @pytest.mark.parametrize(("hidden", "why"), [((), "Heard_secret.__eq__ would decide"), ((HIDDEN,), WITHHELD)])
 def test_beside_held_out_tests_no_reason_names_what_the_code_defines(
-    tmp_path: Path, hidden: tuple[str, ...], why: str
+    tmp_path: Path, grade: Grade, hidden: tuple[str, ...], why: str
 ) -> None:
     """A class of the code may have its name from what a held-out test asked."""
     court = Court(tmp_path)
     court.verifier.held_out = HeldOut("tree", hidden)
     green = candidate(court.verifier)
-    green.doubted[VISIBLE] = "Heard_secret.__eq__ would decide"
+    (green.conversed if grade is Grade.B else green.doubted)[VISIBLE] = "Heard_secret.__eq__ would decide"
 
-    assert dict(list_weaker(green, {VISIBLE: Grade.D})) == {VISIBLE: why}
+    assert dict(list_weaker(green, {VISIBLE: grade})) == {VISIBLE: why}
 
 
 def test_a_held_out_test_that_an_object_of_the_code_decides_in_one_process_is_not_proved_by_two(tmp_path: Path) -> None:

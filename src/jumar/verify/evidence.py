@@ -14,7 +14,8 @@ from jumar.verify.untouched_tree import find_drawn_in, find_red_tests, find_retr
 
 UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a challenge proves it: no +H"
 
-WITHHELD = "two processes do not judge it, and the reason could quote held-out tests"
+WITHHELD = "the reason names something of the code, which could quote held-out tests"
+"""Stands in the place of the reason for a grade, where there are held-out tests."""
 
 WEAKEST_NAMED = 3
 """Tests of the lowest grade that a warning names."""
@@ -35,8 +36,8 @@ async def grade_green(
     *rest* is the part of *whole* that was run in one process, *apart* are the tests that passed in two.
     """
     verifier = whole.verifier
-    held_out = frozenset(verifier.held_out.ids)
     evidence = _gather(whole, rest, apart)
+    held_out = frozenset(verifier.held_out.ids)
     ids = (*names, *held_out)
     red = frozenset(i for i in names if i not in whole.accepted) or frozenset(names)  # until it is known
     grades = grade_tests(ids, evidence, red | held_out)
@@ -56,7 +57,7 @@ async def grade_green(
             some = "1 test comes" if len(gone) == 1 else f"{len(gone)} tests come"
             some += " out alike in one process and in two on the untouched files, and not here"
             first = min((i for i in gone if i in names), key=lambda i: (i not in whole.doubted, i), default="")
-            reason = f": {_word_doubt(whole, first)}" if first in whole.doubted else ""
+            reason = f": {_word_reason(whole, whole.doubted[first])}" if first in whole.doubted else ""
             told.append(f"{some}{first and f' ({names[first]}{reason})'}: C at best")
     told += [UNPROVED_HELD_OUT] if held_out and not agreed else []
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
@@ -74,15 +75,14 @@ def list_swayed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
 def list_weaker(whole: GreenCandidate, grades: Mapping[str, Grade]) -> Iterator[tuple[str, str]]:
     """Yield the tests that are not at A, each with why, as far as two processes told."""
     for test_id, grade in grades.items():
-        if grade is Grade.B and test_id in whole.conversed:
-            yield test_id, whole.conversed[test_id]
-        elif grade not in (Grade.A, Grade.B) and test_id in whole.doubted:
-            yield test_id, _word_doubt(whole, test_id)
+        reasons = {Grade.A: {}, Grade.B: whole.conversed}.get(grade, whole.doubted)
+        if why := reasons.get(test_id):
+            yield test_id, _word_reason(whole, why)
 
 
-def _word_doubt(whole: GreenCandidate, test_id: str) -> str:
-    """Return why two processes do not judge a test. A class of the code may have its name from a held-out test."""
-    return WITHHELD if whole.verifier.held_out.ids else whole.doubted[test_id]
+def _word_reason(whole: GreenCandidate, why: str) -> str:
+    """Return *why*, if it may be told: a class of the code, which it names, may be called after a held-out test."""
+    return WITHHELD if whole.verifier.held_out.ids else why
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:

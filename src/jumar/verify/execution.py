@@ -47,7 +47,7 @@ class SuiteKnowledge:
     """Knowledge about one suite, gathered by the acceptances of its task."""
 
     apart: bool = True
-    """True while its tests may run in a process of their own: until none of them did."""
+    """True if two processes are tried; they are left out to measure what they are for."""
     red: frozenset[str] | None = None
     """Tests that do not pass on the untouched tree, by the runner's names; None: not known yet."""
     base_report: Report | None = None
