@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import marshal
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jumar.child.plain.plain_main import read_notes
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Verdict
 from jumar.ports import Sandbox
@@ -134,3 +138,34 @@ def test_a_new_module_like_one_of_pythons_is_looked_at_without_held_out_tests(tm
     court.verifier.held_out = HeldOut()
 
     assert not judge(court, {"code_.py": "def one():\n    return 1\n", **tests, "queue.py": ""}).green
+
+
+RECORDS: list[list[Any]] = [["result", "test_a.py::test_a", "passed", 0, "said", "x" * 9_000], ["usual", [0, 1]]]
+
+
+@pytest.mark.parametrize("piece", [1, 7, 4096])
+def test_a_record_may_come_in_pieces(tmp_path: Path, piece: int) -> None:
+    data = b"".join(map(marshal.dumps, RECORDS))
+
+    with read_notes(tmp_path / "notes") as records, (tmp_path / "notes").open("wb", 0) as pipe:
+        for start in range(0, len(data), piece):
+            pipe.write(data[start : start + piece])
+
+    assert records == RECORDS
+
+
+def test_nothing_is_waited_for_where_a_record_was_cut_short(tmp_path: Path) -> None:
+    with read_notes(tmp_path / "notes") as records, (tmp_path / "notes").open("wb", 0) as pipe:
+        pipe.write(marshal.dumps(RECORDS[1]) + marshal.dumps(RECORDS[0])[:9])
+
+    assert records == RECORDS[1:]
+
+
+def test_what_is_no_record_ends_them_and_keeps_nobody_waiting(tmp_path: Path) -> None:
+    with read_notes(tmp_path / "notes") as records, (tmp_path / "notes").open("wb", 0) as pipe:
+        pipe.write(b"?")
+        os.set_blocking(pipe.fileno(), False)
+        while pipe.write(b"." * 4096):
+            pass
+
+    assert records == []

@@ -73,7 +73,7 @@ def run_job(config: dict[str, Any], send: Send) -> int:
     folder.joinpath(CONFIG).write_bytes(marshal.dumps(told))
     how = ("-c", BEHIND) if config["renamed"] and not _starts(env) else ("-m", "pytest")
     argv = [sys.executable, *how, *list_arguments(room, config)]
-    with _read_notes(folder / NOTES) as records:
+    with read_notes(folder / NOTES) as records:
         done = subprocess.run(argv, env=env, check=False)  # noqa: S603  as above
     status = runner_bridge.build_shell_status(done.returncode)
     usual = next((record[1] for record in records if record[0] == "usual"), ())
@@ -116,18 +116,22 @@ def _starts(env: dict[str, str]) -> bool:
 
 
 @contextlib.contextmanager
-def _read_notes(pipe: Path) -> Iterator[list[list[Any]]]:
-    """Read the records that are written to *pipe* while the body runs; nobody can change one afterwards.
+def read_notes(path: Path) -> Iterator[list[list[Any]]]:
+    """Read the records that are written to a new pipe at *path* while the body runs; nobody can change one afterwards.
 
     Data that is no record ends them.
     """
     records: list[list[Any]] = []
-    os.mkfifo(pipe)
-    with os.fdopen(os.open(pipe, os.O_RDWR), "r+b", 0) as stream:
+    os.mkfifo(path)
+    pipe = os.open(path, os.O_RDWR)
+    with os.fdopen(pipe, "rb") as stream:  # with a buffer: a record may come in pieces
         reader = threading.Thread(target=_read_all, args=(stream, records), daemon=True)
         reader.start()
         yield records
-        stream.write(marshal.dumps([]))
+        # What is left in the pipe is read, and nothing is waited for: the last record may have been cut short.
+        os.set_blocking(pipe, False)
+        with contextlib.suppress(BlockingIOError):
+            os.write(pipe, marshal.dumps([]))  # wakes the reader
         reader.join()
 
 
