@@ -77,9 +77,10 @@ demo: $(READY)
 	$(BIN)/jumar demo
 
 # Three workers on two cores: a test that waits for a deadline or a child leaves its core to another one.
+# A test that never ends says where, and fails alone.
 test: $(READY) $(TOOLS)
 	@$(COMPILED)
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not proof"
+	$(BIN)/python -m pytest -n 3 --dist worksteal --timeout=120 -m "not proof"
 
 fast: $(READY)
 	@$(COMPILED)

@@ -11,6 +11,7 @@ import sys
 import unicodedata
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Outcome, TestResult, Verdict
-from jumar.errors import Infra
+from jumar.errors import BadInput, Infra
 from jumar.runtime.outside_changes import rule_on_outside_changes
 from jumar.runtime.secret_writes import check_leaks
 from jumar.workspace.store.object_store import Store
@@ -269,7 +270,7 @@ def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> N
 
 
 SWAPPER = """
-import itertools, os, sys
+import itertools, os, random, sys
 at, outside, aside = sys.argv[1:]
 for number in itertools.count():
     try:
@@ -278,12 +279,16 @@ for number in itertools.count():
     except OSError:
         pass
     try:
-        os.readlink(at)
+        for _ in range(random.randrange(200)):
+            os.readlink(at)
         os.unlink(at)
     except OSError:
         pass
 """
-"""Puts a link in the place of what is written, again and again, as fast as it can."""
+"""Puts a link in the place of what is written, again and again, and leaves it there for a shorter or longer while."""
+
+WRITES = 300
+"""Writes that have to be raced at least."""
 
 REFUSALS = 5
 """Writes that met a link, and were refused, are enough."""
@@ -301,15 +306,15 @@ def test_whoever_swaps_a_link_in_while_it_is_written_gains_nothing(tmp_path: Pat
     workspace.capture()
     aims = (workspace.folder / swapped, outside if swapped == "pkg" else outside / "a.py", tmp_path / "aside")
     refused = 0
-    with subprocess.Popen([sys.executable, "-I", "-S", "-c", SWAPPER, *map(str, aims)]) as other:
-        for number in range(100_000):
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", SWAPPER, *map(str, aims)]) as other, ExitStack() as end:
+        end.callback(other.kill)
+        for number in range(20_000):
             try:  # with bytes that are known soon: without a sync there are more tries in a second
                 workspace.write("pkg/a.py", str(number % 7).encode())
-            except (ValueError, Infra):
+            except (ValueError, BadInput, Infra):
                 refused += 1
-            if refused > REFUSALS:
+            if refused > REFUSALS and number > WRITES:
                 break
-        other.kill()
     assert [p.name for p in outside.iterdir()] == ["a.py"]
     assert (outside / "a.py").read_text() == "theirs"
     assert refused > REFUSALS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -163,6 +164,34 @@ def test_an_unreadable_file_is_named(task: Path) -> None:
         [sys.executable, "-c", code], cwd=task.parent, capture_output=True, text=True, check=True
     ).stdout
     assert said.startswith("'pkg/a.py' cannot be read: Permission denied")
+
+
+@pytest.mark.parametrize("gone", ["pkg/a.py", "pkg/b.py", "pkg/link", "pkg/sub"])
+@pytest.mark.parametrize("first", [True, False], ids=["once the names are listed", "once it was looked at"])
+def test_a_file_that_is_deleted_while_the_folder_is_read_is_left_out(
+    store: Store, task: Path, gone: str, *, first: bool
+) -> None:
+    (task / "pkg" / "b.py").write_text("b")
+    (task / "pkg" / "link").symlink_to("a.py")
+    (task / "pkg" / "sub").mkdir()
+
+    def skip(path: str) -> bool:
+        if path.rstrip("/") == ("pkg/a.py" if first else gone):
+            (task / gone).rename(task.parent / "away")
+        return False
+
+    whole = {"pkg/a.py", "pkg/b.py", "pkg/link", "pkg/sub"}
+    assert set(store.manifest(store.capture(task, skip=skip))) == whole - {gone}
+
+
+def test_a_store_that_cannot_write_is_told_as_such_and_blames_no_file(store: Store, task: Path) -> None:
+    def skip(path: str) -> bool:
+        if path == "pkg/a.py":
+            shutil.rmtree(store.root / "tmp")
+        return False
+
+    with pytest.raises(Infra, match=r"cannot write to .*objects"):
+        store.capture(task, skip=skip)
 
 
 def test_a_tree_is_laid_out_in_a_new_folder_only(store: Store, task: Path, tmp_path: Path) -> None:

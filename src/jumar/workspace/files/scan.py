@@ -19,7 +19,7 @@ DEEPEST = 100
 _NAME = attrgetter("name")
 
 Put = Callable[[bytes], str]
-"""From bytes to their hash; it may store them."""
+"""From bytes to their hash; it may store them. A fault of that is `Infra`, and none of what is read."""
 
 
 class FolderScan:
@@ -35,7 +35,7 @@ class FolderScan:
         self._caches = cache is not None
 
     def read(self, folder: int) -> dict[str, Node]:
-        """Read the open *folder*, and return its manifest.
+        """Read the open *folder*, and return its manifest. What somebody deletes meanwhile is left out.
 
         Raises:
             BadInput: if something in it cannot be read, is neither file, folder nor link, or it all weighs too much.
@@ -57,6 +57,8 @@ class FolderScan:
             inner = path + entry.name
             try:
                 found = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
             except OSError as fault:
                 raise self._build_refusal(inner, fault) from fault
             seen = known.get(inner)
@@ -84,17 +86,16 @@ class FolderScan:
                 self.manifest[path] = Node(EntryKind.LINK, self._put(safe_paths.link(folder, name)))
             elif stat.S_ISREG(mode):
                 self._scan_file(folder, name, path)
-            elif not stat.S_ISDIR(mode):
+            elif stat.S_ISDIR(mode):
+                inner = os.open(name, safe_paths.FOLDER, dir_fd=folder)
+            else:
                 raise BadInput(f"{path!r} is neither a file, a folder nor a link; remove it from the task")
+        except FileNotFoundError:
+            return False, False
         except OSError as fault:
             raise self._build_refusal(path, fault) from fault
-        return self._scan_below(folder, name, path, depth) if stat.S_ISDIR(mode) else (True, True)
-
-    def _scan_below(self, folder: int, name: str, path: str, depth: int) -> tuple[bool, bool]:
-        try:
-            inner = os.open(name, safe_paths.FOLDER, dir_fd=folder)
-        except OSError as fault:
-            raise _refuse_unreadable(path, fault) from fault
+        if not stat.S_ISDIR(mode):
+            return True, True
         try:
             return self._scan_folder(inner, f"{path}/", depth + 1)
         finally:

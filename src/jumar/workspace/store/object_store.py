@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -125,8 +126,14 @@ class Store:
             Infra: if the disk refuses.
         """
         batch = ObjectBatch(self.root, self._written)
-        scan = FolderScan(limit_bytes or self.limit_bytes, skip, batch.put, cache)
-        with safe_paths.open_root(folder) as top, safe_paths.explain_disk_faults(f"cannot write to {self.root}"), batch:
+        explain = partial(safe_paths.explain_disk_faults, f"cannot write to {self.root}")
+
+        def put(data: bytes) -> str:
+            with explain():
+                return batch.put(data)
+
+        scan = FolderScan(limit_bytes or self.limit_bytes, skip, put, cache)
+        with safe_paths.open_root(folder) as top, explain(), batch:
             tree = batch.put_tree(scan.read(top))
         if cache is not None:
             cache.keep(scan.manifest)
