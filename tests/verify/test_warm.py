@@ -313,10 +313,10 @@ def test_a_green_is_accepted_by_forks_of_other_zygotes(tmp_path: Path, pool: War
     done = judge(court, GOOD, starts)
 
     assert (done.verdict.green, done.grade, done.executions) == (True, "A", 3)
-    assert done.starts == {WARM: 3}  # the code under test is forked as well, and the plain run never is
+    assert done.starts == {WARM: 4}  # the code under test is forked as well, and what starts the plain run
     (family,) = [family for family in pool.families if family.plugins]
     zygotes = [zygote for _, zygote in sorted(family.zygotes.items())]
-    assert [zygote.forks for zygote in zygotes] == [1, 1]
+    assert [zygote.forks for zygote in zygotes] == [1, 2]
     assert [len(zygote.rewritten) for zygote in zygotes] == [1, 0], "else a falsified test would come later"
 
 
@@ -384,9 +384,9 @@ def test_what_confirms_a_green_is_forked_as_a_whole_or_not_at_all(tmp_path: Path
 
     assert (first.grade, second.grade) == ("A", "A")
     rounds = 2 * (first.executions - 2)
-    # The first run, the rounds, the probe and the look for warnings; the plain run is not asked for as a fork.
-    assert first.starts == {FIRST: 1 + rounds + 2}
-    assert second.starts == {FIRST: 1, WARM: rounds + 2}
+    # The first run, the rounds, what starts the plain run, the probe and the look for warnings.
+    assert first.starts == {FIRST: 1 + rounds + 3}
+    assert second.starts == {FIRST: 1, WARM: rounds + 3}
     pool.close()
 
 

@@ -6,7 +6,6 @@ and tests that only the code under test has made: a further case, a function of 
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -171,11 +170,10 @@ async def _distribute(green: GreenCandidate, whole: bool) -> Report:  # noqa: FB
 async def _start(green: GreenCandidate, config: Mapping[str, object]) -> tuple[list[Record], Child]:
     """Run `python -m pytest` itself with *config* in a fresh room, beside our plug-in that reports.
 
-    It is never forked: a fork has what the untouched tree imported, the hashes of strings of the rounds before it, and
-    the root of the project behind Python's own modules.
+    Pytest is never forked there, but what starts it may be: a fork has what the untouched tree imported, the hashes of
+    strings of the rounds before it, and the root of the project behind Python's own modules.
     """
-    verifier = copy.copy(green.verifier)
-    verifier.warm = None
+    verifier = green.verifier
     green.runs.append(green.tree)
     async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
         await to_thread.run_sync(verifier.remove_own_tests, room, "")
@@ -191,7 +189,7 @@ def _build_start(run: Invocation, verifier: TreeRunner) -> Invocation:
     renamed = any(path.partition("/")[0] != TESTS_OF_PYTHON for path in _list_namesakes(before))
     known = [*{path.partition("/")[0] for path in before if "/" in path}, *(["."] if renamed else [])]
     told = {"own_folders": verifier.sandbox.tier == "S3", "renamed": renamed, "known": known, "env": run.env}
-    argv = (run.argv[0], "-I", "-S", *start.build_command(programs.PLAIN))
+    argv = (*run.argv[:-2], *start.build_command(programs.PLAIN))
     return msgspec.structs.replace(run, argv=argv, config={**run.config, **told})
 
 

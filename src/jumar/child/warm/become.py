@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child import programs
 from jumar.child.analysis import warnings_main
+from jumar.child.plain import plain_main
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main, locks, probe_main
 from jumar.child.two_process import product_main, tests_plugin
@@ -32,6 +33,7 @@ PR_SET_DUMPABLE = 4
 
 PROGRAMS: dict[str, Callable[[], None]] = {
     programs.PYTEST: pytest_main.main,
+    programs.PLAIN: plain_main.main,
     programs.TESTS: tests_plugin.main,
     programs.PRODUCT: product_main.main,
     programs.PROBE: probe_main.main,

@@ -23,6 +23,7 @@ from jumar.sandbox.request import Wrapped
 
 PROGRAMS: Mapping[str, bool] = {
     programs.PYTEST: True,
+    programs.PLAIN: True,
     programs.TESTS: True,
     programs.PRODUCT: False,
     programs.PROBE: False,
