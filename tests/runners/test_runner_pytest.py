@@ -145,6 +145,19 @@ def test_an_endless_loop_costs_no_test_of_another_file_wherever_the_alarm_interr
 
 
 @pytest.mark.slow
+def test_a_test_that_no_alarm_ends_is_given_up_though_another_one_failed_just_before_it(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=0.2, python=PLAIN_PYTHON))
+    deaf = "while True:\n        try: time.sleep(60)\n        except BaseException: pass"
+    tree = court.tree({"test_it.py": f"import time\ndef test_fails(): assert False\ndef test_deaf():\n    {deaf}\n"})
+    court.collect(tree)
+
+    done = court.judge(tree, {})
+
+    assert done.ended is not Ended.TIMEOUT
+    assert done.verdict.results["test_it.py::test_fails"].outcome is Outcome.FAILED
+
+
+@pytest.mark.slow
 def test_what_the_project_brings_along_is_honoured_but_not_what_steers_the_verdict(tmp_path: Path) -> None:
     court = Court(tmp_path, Suite(env={"PYTHONPATH": "lib"}))
     tree = court.tree({

@@ -366,6 +366,26 @@ def test_after(): assert double(3) == 6
 """
 
 
+BLOCKING = """
+import signal, threading
+import product
+
+def test_blocks(): signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+def wait(): threading.Event().wait()
+def test_hangs(): product.call(wait)
+def test_after(): assert product.call(int) == 0
+"""
+
+
+@pytest.mark.slow
+def test_a_time_limit_that_cannot_ring_any_more_rings_in_the_next_test(tmp_path: Path) -> None:
+    files = {"product.py": "def call(what): return what()\n", "test_product.py": BLOCKING}
+
+    report = reported(tmp_path, files, suite=msgspec.structs.replace(SHORT, test_timeout_seconds=1.0))
+
+    assert outcomes(report) == {"test_blocks": "passed", "test_hangs": "timeout", "test_after": "passed"}
+
+
 @pytest.mark.slow
 def test_a_test_that_waits_for_a_thread_of_its_own_which_cannot_ask_is_given_up_soon(tmp_path: Path) -> None:
     files = {"product.py": "def double(n): return 2 * n\n", "test_product.py": WAITING}

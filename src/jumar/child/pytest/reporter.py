@@ -154,6 +154,10 @@ class Reporter:
         if not (outcome.excinfo or call.excinfo is None or self._quiet):
             setattr(outcome.get_result(), BLAMED, self._blame(call.excinfo.value, arranging=call.when != "call"))
 
+    def pytest_exception_interact(self) -> None:
+        """Watch the next phase anew: after a failure pytest takes the watch of `faulthandler` away."""
+        self._limit.switch_off()
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep a phase. Subtests report here too, under the id of their test, which fails if one of them does."""
         self._failed |= report.failed

@@ -146,7 +146,8 @@ class DoubtPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
         paths = self._side.peer.values.paths
-        for part in (self._side.capabilities, paths, self._side.peer.values.changes, self._side.operands):
+        peer = self._side.peer
+        for part in (peer, self._side.capabilities, paths, peer.values.changes, self._side.operands):
             part.begin_test()
         self._side.take_matched()  # of what was compared between tests
         self._side.take_tied()
