@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jumar.child.two_process.wire.conversation import SAY
 from jumar.core.gate.grades import Grade
 from jumar.verify.evidence import WITHHELD, list_swayed, list_weaker
 from jumar.verify.execution import HeldOut, TreeRunner
@@ -41,6 +42,10 @@ def test_a_held_out_test_that_an_object_of_the_code_decides_in_one_process_is_no
 
     assert list_swayed(whole, rest) == {HIDDEN}
 
-    whole.conversed[HIDDEN] = "an operator heard what is compared"
+    whole.conversed[HIDDEN] = "the code calls into the tests"
+
+    assert list_swayed(whole, rest) == {HIDDEN}
+
+    whole.conversed[HIDDEN] = f"__eq__ of a Heard{SAY}"
 
     assert list_swayed(whole, rest) == frozenset()

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
+from jumar.child.two_process.wire.conversation import SAY
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
@@ -64,12 +65,12 @@ async def grade_green(
 
 
 def list_swayed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
-    """Return the held-out tests in which an object of the code decides in one process, and nothing was heard in two.
+    """Return the held-out tests in which an object of the code decides in one process, and none does in two.
 
     Another thing was compared there, or nothing: two processes say nothing of what they compare in one.
     """
-    held_out = whole.verifier.held_out.ids
-    return frozenset(i for i in held_out if get_function(i) in rest.swayed and i not in whole.conversed)
+    heard = {i for i, why in whole.conversed.items() if why.endswith(SAY)}
+    return frozenset(i for i in whole.verifier.held_out.ids if get_function(i) in rest.swayed and i not in heard)
 
 
 def list_weaker(whole: GreenCandidate, grades: Mapping[str, Grade]) -> Iterator[tuple[str, str]]:

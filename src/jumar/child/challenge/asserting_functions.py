@@ -207,6 +207,13 @@ def asserts(function: types.FunctionType) -> bool:
     return any(map(_asserts, list_codes(function)))
 
 
+def has_assertion(functions: Iterable[types.FunctionType]) -> bool:
+    """Return whether an assertion stands in *functions*, or in functions of the tests that they name."""
+    codes = [code for function in functions if NAME in function.__globals__ for code in list_codes(function)]
+    named = {name for code in codes for name in code.co_names}
+    return any(name.lower().startswith("assert") for name in named) or any(map(_raises, codes))
+
+
 def list_codes(function: Any) -> Iterator[types.CodeType]:
     """Yield the code of *function*, and of the functions of files of tests that it names, or that those do."""
     return (each for code, _ in _walk(function) for each in list_all(code))
@@ -273,9 +280,13 @@ def _list_places(values: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 @functools.lru_cache(maxsize=1000)
 def _asserts(code: types.CodeType) -> bool:
     """Return whether *code* raises an assertion, or calls what does so by its name."""
-    named = any(name.lower().startswith("assert") or name in FAILING for name in code.co_names)
+    return any(name.lower().startswith("assert") or name in FAILING for name in code.co_names) or _raises(code)
+
+
+def _raises(code: types.CodeType) -> bool:
+    """Return whether an `assert` stands in *code*, as Python compiles it."""
     steps = zip(code.co_code[::2], code.co_code[1::2])  # noqa: B905  Python 3.8 has no `strict`
-    return named or not RAISING.isdisjoint(steps)
+    return not RAISING.isdisjoint(steps)
 
 
 @functools.lru_cache(maxsize=1000)

@@ -15,6 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.challenge import rewritten_comparisons, syntax
+from jumar.child.challenge.asserting_functions import has_assertion
 from jumar.child.challenge.current_test import CurrentTest
 from jumar.child.challenge.deciding import is_where_it_says, list_deciding
 from jumar.child.challenge.questions import Questions
@@ -62,7 +63,7 @@ class ChallengePlugin:
         self._able: set[str] = set()
         """Ids of tests that can be falsified."""
         self._false = {str(room / path): places for path, places in config["false"].items()}
-        self._comparing = frozenset(config.get("comparing", ()))
+        self._apart, self._comparing = "comparing" in config, frozenset(config.get("comparing", ()))
         self._known: dict[int, tuple[type, bool]] = {}
         """Number of a class -> the class, and whether its objects decide what they are compared with."""
         self.questions = Questions(
@@ -119,8 +120,7 @@ class ChallengePlugin:
         if getattr(function, "__unittest_expecting_failure__", False):
             return False
         replaced = file in self._files and file not in self._rewritten
-        written = (one for one in unwrap_chain(function) if isinstance(one, types.FunctionType))
-        return replaced or any("finish" in one.__code__.co_names for one in written)
+        return replaced or any("finish" in one.__code__.co_names for one in _list_written(item))
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """See the course of a test, and report what was learnt of it."""
@@ -129,12 +129,15 @@ class ChallengePlugin:
         self.questions.test = test
         yield
         self.questions.test = None
+        idle = test.passed and not (test.came or test.falsified) and (test.speaks or has_assertion(_list_written(item)))
         # One that passes and did not come to its end was not run: it is forged.
-        if not able or (test.falsified and (test.finished or not test.passed) and not (test.asserted or test.lying)):
+        if idle and self._apart and not able:
+            self._send(["strength", item.nodeid, IDLE])
+        elif not able or (test.falsified and (test.finished or not test.passed) and not (test.asserted or test.lying)):
             self._send(["strength", item.nodeid, EMPTY if test.empty else NOTHING])
         elif test.finished and not (test.falsified or test.compared or test.asserted) and name in self._comparing:
             self._send(["strength", item.nodeid, EMPTY])
-        elif test.speaks and not test.came:
+        elif idle:
             self._send(["strength", item.nodeid, IDLE])
         elif test.partial:
             self._send(["strength", item.nodeid, SWAYED if test.swayed else PARTIAL])
@@ -193,6 +196,11 @@ def _name_modules(path: str) -> Iterator[str]:
 def _find_file(function: Any) -> str:
     below = code_identity.unwrap_function(function)
     return "" if below is None else below.__code__.co_filename
+
+
+def _list_written(item: Any) -> list[types.FunctionType]:
+    """Return the functions that the test *item* is made of."""
+    return [one for one in unwrap_chain(getattr(item, "obj", None)) if isinstance(one, types.FunctionType)]
 
 
 def get_file(item: Any) -> str:

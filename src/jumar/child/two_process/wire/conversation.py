@@ -39,6 +39,9 @@ EQUALITIES = COMPARING - {"__hash__"} | {"__contains__"}
 WORD = re.compile(r"(?:def|class) \w+|\w+")
 """Word of a file, by which it may import another one; what it defines itself is none."""
 
+SAY = " has a say in what is compared"
+"""End of the reason that an object of the code decides a comparison: it is told before all others."""
+
 CONSTANT = ("operator", "re", "string", "_struct")
 """Modules of objects that never change, and that are no keys by their value."""
 
@@ -95,7 +98,7 @@ class Conversation:
         if why and (loading or not self._runs):
             self._loaded.setdefault(file, why)
         else:
-            self.why = self.why or why
+            self.why = why if why.endswith(SAY) else self.why or why
 
     def note_asked(self) -> None:
         """Note that a request of the product is performed."""
