@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jumar.child.two_process.wire.conversation import SAY
+from jumar.child.two_process import SAY
 from jumar.core.gate.grades import Grade
 from jumar.verify.evidence import WITHHELD, list_swayed, list_weaker
 from jumar.verify.execution import HeldOut, TreeRunner

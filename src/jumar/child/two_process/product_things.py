@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from jumar.child.two_process import contents, import_hook, object_data, proxies
+from jumar.child.two_process import SAY, contents, import_hook, object_data, proxies
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
 from jumar.child.two_process.environment.module_names import KnownNames
-from jumar.child.two_process.wire import conversation, endings, library_values, operands, stand_ins
+from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
 from jumar.child.two_process.wire.containers.shared_container import get_fact
 from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances, is_constant
 
@@ -163,7 +163,7 @@ class ProductThings:
     def _note_heard(self, thing: Any, name: str, args: tuple[Any, ...]) -> None:
         """Note that *thing* may hear by an operator what is expected; refuse one that tells how far that is away."""
         if name in ("__contains__", "__get__") or (name in contents.HEARING and contents.is_heard(thing, args)):
-            self.capabilities.conversation.note(f"{name} of a {type(thing).__name__}{conversation.SAY}")
+            self.capabilities.conversation.note(f"{name} of a {type(thing).__name__}{SAY}")
         if contents.is_difference(thing, name, args) and not endings.is_operation_awaited():
             self.give_up(f"{name} of a {type(thing).__name__} would hear what is expected")
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from jumar.child.challenge.asserting_functions import list_functions
+from jumar.child.two_process import SAY
 from jumar.child.two_process.wire import library_values, mocks, notices
 
 DATA = frozenset((
@@ -38,9 +39,6 @@ EQUALITIES = COMPARING - {"__hash__"} | {"__contains__"}
 
 WORD = re.compile(r"(?:def|class) \w+|\w+")
 """Word of a file, by which it may import another one; what it defines itself is none."""
-
-SAY = " has a say in what is compared"
-"""End of the reason that an object of the code decides a comparison: it is told before all others."""
 
 CONSTANT = ("operator", "re", "string", "_struct")
 """Modules of objects that never change, and that are no keys by their value."""
