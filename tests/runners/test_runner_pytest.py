@@ -357,6 +357,21 @@ def test_what_was_collected_and_not_reported_is_a_result_that_tells_why() -> Non
     assert "t.py::a was reported twice" in RUNNER.report([*records, records[3]], Ended.NORMAL, "").anomalies
 
 
+def test_an_outcome_that_there_is_none_of_is_an_anomaly_and_no_pass() -> None:
+    """The process of a plain run is that of the code under test, which may write a record."""
+    records: list[list[object]] = [
+        ["hello", {}],
+        ["collected", ["t.py::a"]],
+        ["start", "t.py::a"],
+        ["result", "t.py::a", "?", 1, "", "", ""],
+    ]
+
+    report = RUNNER.report(records, Ended.NORMAL, "")
+
+    assert [r.outcome for r in report.results] == [Outcome.ERROR]
+    assert "t.py::a was reported with an outcome that there is none of" in report.anomalies
+
+
 def test_the_protocol_is_kept_by_type() -> None:
     runner: Runner = RUNNER
 

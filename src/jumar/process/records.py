@@ -39,8 +39,6 @@ from jumar.ports import Collected, Record
 ORDER = ("hello", "collected", "start", "result", "finish", "end")
 """Records of a serial runner come in this order, but for the start of the next test; others come at any time."""
 
-OUTCOMES = frozenset(Outcome)
-"""Outcomes of a test. A process in which the code under test runs may report something else."""
 
 LINE = 300
 """Characters of what a process says in a reason."""
@@ -83,9 +81,9 @@ def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial
                 pass
             case ["result", str(test_id), str(outcome), int(ms), str(excerpt), str(blame), str(absent)]:
                 odd += [f"{test_id} was reported twice"] if test_id in results else []
-                odd += [] if outcome in OUTCOMES else [f"{test_id} was reported with an outcome that there is none of"]
-                known = Outcome(outcome) if outcome in OUTCOMES else Outcome.ERROR
-                results[test_id] = TestResult(test_id, known, ms, excerpt, _parse_blame(blame), absent)
+                known = Outcome(outcome) if outcome in frozenset(Outcome) else None
+                odd += [] if known else [f"{test_id} was reported with an outcome that there is none of"]
+                results[test_id] = TestResult(test_id, known or Outcome.ERROR, ms, excerpt, _parse_blame(blame), absent)
             case ["broken", str(path), str(why), str(blame), str(absent)]:
                 broken[path] = Broken(why, _parse_blame(blame), absent)
             case ["unusable" | "usage", str(why)]:

@@ -129,7 +129,8 @@ class ChallengePlugin:
         self.questions.test = test
         yield
         self.questions.test = None
-        idle = test.passed and not (test.came or test.falsified) and (test.speaks or has_assertion(_list_written(item)))
+        whole = test.passed and not test.falsified
+        idle = not test.came and (test.speaks or (whole and has_assertion(_list_written(item))))
         # One that passes and did not come to its end was not run: it is forged.
         if idle and self._apart and not able:
             self._send(["strength", item.nodeid, IDLE])
