@@ -158,6 +158,14 @@ def test_a_secret_by_an_edit_is_one_too(tmp_path: Path) -> None:
     assert story.text("app.py") == program(8)
 
 
+def test_a_key_that_holds_a_word_of_a_sample_by_chance_is_one() -> None:
+    rows = pem().split("\n")
+    middle = 1 + (len(rows) - 3) // 2  # of those between the first and the last line
+    rows[middle] = "test" + rows[middle][4:]
+
+    assert [secret.kind for secret in find_secrets("\n".join(rows))] == ["a private key"]
+
+
 def test_what_the_workspace_held_before_may_be_moved_about(tmp_path: Path) -> None:
     story = turns(tmp_path, (), None)
     (story.parts.workspace.folder / "src" / "keys.py").write_text(key := f'KEY = """{pem()}"""\n')
