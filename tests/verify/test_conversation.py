@@ -71,7 +71,8 @@ def apply_late(function): return keep(function) or function
 """
 
 HEAD = """
-import asyncio, contextlib, dataclasses, enum, fractions, io, logging, operator, random, sys, types, unittest, warnings
+import asyncio, collections, contextlib, dataclasses, enum, fractions, io, logging, operator, random, sys, types
+import unittest, warnings
 from array import array
 from logging import handlers
 from unittest import mock
@@ -87,6 +88,8 @@ class Order:
 @dataclasses.dataclass(frozen=True)
 class Fixed:
     name: str
+
+Pair = collections.namedtuple("Pair", "a b")
 
 class User:
     name = Text()
@@ -188,6 +191,13 @@ BODIES = {
     "assert give(Near(1)) == 2": "the code gives back a Near of the test, which compares by its own __eq__",
     "assert give([{'a': Near(1)}]) == [{'a': 2}]": "the code gives back a Near",
     "assert give([{'a': Fixed('a')}]) == [{'a': Fixed('a')}]": "",
+    "assert give(Fixed(Near(1))) == Fixed(2)": "the code gives back a Near",
+    "assert give(types.SimpleNamespace(_a=Near(1)))._a == 2": "the code gives back a Near",
+    "assert give(Pair(1, Near(1))) == (1, 2)": "the code gives back a Near",
+    "assert give(collections.defaultdict(int, a=Near(1))) == {'a': 2}": "the code gives back a Near",
+    "assert give(collections.Counter(a=Near(1)))['a'] == 2": "the code gives back a Near",
+    "assert give(Order([Near(1)])).prices == [2]": "the code gives back a Near",
+    "assert give(Pair(1, 2)) == (1, 2)": "",
     # What the test holds is not what it was.
     "found = []; collect([1], found); assert found": CHANGED,
     "order = Order([1]); rename(order, 'a'); assert order.name": CHANGED,

@@ -6,11 +6,12 @@ and nothing that they hold changed behind their back, so there is nothing to exp
 
 from __future__ import annotations
 
-import collections
 import contextlib
+import gc
 import itertools
 import re
 import sys
+import types
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from jumar.child.challenge.asserting_functions import list_functions
 from jumar.child.two_process import SAY
 from jumar.child.two_process.wire import library_values, mocks, notices
+from jumar.child.two_process.wire.containers.shared_container import get_fact
 
 DATA = frozenset((
     "__init__", "__post_init__", "__repr__", "__setattr__", "__delattr__", "__replace__", "__getstate__",
@@ -28,11 +30,12 @@ DATA = frozenset((
 COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """The same, by which it is compared: they run where the product asks, which is noted."""
 
-CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
-"""Types of what may hold such a thing that comes back."""
+PASSIVE = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, types.CodeType,
+           types.FrameType, str, bytes, int, float)  # fmt: skip
+"""Types of what is not looked into for such a thing."""
 
-DEEPEST = 9
-"""Containers within one another that are looked into."""
+MOST = 500
+"""Objects in one that are looked at."""
 
 EQUALITIES = COMPARING - {"__hash__"} | {"__contains__"}
 """Methods by which a thing of the tests may say that it is equal to much."""
@@ -107,7 +110,7 @@ class Conversation:
         """Note that *thing* of the tests is handed out; while files are loaded, unless it is a function."""
         of_class = issubclass(type(thing), type)
         kind = thing if of_class else type(thing)
-        self._lends_equal = self._lends_equal or bool(self._get_equality(type(thing)))
+        self._lends_equal = self._lends_equal or bool(self._find_equal(thing)[1])
         if kind not in self._handed:
             self._handed[kind] = self._describe(kind)
         is_double, active, active_object = self._handed[kind]
@@ -115,16 +118,24 @@ class Conversation:
         if why and (of_class or is_double or not self._find_place()[1]):
             self.note(f"the test hands the code {why}")
 
-    def note_back(self, thing: Any, depth: int = 0) -> None:
+    def note_back(self, thing: Any) -> None:
         """Note that *thing* of the tests comes back, if it says itself what it is equal to, or holds such a one."""
-        if not self._lends_equal:
-            return
-        if type(thing) in CONTAINERS:
-            parts = [*thing, *thing.values()] if type(thing) is dict else thing
-            for part in parts if depth < DEEPEST else ():
-                self.note_back(part, depth + 1)
-        elif name := self._get_equality(type(thing)):
-            self.note(f"the code gives back a {type(thing).__name__} of the test, which compares by its own {name}")
+        one, name = self._find_equal(thing) if self._lends_equal else (None, "")
+        if name:
+            self.note(f"the code gives back a {type(one).__name__} of the test, which compares by its own {name}")
+
+    def _find_equal(self, thing: Any) -> tuple[Any, str]:
+        """Return the first object in *thing*, also that, which says itself what it is equal to, and by which method."""
+        todo, seen = [thing], {id(thing)}
+        for one in todo:
+            if issubclass(type(one), PASSIVE) or get_fact(one, "_jumar_thing") is not None:
+                continue
+            if name := self._get_equality(type(one)):
+                return one, name
+            new = [part for part in gc.get_referents(one) if id(part) not in seen][: MOST - len(todo)]
+            seen.update(map(id, new))
+            todo += new
+        return None, ""
 
     def _get_equality(self, kind: type) -> str:
         if kind not in self._equalities:
