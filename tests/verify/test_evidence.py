@@ -8,7 +8,7 @@ import pytest
 
 from jumar.child.two_process import SAY
 from jumar.core.gate.grades import Grade
-from jumar.verify.evidence import WITHHELD, list_swayed, list_weaker
+from jumar.verify.evidence import WITHHELD, list_unlike, list_weaker
 from jumar.verify.execution import HeldOut, TreeRunner
 from jumar.verify.rounds import GreenCandidate
 from support.judging.real_verifier import Court
@@ -40,12 +40,26 @@ def test_a_held_out_test_that_an_object_of_the_code_decides_in_one_process_is_no
     whole, rest = candidate(court.verifier), candidate(court.verifier)
     rest.swayed = {VISIBLE, HIDDEN}
 
-    assert list_swayed(whole, rest) == {HIDDEN}
+    assert list_unlike(whole, rest) == {HIDDEN}
 
     whole.conversed[HIDDEN] = "the code calls into the tests"
 
-    assert list_swayed(whole, rest) == {HIDDEN}
+    assert list_unlike(whole, rest) == {HIDDEN}
 
     whole.conversed[HIDDEN] = f"__eq__ of a Heard{SAY}"
 
-    assert list_swayed(whole, rest) == frozenset()
+    assert list_unlike(whole, rest) == frozenset()
+
+
+def test_a_held_out_test_that_comes_to_more_in_one_process_is_not_proved_by_two(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    court.verifier.held_out = HeldOut("tree", (HIDDEN,))
+    whole, rest = candidate(court.verifier), candidate(court.verifier)
+    whole.reached = {VISIBLE: {"a.py:1"}, HIDDEN: {"b.py:1", "b.py:2"}}
+    rest.reached = {VISIBLE: {"a.py:1", "a.py:2"}, HIDDEN: {"b.py:1"}}
+
+    assert list_unlike(whole, rest) == frozenset()
+
+    rest.reached[HIDDEN].add("b.py:3")
+
+    assert list_unlike(whole, rest) == {HIDDEN}

@@ -21,6 +21,7 @@
 | `["copied", id]` | the code changed its copy of what the test holds, which the test does not see |
 | `["tied", id]` | the test does what needs the code under test in its own process: it lends a file, patches a library |
 | `["strength", id, n]` | the test came to no assertion (-1), cannot be falsified (0), or not wholly (1) |
+| `["reached", id, places]` | the assertions that the test came to, each as `file:line` |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
 | `["end", status]` | last: the status the process is about to leave with |
@@ -150,8 +151,17 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     report = msgspec.structs.replace(
         report, distributed=split, shadows=shadows, strengths=strengths, beyond=tuple(beyond), **reasons
     )
-    report = msgspec.structs.replace(report, **{what: tuple(ids) for what, ids in noted.items()})
+    noted_ids = {what: tuple(ids) for what, ids in noted.items()}
+    report = msgspec.structs.replace(report, reached=dict(_list_reached(records)), **noted_ids)
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
+
+
+def _list_reached(records: Sequence[Record]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the tests of a challenge, each with the assertions that it came to."""
+    for record in records:
+        match record:
+            case ["reached", str(test_id), list(places)]:
+                yield test_id, tuple(map(str, places))
 
 
 def _build_silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:

@@ -64,13 +64,17 @@ async def grade_green(
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
 
 
-def list_swayed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
-    """Return the held-out tests in which an object of the code decides in one process, and none does in two.
+def list_unlike(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
+    """Return the held-out tests that come to more in one process than in two, which say nothing of that.
 
-    Another thing was compared there, or nothing: two processes say nothing of what they compare in one.
+    They come to an assertion that they do not come to in two, or an object of the code decides, and none does in two.
     """
     heard = {i for i, why in whole.conversed.items() if why.endswith(SAY)}
-    return frozenset(i for i in whole.verifier.held_out.ids if get_function(i) in rest.swayed and i not in heard)
+    ids = whole.verifier.held_out.ids
+    swayed = (i for i in ids if get_function(i) in rest.swayed and i not in heard)
+    functions = {i: get_function(i) for i in ids}
+    beyond = (i for i, name in functions.items() if rest.reached.get(name, set()) - whole.reached.get(name, set()))
+    return frozenset((*swayed, *beyond))
 
 
 def list_weaker(whole: GreenCandidate, grades: Mapping[str, Grade]) -> Iterator[tuple[str, str]]:

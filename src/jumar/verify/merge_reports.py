@@ -123,6 +123,7 @@ def merge_reports(first: Report, more: Report) -> Report:
         matched=(*first.matched, *more.matched),
         copied=(*first.copied, *more.copied),
         strengths={**first.strengths, **more.strengths},
+        reached={**first.reached, **more.reached},
         doubted={**first.doubted, **more.doubted},
         conversed={**first.conversed, **more.conversed},
         beyond=(*first.beyond, *more.beyond),

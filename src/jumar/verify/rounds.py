@@ -59,6 +59,8 @@ class GreenCandidate:
     """Test function -> the way in which it was falsified, as its rounds have seen; its parts share this."""
     swayed: set[str] = field(default_factory=set)
     """Test functions that compared an object of the code under test which has a say in that."""
+    reached: dict[str, set[str]] = field(default_factory=dict)
+    """Test function -> the assertions that its cases came to, in all rounds."""
     matched: set[str] = field(default_factory=set)
     """Tests that compare an object of the code under test with one that they made of a class of it."""
     tied: set[str] = field(default_factory=set)
@@ -176,7 +178,7 @@ async def _run_part_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         green.asked = left.asked
         if report is None or report.unconfined:
             return ApartResult(frozenset(), why=report.unconfined[0] if report else "")
-        later = _list_later(report, left.ids, step)
+        later = challenge_rounds.list_later(report, left.ids, step)
         done = [i for i in left.ids if i not in later]
         plain = [i for i in done if get_function(i) not in step.falsified]
         empty = dict.fromkeys(find_empty(report), EMPTY)
@@ -212,16 +214,6 @@ async def confirm_forged(
         return (), ()
     same = await run_round_apart(green, step, draw)
     return tuple(sorted(sound.intersection(forged))), tuple(sorted(sound.intersection(same.forged)))
-
-
-def _list_later(report: Report, ids: Sequence[str], step: Round) -> frozenset[str]:
-    """Return those of *ids* that ran when the process of the code under test was gone already."""
-    if not report.lost:
-        return frozenset()
-    order = [result.id for result in report.results]
-    before = set(order[: order.index(report.lost) + 1] if report.lost in order else order)
-    falsified = {get_function(i) for i in before} & step.falsified
-    return frozenset(i for i in ids if i not in before and get_function(i) not in falsified)
 
 
 async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Report | None:
@@ -290,6 +282,7 @@ def note_strengths(green: GreenCandidate, report: Report, step: Round) -> None:
     for result in report.results if step.challenge else ():
         name, seen = get_function(result.id), Strength(report.strengths.get(result.id, Strength.WHOLE))
         green.swayed |= {name} if seen is Strength.SWAYED else set()
+        green.reached.setdefault(name, set()).update(report.reached.get(result.id, ()))
         if seen is Strength.IDLE:
             seen = Strength.EMPTY if result.id in empty else Strength.WHOLE
         green.strengths[name] = min(seen, green.strengths.get(name, seen))

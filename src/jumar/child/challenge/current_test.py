@@ -17,6 +17,8 @@ class CurrentTest:
         """True if it came to an assertion that compares something."""
         self.came = False
         """True if it came to an assertion."""
+        self.places: set[tuple[str, int]] = set()
+        """Files and lines of the assertions that it came to."""
         self.speaks = False
         """True if it came to its end, and has assertions of its own."""
         self.finished = False

@@ -99,6 +99,7 @@ class Questions:
         if self.test is None:
             return bool(held)
         self.test.came, self.test.doubtful = True, False
+        self._note_place()
         self.listener.settle(held)
         if self.test.falsified:
             return True
@@ -117,6 +118,7 @@ class Questions:
         test = self.test
         if test is not None:
             test.asserted = test.came = True
+            self._note_place()
             test.lying = test.lying or (not test.doubtful and holds(lambda: held))
             test.doubtful = False
         return True
@@ -223,6 +225,15 @@ class Questions:
     def _note_asserted(self) -> None:
         if self.test is not None:
             self.test.asserted = self.test.came = True
+            self._note_place()
+
+    def _note_place(self) -> None:
+        """Note where in the tests the assertion stands that is made just now."""
+        frame: Any = sys._getframe(1)  # noqa: SLF001  as above
+        while frame is not None and str(frame.f_globals.get("__name__")).startswith(__package__):
+            frame = frame.f_back
+        if self.test is not None and frame is not None:
+            self.test.places.add((frame.f_code.co_filename, frame.f_lineno))
 
 
 def _is_of_framework(context: Any) -> bool:

@@ -142,6 +142,8 @@ class ChallengePlugin:
             self._send(["strength", item.nodeid, IDLE])
         elif test.partial:
             self._send(["strength", item.nodeid, SWAYED if test.swayed else PARTIAL])
+        # The folder of the tests is another one in each round.
+        self._send(["reached", item.nodeid, sorted(f"{Path(file).name}:{line}" for file, line in test.places)])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note that the running test passed."""

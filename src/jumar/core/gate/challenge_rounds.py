@@ -7,7 +7,7 @@ a pair confirms every outcome once. (Layer 4 of the catalogue of cheats; `docs/v
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 
 import msgspec
@@ -207,3 +207,13 @@ def find_empty(report: Report) -> frozenset[str]:
     speaking = {get_function(i) for i, strength in seen.items() if strength != Strength.IDLE}
     idle = (i for i, strength in seen.items() if strength == Strength.IDLE and get_function(i) not in speaking)
     return frozenset((*idle, *(i for i, strength in seen.items() if strength == Strength.EMPTY)))
+
+
+def list_later(report: Report, ids: Sequence[str], step: Round) -> frozenset[str]:
+    """Return those of *ids* that ran when the process of the code under test was gone already."""
+    if not report.lost:
+        return frozenset()
+    order = [result.id for result in report.results]
+    before = set(order[: order.index(report.lost) + 1] if report.lost in order else order)
+    falsified = {get_function(i) for i in before} & step.falsified
+    return frozenset(i for i in ids if i not in before and get_function(i) not in falsified)

@@ -109,6 +109,8 @@ class Report(msgspec.Struct, frozen=True):
     """Tests that hold something of which the code under test changed its copy, in two processes."""
     strengths: Mapping[str, int] = {}
     """Tests of a challenge that are not falsified wholly, each with its `challenge_rounds.Strength`."""
+    reached: Mapping[str, tuple[str, ...]] = {}
+    """Tests of a challenge, each with the assertions that it came to: file and line."""
     doubted: Mapping[str, str] = {}
     """Tests that are no evidence in two processes, whatever they came to, each with why."""
     conversed: Mapping[str, str] = {}
