@@ -8,7 +8,8 @@ import pytest
 
 from jumar.child.two_process import SAY
 from jumar.core.gate.grades import Grade
-from jumar.verify.evidence import WITHHELD, list_unlike, list_weaker
+from jumar.core.state.verdict import Outcome
+from jumar.verify.evidence import WITHHELD, list_unlike, list_weaker, note_unreached
 from jumar.verify.execution import HeldOut, TreeRunner
 from jumar.verify.rounds import GreenCandidate
 from support.judging.real_verifier import Court
@@ -63,3 +64,13 @@ def test_a_held_out_test_that_comes_to_more_in_one_process_is_not_proved_by_two(
     rest.reached[HIDDEN].add("b.py:3")
 
     assert list_unlike(whole, rest) == {HIDDEN}
+
+
+def test_a_test_none_of_whose_cases_came_to_an_assertion_is_no_evidence_in_two_processes(tmp_path: Path) -> None:
+    green = GreenCandidate(Court(tmp_path).verifier, "whole", "alone", (), {"a.py::test_skipped": Outcome.SKIPPED})
+    green.missed = {"a.py::test_one": {7, 5}, "a.py::test_two": set(), "a.py::test_skipped": {3}}
+
+    left = note_unreached(green, ["a.py::test_one[1]", "a.py::test_two", "a.py::test_skipped"])
+
+    assert left == {"a.py::test_one[1]"}
+    assert green.doubted == {"a.py::test_one[1]": "in two processes it did not come to its assertion in line 5"}

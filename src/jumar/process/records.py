@@ -22,6 +22,7 @@
 | `["tied", id]` | the test does what needs the code under test in its own process: it lends a file, patches a library |
 | `["strength", id, n]` | the test came to no assertion (-1), cannot be falsified (0), or not wholly (1) |
 | `["reached", id, places]` | the assertions that the test came to, each as `file:line` |
+| `["missed", id, lines]` | the lines of its own assertions that the test did not come to |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
 | `["end", status]` | last: the status the process is about to leave with |
@@ -152,7 +153,8 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
         report, distributed=split, shadows=shadows, strengths=strengths, beyond=tuple(beyond), **reasons
     )
     noted_ids = {what: tuple(ids) for what, ids in noted.items()}
-    report = msgspec.structs.replace(report, reached=dict(_list_reached(records)), **noted_ids)
+    report = msgspec.structs.replace(report, missed=dict(_list_missed(records)), **noted_ids)
+    report = msgspec.structs.replace(report, reached=dict(_list_reached(records)))
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 
 
@@ -162,6 +164,14 @@ def _list_reached(records: Sequence[Record]) -> Iterator[tuple[str, tuple[str, .
         match record:
             case ["reached", str(test_id), list(places)]:
                 yield test_id, tuple(map(str, places))
+
+
+def _list_missed(records: Sequence[Record]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the tests that did not come to all of their own assertions, each with the lines of these."""
+    for record in records:
+        match record:
+            case ["missed", str(test_id), list(lines)]:
+                yield test_id, tuple(line for line in lines if isinstance(line, int))
 
 
 def _build_silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:

@@ -21,7 +21,7 @@ from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
-from jumar.verify.evidence import grade_green, list_unlike, list_weaker
+from jumar.verify.evidence import grade_green, list_unlike, list_weaker, note_unreached
 from jumar.verify.merge_reports import run_side_by_side
 from jumar.verify.plain_run import CUT_SHORT, NOT_GENERAL, hide_output, judge_plainly, may_run_beside
 from jumar.verify.rounds import GreenCandidate, is_pytest
@@ -73,7 +73,7 @@ async def _accept_green(
     took = {first.natives.get(i, i): result.duration_ms for i, result in first.verdict.results.items()}
     ids = (*names, *verifier.held_out.ids)
     whole = GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, took)
-    rest = replace(whole, strengths={}, swayed=set(), reached={})
+    rest = replace(whole, strengths={}, swayed=set(), reached={}, missed={})
     judge = partial(judge_plainly, whole, first.verdict, names, beyond)
     calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest)]
     calls += [judge] if may_run_beside(whole) else []
@@ -174,6 +174,7 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         kept &= result.kept
         plan.note_conversed(map(get_function, kept.intersection(green.conversed)))
     known.conversed |= plan.conversed
+    kept -= note_unreached(green, kept)
     kept -= await rounds.find_dependent(green, kept)
     return kept - await find_hollow(green, kept), _Found()
 

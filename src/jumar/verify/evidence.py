@@ -18,6 +18,9 @@ UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a chal
 WITHHELD = "the reason names something of the code, which could quote held-out tests"
 """Stands in the place of the reason for a grade, where there are held-out tests."""
 
+UNREACHED = "in two processes it did not come to its assertion in line"
+"""Reason that a test is no evidence there."""
+
 WEAKEST_NAMED = 3
 """Tests of the lowest grade that a warning names."""
 
@@ -75,6 +78,18 @@ def list_unlike(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
     functions = {i: get_function(i) for i in ids}
     beyond = (i for i, name in functions.items() if rest.reached.get(name, set()) - whole.reached.get(name, set()))
     return frozenset((*swayed, *beyond))
+
+
+def note_unreached(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
+    """Return those of *ids* of which no case came to some assertion of its own, and note why they are no evidence.
+
+    What stands there was not checked where the code under test is in another process: a loop over handlers of loggers,
+    say, has no round where the code has added none.
+    """
+    lines = {i: green.missed.get(get_function(i), ()) for i in ids if i not in green.accepted}
+    missed = {i: min(some) for i, some in lines.items() if some}
+    green.doubted.update((i, f"{UNREACHED} {line}") for i, line in missed.items())
+    return frozenset(missed)
 
 
 def list_weaker(whole: GreenCandidate, grades: Mapping[str, Grade]) -> Iterator[tuple[str, str]]:

@@ -124,6 +124,7 @@ def merge_reports(first: Report, more: Report) -> Report:
         copied=(*first.copied, *more.copied),
         strengths={**first.strengths, **more.strengths},
         reached={**first.reached, **more.reached},
+        missed={**first.missed, **more.missed},
         doubted={**first.doubted, **more.doubted},
         conversed={**first.conversed, **more.conversed},
         beyond=(*first.beyond, *more.beyond),

@@ -61,6 +61,8 @@ class GreenCandidate:
     """Test functions that compared an object of the code under test which has a say in that."""
     reached: dict[str, set[str]] = field(default_factory=dict)
     """Test function -> the assertions that its cases came to, in all rounds."""
+    missed: dict[str, set[int]] = field(default_factory=dict)
+    """Test function -> the lines of its own assertions that none of its cases came to, in no round."""
     matched: set[str] = field(default_factory=set)
     """Tests that compare an object of the code under test with one that they made of a class of it."""
     tied: set[str] = field(default_factory=set)
@@ -283,6 +285,8 @@ def note_strengths(green: GreenCandidate, report: Report, step: Round) -> None:
         name, seen = get_function(result.id), Strength(report.strengths.get(result.id, Strength.WHOLE))
         green.swayed |= {name} if seen is Strength.SWAYED else set()
         green.reached.setdefault(name, set()).update(report.reached.get(result.id, ()))
+        missed = set(report.missed.get(result.id, ()))
+        green.missed[name] = missed & green.missed.get(name, missed)
         if seen is Strength.IDLE:
             seen = Strength.EMPTY if result.id in empty else Strength.WHOLE
         green.strengths[name] = min(seen, green.strengths.get(name, seen))

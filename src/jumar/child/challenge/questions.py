@@ -144,6 +144,7 @@ class Questions:
     def _call(self, name: str, asserted: Any, *, false: bool) -> Any:
         test, note = self.test, self.deny if false else self.confirm
         receiver = getattr(asserted.func, "__self__", None)
+        self._note_place()
         if test is None or self._is_own(asserted.func):
             return asserted()
         test.compared = True

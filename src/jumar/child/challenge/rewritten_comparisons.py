@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from jumar.child.challenge.known_assertions import AFFIXES, ASSERTING, LOOKING, RAISING
+from jumar.child.challenge.own_assertions import Lines, list_assertions
 from jumar.child.challenge.rewritten_blocks import mark_blocks
 from jumar.child.challenge.syntax import build_call, get_dotted_name, get_method, load, walk_own
 
@@ -41,19 +42,26 @@ def list_comparisons(nodes: Iterable[ast.AST]) -> list[ast.expr]:
     return [node for node in nodes if isinstance(node, (ast.Compare, ast.Call))]
 
 
-def rewrite(tree: ast.Module, false: Collection[int] = ()) -> bool:
-    """Rewrite *tree* in place; return whether it has a say itself in what counts as a failure.
+class Rewritten(NamedTuple):
+    """Facts about a file as it was."""
 
-    *false* are the places of the comparisons that cannot hold.
-    """
+    judged: bool
+    """True if it has a say itself in what counts as a failure."""
+    assertions: dict[int, list[Lines]]
+    """First line of each test function -> the lines of its assertions."""
+
+
+def rewrite(tree: ast.Module, false: Collection[int] = ()) -> Rewritten:
+    """Rewrite *tree* in place; *false* are the places of the comparisons that cannot hold."""
     nodes = list(ast.walk(tree))  # a walk takes long: there is one
     compared = list_comparisons(nodes)
     judged = any(isinstance(n, ast.Attribute) and n.attr in JUDGING and isinstance(n.ctx, ast.Store) for n in nodes)
+    assertions = list_assertions(nodes)
     ComparisonRewriter(nodes, [compared[place] for place in false]).visit(tree)
     if any(isinstance(node, (ast.With, ast.AsyncWith)) for node in nodes):
         mark_blocks(tree)
     ast.fix_missing_locations(tree)
-    return judged
+    return Rewritten(judged, assertions)
 
 
 class ComparisonRewriter(ast.NodeTransformer):

@@ -18,6 +18,7 @@ from jumar.child.challenge import rewritten_comparisons, syntax
 from jumar.child.challenge.asserting_functions import has_assertion
 from jumar.child.challenge.current_test import CurrentTest
 from jumar.child.challenge.deciding import is_where_it_says, list_deciding
+from jumar.child.challenge.own_assertions import Lines, list_missed
 from jumar.child.challenge.questions import Questions
 from jumar.child.pytest import code_identity
 
@@ -60,6 +61,8 @@ class ChallengePlugin:
         self._is_foreign, self._judged = is_foreign, False
         self._sources: list[str] = []
         self._rewritten: set[str] = set()
+        self._assertions: dict[str, dict[int, list[Lines]]] = {}
+        """File -> what `own_assertions.list_assertions` returns for it."""
         self._able: set[str] = set()
         """Ids of tests that can be falsified."""
         self._false = {str(room / path): places for path, places in config["false"].items()}
@@ -86,7 +89,8 @@ class ChallengePlugin:
                 if hashlib.sha256(source).hexdigest() != self._files[path]:
                     self._send(["tampered", f"the file {Path(path).name} of the tests"])
                     raise ImportError("it is another file")
-                self._judged |= rewritten_comparisons.rewrite(tree, self._false.get(path, ()))
+                made = rewritten_comparisons.rewrite(tree, self._false.get(path, ()))
+                self._judged, self._assertions[path] = self._judged or made.judged, made.assertions
                 self._sources.append(source.decode("latin-1"))
                 if bare:
                     return
@@ -142,8 +146,18 @@ class ChallengePlugin:
             self._send(["strength", item.nodeid, IDLE])
         elif test.partial:
             self._send(["strength", item.nodeid, SWAYED if test.swayed else PARTIAL])
+        self._send_reached(item, test)
+
+    def _send_reached(self, item: pytest.Item, test: CurrentTest) -> None:
+        """Report to which assertions a test came, and to which of its own it did not."""
         # The folder of the tests is another one in each round.
         self._send(["reached", item.nodeid, sorted(f"{Path(file).name}:{line}" for file, line in test.places)])
+        missed: list[int] = []
+        for code in (function.__code__ for function in _list_written(item)):
+            own = self._assertions.get(code.co_filename, {}).get(code.co_firstlineno, [])
+            missed += list_missed(own, (line for file, line in test.places if file == code.co_filename))
+        if missed:
+            self._send(["missed", item.nodeid, missed])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note that the running test passed."""

@@ -111,6 +111,8 @@ class Report(msgspec.Struct, frozen=True):
     """Tests of a challenge that are not falsified wholly, each with its `challenge_rounds.Strength`."""
     reached: Mapping[str, tuple[str, ...]] = {}
     """Tests of a challenge, each with the assertions that it came to: file and line."""
+    missed: Mapping[str, tuple[int, ...]] = {}
+    """The same, with the lines of its own assertions that it did not come to, if there are any."""
     doubted: Mapping[str, str] = {}
     """Tests that are no evidence in two processes, whatever they came to, each with why."""
     conversed: Mapping[str, str] = {}

@@ -1,0 +1,95 @@
+"""Assertions that stand in a test: one that it did not come to was not checked."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from jumar.child.challenge.own_assertions import list_assertions, list_missed
+from support.judging.two_process_verifier import confirm
+
+BODIES = {
+    "assert f() == 1": [(2, 2)],
+    "assert (\n    f() ==\n    1)": [(2, 4)],
+    "self.assertEqual(f(), 1); thing.assert_called_once_with(1)": [(2, 2), (2, 2)],
+    "for row in f():\n    assert row": [(3, 3)],
+    "if f():\n    assert 1 == f()\nelse:\n    assert f() == 2": [(3, 3), (5, 5)],
+    "def check(row):\n    assert row\nf(check)": [(3, 3)],
+    "async with f():\n    assert f()": [(3, 3)],
+    "pytest.raises(KeyError, f)": [(2, 2)],
+    "try:\n    assert f()\nfinally:\n    assert f()": [(3, 3), (5, 5)],
+    # It is right not to come there.
+    "assert False, 'never'": [],
+    "try:\n    f()\nexcept KeyError:\n    assert f()": [],
+    "with pytest.raises(KeyError) as caught, f():\n    assert f()": [],
+    "with contextlib.suppress(KeyError):\n    assert f()": [],
+    "f(lambda: 1)": [],
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_assertions_are_listed_where_they_stand(body: str) -> None:
+    tree = ast.parse(f"def test():\n{indent(body, '    ')}\ndef helper():\n    assert f()\n")
+
+    assert list_assertions(ast.walk(tree)) == {1: BODIES[body]}
+
+
+def test_a_decorated_test_begins_with_its_decorators() -> None:
+    assert list_assertions(ast.walk(ast.parse("@a\n@b\nasync def test():\n    assert f()\n"))) == {1: [(4, 4)]}
+
+
+def test_an_assertion_of_several_lines_is_reached_in_any_of_them() -> None:
+    assert list_missed([(2, 4), (5, 5), (7, 9)], [4, 6, 7]) == [5]
+
+
+TESTS = """
+import logging
+import unittest
+import pytest
+from product import set_up
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_branches(name):
+    if name == "a":
+        assert set_up(name) == "a"
+    else:
+        assert set_up(name) == "b"
+
+@pytest.mark.filterwarnings("ignore")
+def test_handlers():
+    assert set_up("c") == "c"
+    for handler in logging.getLogger("c").handlers:
+        assert handler.level == 10
+
+class TestLevels(unittest.TestCase):
+    def test_levels(self):
+        self.assertEqual(
+            set_up("d"),
+            "d",
+        )
+        for handler in logging.getLogger("d").handlers:
+            self.assertEqual(handler.level, 10)
+"""
+PRODUCT = """
+import logging
+def set_up(name):
+    handler = logging.StreamHandler()
+    handler.setLevel(10)
+    logging.getLogger(name).addHandler(handler)
+    return name
+"""
+
+
+@pytest.mark.slow
+def test_a_loop_that_has_no_round_in_two_processes_is_told(tmp_path: Path) -> None:
+    report = confirm(tmp_path, {"product.py": PRODUCT, "test_product.py": TESTS})
+
+    assert report.missed["test_product.py::test_handlers"] == (18,)
+    assert report.missed["test_product.py::TestLevels::test_levels"] == (27,)
+    assert {i for i in report.missed if "branches" not in i} == {
+        "test_product.py::test_handlers",
+        "test_product.py::TestLevels::test_levels",
+    }
