@@ -101,11 +101,20 @@ def judge(code: str = "pass", status: int = 0, before: str = "", enter: str = ""
     return done.stdout.strip()
 
 
+TRIES = 5
+"""It is looked for a moment alone, which passes before the process gets on where a machine is busy."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("enter", ["", SECOND], ids=["child", "second"])
 @pytest.mark.parametrize("status", [0, pytest.param(1, marks=pytest.mark.proof), 70])
 def test_the_status_of_a_process_that_leaves_is_known_while_its_memory_is_taken_away(status: int, enter: str) -> None:
-    assert judge(status=status, enter=enter) == str(status)
+    told = "None"
+    for _ in range(TRIES):
+        told = judge(status=status, enter=enter)
+        if told != "None":
+            break
+    assert told == str(status)
 
 
 MARKED = "subprocess.Popen(SLEEPER, stdin=lifeline, env={'JUMAR_ROOM': 'none of them'})"
