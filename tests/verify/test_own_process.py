@@ -31,6 +31,12 @@ LOOKING = {
         "getcwd",
     ),
     "by setting a name of a library": ("import json\ndef test(): json.dumps = str", "json.dumps"),
+    "at handlers": ("import logging\ndef test(): logging.getLogger('a').handlers", "handlers of loggers"),
+    "at filters": ("import logging\nLOG = logging.getLogger()\ndef test(): LOG.filters", "filters of loggers"),
+    "at a module of handlers": (
+        "import logging.handlers\ndef test(): logging.getLogger('a').addHandler(logging.handlers.MemoryHandler(9))", "",
+    ),
+    "at other handlers": ("import argparse\ndef test(): argparse.handlers", ""),
     "not at all": ("def test(): assert os.path.join('a', 'b') and sys.version_info", ""),
     "in another test": ("class TestIt:\n def test_b(self): os.getcwd()\ndef test(): TestIt()", ""),
 }

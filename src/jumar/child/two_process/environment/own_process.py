@@ -25,6 +25,9 @@ STATE = frozenset((
 ))  # fmt: skip
 """Names of what a process has; with a dot: of what a module has, as others have that name, too."""
 
+OF_LOGGERS = frozenset(("handlers", "filters", "hasHandlers"))
+"""Names of what a logger has, which the product may have added: other things have attributes of that name, too."""
+
 CARRIED = ("sys", "builtins")
 """Modules of which the product gets what a test sets."""
 
@@ -77,7 +80,11 @@ def _find_name(function: types.FunctionType, names: set[str], is_file: Callable[
     for dotted, value in _list_dotted():
         if any(held.get(name) is value for name in names):
             return dotted
-    for owner, name, sets in _list_attributes(function.__code__):
+    attributes = _list_attributes(function.__code__)
+    logs = "getLogger" in names or any(type(held.get(name)).__module__ == "logging" for name in names)
+    if logs and ("logging", "handlers", False) not in attributes and (looked := OF_LOGGERS & names):
+        return f"{min(looked)} of loggers"
+    for owner, name, sets in attributes:
         module: Any = held.get(owner)
         dotted = f"{aliased.get(owner, owner)}.{name}"
         library = type(module) is types.ModuleType and not is_file(vars(module).get("__file__"))
