@@ -34,7 +34,8 @@ LOOKING = {
     "at handlers": ("import logging\ndef test(): logging.getLogger('a').handlers", "handlers of loggers"),
     "at filters": ("import logging\nLOG = logging.getLogger()\ndef test(): LOG.filters", "filters of loggers"),
     "at a module of handlers": (
-        "import logging.handlers\ndef test(): logging.getLogger('a').addHandler(logging.handlers.MemoryHandler(9))", "",
+        "import logging.handlers\ndef test(): logging.getLogger('a').addHandler(logging.handlers.MemoryHandler(9))",
+        "",
     ),
     "at other handlers": ("import argparse\ndef test(): argparse.handlers", ""),
     "not at all": ("def test(): assert os.path.join('a', 'b') and sys.version_info", ""),
