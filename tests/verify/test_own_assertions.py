@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
 import pytest
 
-from jumar.child.challenge.own_assertions import list_assertions, list_missed
+from jumar.child.challenge.own_assertions import OwnAssertion, list_assertions, list_missed
 from support.judging.two_process_verifier import confirm
 
-BODIES = {
+BODIES: dict[str, list[Any]] = {
     "assert f() == 1": [(2, 2)],
     "assert (\n    f() ==\n    1)": [(2, 4)],
     "self.assertEqual(f(), 1); thing.assert_called_once_with(1)": [(2, 2), (2, 2)],
@@ -21,7 +22,12 @@ BODIES = {
     "async with f():\n    assert f()": [(3, 3)],
     "pytest.raises(KeyError, f)": [(2, 2)],
     "try:\n    assert f()\nfinally:\n    assert f()": [(3, 3), (5, 5)],
+    "assert all(\n    row == 1 for row in f())": [(2, 3), (3, 3, True)],
+    "bad = [row for row in f() if row != 1 and f(row) == 2]\nassert not bad": [(2, 2, True), (3, 3)],
+    "assert {f(row): row == 1 for row in f()}": [(2, 2), (2, 2, True)],
     # It is right not to come there.
+    "assert [row == 1 for row in f() if row]": [(2, 2)],
+    "assert f(lambda: all(row == 1 for row in f()))": [(2, 2)],
     "assert False, 'never'": [],
     "try:\n    f()\nexcept KeyError:\n    assert f()": [],
     "with pytest.raises(KeyError) as caught, f():\n    assert f()": [],
@@ -34,15 +40,18 @@ BODIES = {
 def test_assertions_are_listed_where_they_stand(body: str) -> None:
     tree = ast.parse(f"def test():\n{indent(body, '    ')}\ndef helper():\n    assert f()\n")
 
-    assert list_assertions(ast.walk(tree)) == {1: BODIES[body]}
+    assert list_assertions(ast.walk(tree)) == {1: [OwnAssertion(*one) for one in BODIES[body]]}
 
 
 def test_a_decorated_test_begins_with_its_decorators() -> None:
-    assert list_assertions(ast.walk(ast.parse("@a\n@b\nasync def test():\n    assert f()\n"))) == {1: [(4, 4)]}
+    assert list_assertions(ast.walk(ast.parse("@a\n@b\nasync def test():\n    assert f()\n"))) == {
+        1: [OwnAssertion(4, 4)]
+    }
 
 
 def test_an_assertion_of_several_lines_is_reached_in_any_of_them() -> None:
-    assert list_missed([(2, 4), (5, 5), (7, 9)], [4, 6, 7]) == [5]
+    assert list_missed([OwnAssertion(2, 4), OwnAssertion(5, 5), OwnAssertion(7, 9)], [4, 6, 7], [5]) == [5]
+    assert list_missed([OwnAssertion(2, 4), OwnAssertion(5, 6, compares=True)], [2, 5], [2]) == [5]
 
 
 TESTS = """

@@ -21,8 +21,8 @@
 | `["copied", id]` | the code changed its copy of what the test holds, which the test does not see |
 | `["tied", id]` | the test does what needs the code under test in its own process: it lends a file, patches a library |
 | `["strength", id, n]` | the test came to no assertion (-1), cannot be falsified (0), or not wholly (1) |
-| `["reached", id, places]` | the assertions that the test came to, each as `file:line` |
-| `["missed", id, lines]` | the lines of its own assertions that the test did not come to |
+| `["reached", id, places]` | how often the test came to an assertion or comparison, by `file:line` |
+| `["missed", id, lines]` | the lines of its own assertions and comparisons that the test did not come to |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
 | `["end", status]` | last: the status the process is about to leave with |
@@ -158,12 +158,12 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), lost=lost)
 
 
-def _list_reached(records: Sequence[Record]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the tests of a challenge, each with the assertions that it came to."""
+def _list_reached(records: Sequence[Record]) -> Iterator[tuple[str, dict[str, int]]]:
+    """Yield the tests of a challenge, each with what it came to, and how often."""
     for record in records:
         match record:
-            case ["reached", str(test_id), list(places)]:
-                yield test_id, tuple(map(str, places))
+            case ["reached", str(test_id), dict(places)]:
+                yield test_id, {str(place): count for place, count in places.items() if isinstance(count, int)}
 
 
 def _list_missed(records: Sequence[Record]) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
@@ -18,7 +19,7 @@ UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a chal
 WITHHELD = "the reason names something of the code, which could quote held-out tests"
 """Stands in the place of the reason for a grade, where there are held-out tests."""
 
-UNREACHED = "in two processes it did not come to its assertion in line"
+UNREACHED = "in two processes it did not come to what it asserts in line"
 """Reason that a test is no evidence there."""
 
 WEAKEST_NAMED = 3
@@ -70,13 +71,14 @@ async def grade_green(
 def list_unlike(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
     """Return the held-out tests that come to more in one process than in two, which say nothing of that.
 
-    They come to an assertion that they do not come to in two, or an object of the code decides, and none does in two.
+    They come to an assertion or a comparison that they do not come to in two, or more often, or an object of the code
+    decides, and none does in two.
     """
     heard = {i for i, why in whole.conversed.items() if why.endswith(SAY)}
     ids = whole.verifier.held_out.ids
     swayed = (i for i in ids if get_function(i) in rest.swayed and i not in heard)
-    functions = {i: get_function(i) for i in ids}
-    beyond = (i for i, name in functions.items() if rest.reached.get(name, set()) - whole.reached.get(name, set()))
+    keys = {i: i if i in rest.reached and i in whole.reached else get_function(i) for i in ids}
+    beyond = (i for i, key in keys.items() if rest.reached.get(key, Counter()) - whole.reached.get(key, Counter()))
     return frozenset((*swayed, *beyond))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -59,8 +60,8 @@ class GreenCandidate:
     """Test function -> the way in which it was falsified, as its rounds have seen; its parts share this."""
     swayed: set[str] = field(default_factory=set)
     """Test functions that compared an object of the code under test which has a say in that."""
-    reached: dict[str, set[str]] = field(default_factory=dict)
-    """Test function -> the assertions that its cases came to, in all rounds."""
+    reached: dict[str, Counter[str]] = field(default_factory=dict)
+    """Test, and test function -> how often it came to assertions and comparisons, most of all rounds and cases."""
     missed: dict[str, set[int]] = field(default_factory=dict)
     """Test function -> the lines of its own assertions that none of its cases came to, in no round."""
     matched: set[str] = field(default_factory=set)
@@ -284,7 +285,8 @@ def note_strengths(green: GreenCandidate, report: Report, step: Round) -> None:
     for result in report.results if step.challenge else ():
         name, seen = get_function(result.id), Strength(report.strengths.get(result.id, Strength.WHOLE))
         green.swayed |= {name} if seen is Strength.SWAYED else set()
-        green.reached.setdefault(name, set()).update(report.reached.get(result.id, ()))
+        for key in {name, result.id}:  # a falsified parameter may name a case otherwise
+            green.reached[key] = green.reached.get(key, Counter()) | Counter(report.reached.get(result.id, {}))
         missed = set(report.missed.get(result.id, ()))
         green.missed[name] = missed & green.missed.get(name, missed)
         if seen is Strength.IDLE:

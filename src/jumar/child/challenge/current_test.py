@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,10 @@ class CurrentTest:
         """True if it came to an assertion that compares something."""
         self.came = False
         """True if it came to an assertion."""
-        self.places: set[tuple[str, int]] = set()
-        """Files and lines of the assertions that it came to."""
+        self.assertions: Counter[tuple[str, int]] = Counter()
+        """File and line of each assertion that it came to, as often as it did."""
+        self.comparisons: Counter[tuple[str, int]] = Counter()
+        """The same of operands of comparisons."""
         self.speaks = False
         """True if it came to its end, and has assertions of its own."""
         self.finished = False

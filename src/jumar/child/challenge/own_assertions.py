@@ -1,28 +1,36 @@
-"""Lists the assertions that stand in a test itself: one that it did not come to was not checked.
+"""Lists what stands in a test itself and has to be come to: assertions, and comparisons of a comprehension.
 
-Left out is what a test that is right need not come to: what is never true, what stands in a block that an exception
-ends, or in the handler of one.
+What a test did not come to was not checked. Left out is what a test that is right need not come to: what is never true,
+what stands in a block that an exception ends, or in the handler of one.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from jumar.child.challenge.known_assertions import ASSERTING, RAISING
-from jumar.child.challenge.syntax import get_dotted_name
+from jumar.child.challenge.syntax import get_dotted_name, walk_own
 
 ENDING = RAISING | {"suppress"}
 """Contexts whose block an exception may end."""
 
-Lines = tuple[int, int]
-"""First and last line of an assertion."""
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def list_assertions(nodes: Iterable[ast.AST]) -> dict[int, list[Lines]]:
-    """Return the first line of each test function in *nodes*, with the lines of its assertions."""
-    found: dict[int, list[Lines]] = {}
+class OwnAssertion(NamedTuple):
+    """Lines of an assertion, or of a comparison of a comprehension."""
+
+    first: int
+    last: int
+    compares: bool = False
+    """True if it is a comparison."""
+
+
+def list_assertions(nodes: Iterable[ast.AST]) -> dict[int, list[OwnAssertion]]:
+    """Return the first line of each test function in *nodes*, with what it has to come to."""
+    found: dict[int, list[OwnAssertion]] = {}
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test"):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
@@ -30,22 +38,39 @@ def list_assertions(nodes: Iterable[ast.AST]) -> dict[int, list[Lines]]:
     return found
 
 
-def list_missed(assertions: Iterable[Lines], reached: Iterable[int]) -> list[int]:
-    """Return the first lines of those *assertions* in which none of the lines *reached* is."""
-    lines = frozenset(reached)
-    return [first for first, last in assertions if lines.isdisjoint(range(first, last + 1))]
+def list_missed(own: Iterable[OwnAssertion], asserted: Collection[int], compared: Collection[int]) -> list[int]:
+    """Return the first lines of what in *own* has none of the lines *asserted*, or *compared*, which were come to."""
+    lines = {False: frozenset(asserted), True: frozenset(compared)}
+    return [one.first for one in own if lines[one.compares].isdisjoint(range(one.first, one.last + 1))]
 
 
-def _walk(body: Iterable[Any]) -> Iterator[Lines]:
+def _walk(body: Iterable[Any]) -> Iterator[OwnAssertion]:
     for node in body:
         asserts = isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant)
         if asserts or _is_asserting_call(node):
-            yield node.lineno, node.end_lineno
+            yield OwnAssertion(node.lineno, node.end_lineno)
         blocks = [] if _may_end(node) else [getattr(node, "body", ())]
         blocks += [getattr(node, name, ()) for name in ("orelse", "finalbody")]
         blocks += [case.body for case in getattr(node, "cases", ())]
         for block in blocks:
             yield from _walk(block)
+        if not any(blocks) and isinstance(node, ast.stmt):
+            yield from _list_compared(node)
+
+
+def _list_compared(statement: ast.stmt) -> Iterator[OwnAssertion]:
+    """Yield the comparisons that each round of a comprehension in *statement* makes."""
+    for node in walk_own([statement]):
+        if isinstance(node, COMPREHENSIONS):
+            # Only the first condition is asked in each round, and what is made of it only where that holds.
+            asked = [generator.ifs[0] for generator in node.generators[:1] if generator.ifs]
+            plain = not any(generator.ifs for generator in node.generators)
+            made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            for part in asked or (made if plain else []):
+                test = part.values[0] if isinstance(part, ast.BoolOp) else part
+                test = test.operand if isinstance(test, ast.UnaryOp) else test
+                if isinstance(test, ast.Compare):
+                    yield OwnAssertion(test.lineno, test.end_lineno or test.lineno, compares=True)
 
 
 def _is_asserting_call(node: Any) -> bool:

@@ -63,7 +63,10 @@ class Questions:
 
     def see(self, operator: str, value: Any, /) -> Any:
         """Note what is compared, by which *operator*: who decides that himself leaves the test unproved."""
-        self.listener.run(sys._getframe(1))  # noqa: SLF001  there is no other way to see who compares
+        frame = sys._getframe(1)  # noqa: SLF001  there is no other way to see who compares
+        self.listener.run(frame)
+        if self.test is not None:
+            self.test.comparisons[frame.f_code.co_filename, frame.f_lineno] += 1
         return self._see(operator, value)
 
     def _see(self, operator: str, value: Any) -> Any:
@@ -234,7 +237,7 @@ class Questions:
         while frame is not None and str(frame.f_globals.get("__name__")).startswith(__package__):
             frame = frame.f_back
         if self.test is not None and frame is not None:
-            self.test.places.add((frame.f_code.co_filename, frame.f_lineno))
+            self.test.assertions[frame.f_code.co_filename, frame.f_lineno] += 1
 
 
 def _is_of_framework(context: Any) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from jumar.child.challenge.known_assertions import AFFIXES, ASSERTING, LOOKING, RAISING
-from jumar.child.challenge.own_assertions import Lines, list_assertions
+from jumar.child.challenge.own_assertions import OwnAssertion, list_assertions
 from jumar.child.challenge.rewritten_blocks import mark_blocks
 from jumar.child.challenge.syntax import build_call, get_dotted_name, get_method, load, walk_own
 
@@ -47,8 +47,8 @@ class Rewritten(NamedTuple):
 
     judged: bool
     """True if it has a say itself in what counts as a failure."""
-    assertions: dict[int, list[Lines]]
-    """First line of each test function -> the lines of its assertions."""
+    assertions: dict[int, list[OwnAssertion]]
+    """First line of each test function -> what it has to come to."""
 
 
 def rewrite(tree: ast.Module, false: Collection[int] = ()) -> Rewritten:

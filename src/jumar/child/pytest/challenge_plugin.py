@@ -18,7 +18,7 @@ from jumar.child.challenge import rewritten_comparisons, syntax
 from jumar.child.challenge.asserting_functions import has_assertion
 from jumar.child.challenge.current_test import CurrentTest
 from jumar.child.challenge.deciding import is_where_it_says, list_deciding
-from jumar.child.challenge.own_assertions import Lines, list_missed
+from jumar.child.challenge.own_assertions import OwnAssertion, list_missed
 from jumar.child.challenge.questions import Questions
 from jumar.child.pytest import code_identity
 
@@ -61,7 +61,7 @@ class ChallengePlugin:
         self._is_foreign, self._judged = is_foreign, False
         self._sources: list[str] = []
         self._rewritten: set[str] = set()
-        self._assertions: dict[str, dict[int, list[Lines]]] = {}
+        self._assertions: dict[str, dict[int, list[OwnAssertion]]] = {}
         """File -> what `own_assertions.list_assertions` returns for it."""
         self._able: set[str] = set()
         """Ids of tests that can be falsified."""
@@ -149,13 +149,16 @@ class ChallengePlugin:
         self._send_reached(item, test)
 
     def _send_reached(self, item: pytest.Item, test: CurrentTest) -> None:
-        """Report to which assertions a test came, and to which of its own it did not."""
+        """Report to which assertions and comparisons a test came, and to which of its own it did not."""
         # The folder of the tests is another one in each round.
-        self._send(["reached", item.nodeid, sorted(f"{Path(file).name}:{line}" for file, line in test.places)])
+        reached = {f"{Path(file).name}:{line}": count for (file, line), count in test.assertions.items()}
+        compared = {f"{Path(file).name}:{line} compares": count for (file, line), count in test.comparisons.items()}
+        self._send(["reached", item.nodeid, {**reached, **compared}])
         missed: list[int] = []
         for code in (function.__code__ for function in _list_written(item)):
             own = self._assertions.get(code.co_filename, {}).get(code.co_firstlineno, [])
-            missed += list_missed(own, (line for file, line in test.places if file == code.co_filename))
+            places = (test.assertions, test.comparisons)
+            missed += list_missed(own, *([n for file, n in one if file == code.co_filename] for one in places))
         if missed:
             self._send(["missed", item.nodeid, missed])
 

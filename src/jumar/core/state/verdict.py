@@ -109,10 +109,10 @@ class Report(msgspec.Struct, frozen=True):
     """Tests that hold something of which the code under test changed its copy, in two processes."""
     strengths: Mapping[str, int] = {}
     """Tests of a challenge that are not falsified wholly, each with its `challenge_rounds.Strength`."""
-    reached: Mapping[str, tuple[str, ...]] = {}
-    """Tests of a challenge, each with the assertions that it came to: file and line."""
+    reached: Mapping[str, Mapping[str, int]] = {}
+    """Tests of a challenge, each with the assertions and comparisons that it came to, by file and line: how often."""
     missed: Mapping[str, tuple[int, ...]] = {}
-    """The same, with the lines of its own assertions that it did not come to, if there are any."""
+    """The same, with the lines of those of its own that it did not come to, if there are any."""
     doubted: Mapping[str, str] = {}
     """Tests that are no evidence in two processes, whatever they came to, each with why."""
     conversed: Mapping[str, str] = {}
