@@ -102,3 +102,43 @@ def test_a_loop_that_has_no_round_in_two_processes_is_told(tmp_path: Path) -> No
         "test_product.py::test_handlers",
         "test_product.py::TestLevels::test_levels",
     }
+
+
+SHARED = """
+import pytest
+from product import double
+
+@pytest.fixture(scope="module")
+def known():
+    assert double(1) == 2
+    yield 4
+    assert double(2) == 4
+
+@pytest.fixture
+def own():
+    assert double(1) == 2
+    yield
+    assert double(2) == 4
+
+def test_one(known): assert double(2) == known
+def test_two(known, own): assert double(2) == known
+def test_any():
+    for n in range(3): assert double(n) == 2 * n
+test_any.hypothesis = None  # as that marks its tests
+"""
+
+
+@pytest.mark.slow
+def test_what_differs_by_chance_or_by_the_order_of_tests_is_not_counted(tmp_path: Path) -> None:
+    report = confirm(tmp_path, {"product.py": "def double(n): return 2 * n\n", "test_product.py": SHARED})
+
+    assert {name.partition("::")[2]: dict(reached) for name, reached in report.reached.items()} == {
+        "test_one": {"test_product.py:17": 1, "test_product.py:17 compares": 2},
+        "test_two": {
+            "test_product.py:13": 1,
+            "test_product.py:13 compares": 1,
+            "test_product.py:18": 1,
+            "test_product.py:18 compares": 2,
+        },
+        "test_any": {"test_product.py:20": 1, "test_product.py:20 compares": 1},
+    }

@@ -65,7 +65,7 @@ class Questions:
         """Note what is compared, by which *operator*: who decides that himself leaves the test unproved."""
         frame = sys._getframe(1)  # noqa: SLF001  there is no other way to see who compares
         self.listener.run(frame)
-        if self.test is not None:
+        if self.test is not None and self.test.counts and operator != "-":
             self.test.comparisons[frame.f_code.co_filename, frame.f_lineno] += 1
         return self._see(operator, value)
 
@@ -236,7 +236,7 @@ class Questions:
         frame: Any = sys._getframe(1)  # noqa: SLF001  as above
         while frame is not None and str(frame.f_globals.get("__name__")).startswith(__package__):
             frame = frame.f_back
-        if self.test is not None and frame is not None:
+        if self.test is not None and self.test.counts and frame is not None:
             self.test.assertions[frame.f_code.co_filename, frame.f_lineno] += 1
 
 

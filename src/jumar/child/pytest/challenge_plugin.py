@@ -153,7 +153,10 @@ class ChallengePlugin:
         # The folder of the tests is another one in each round.
         reached = {f"{Path(file).name}:{line}": count for (file, line), count in test.assertions.items()}
         compared = {f"{Path(file).name}:{line} compares": count for (file, line), count in test.comparisons.items()}
-        self._send(["reached", item.nodeid, {**reached, **compared}])
+        found = {**reached, **compared}
+        # How many examples hypothesis tries differs from run to run.
+        drawn = hasattr(getattr(item, "obj", None), "hypothesis")
+        self._send(["reached", item.nodeid, dict.fromkeys(found, 1) if drawn else found])
         missed: list[int] = []
         for code in (function.__code__ for function in _list_written(item)):
             own = self._assertions.get(code.co_filename, {}).get(code.co_firstlineno, [])
@@ -161,6 +164,22 @@ class ChallengePlugin:
             missed += list_missed(own, *([n for file, n in one if file == code.co_filename] for one in places))
         if missed:
             self._send(["missed", item.nodeid, missed])
+
+    def pytest_fixture_setup(self, fixturedef: Any) -> Wrapper:
+        """Count nothing in the set-up of a fixture that other tests have, too."""
+        test = self.questions.test
+        before = test is not None and test.counts
+        if test is not None:
+            test.counts = before and fixturedef.scope == "function"
+        yield
+        if test is not None:
+            test.counts = before
+
+    def pytest_runtest_teardown(self) -> Wrapper:
+        """Count nothing in a clean-up."""
+        if self.questions.test is not None:
+            self.questions.test.counts = False
+        yield
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note that the running test passed."""
