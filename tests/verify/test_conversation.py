@@ -91,6 +91,10 @@ class Fixed:
 
 Pair = collections.namedtuple("Pair", "a b")
 
+class AnyText(str):
+    def __eq__(self, other): return True
+    __hash__ = str.__hash__
+
 class User:
     name = Text()
 
@@ -198,6 +202,7 @@ BODIES = {
     "assert give(collections.Counter(a=Near(1)))['a'] == 2": "the code gives back a Near",
     "assert give(Order([Near(1)])).prices == [2]": "the code gives back a Near",
     "assert give(Pair(1, 2)) == (1, 2)": "",
+    "assert give(AnyText('a')) == 2": "the code gives back a AnyText",
     # What the test holds is not what it was.
     "found = []; collect([1], found); assert found": CHANGED,
     "order = Order([1]); rename(order, 'a'); assert order.name": CHANGED,

@@ -30,7 +30,7 @@ DATA = frozenset((
 COMPARING = frozenset(("__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """The same, by which it is compared: they run where the product asks, which is noted."""
 
-PASSIVE = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, types.CodeType,
+PASSIVE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, types.CodeType,
            types.FrameType, str, bytes, int, float)  # fmt: skip
 """Types of what is not looked into for such a thing."""
 
@@ -128,7 +128,8 @@ class Conversation:
         """Return the first object in *thing*, also that, which says itself what it is equal to, and by which method."""
         todo, seen = [thing], {id(thing)}
         for one in todo:
-            if issubclass(type(one), PASSIVE) or get_fact(one, "_jumar_thing") is not None:
+            # A class that extends one of these may have an equality of its own.
+            if issubclass(type(one), type) or type(one) in PASSIVE or get_fact(one, "_jumar_thing") is not None:
                 continue
             if name := self._get_equality(type(one)):
                 return one, name
