@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 import msgspec
 
+from jumar.child.challenge.compared_data import WHOLE
 from jumar.child.two_process import SAY
-from jumar.core.gate.challenge_rounds import Strength
+from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
-from jumar.verify.rounds import GreenCandidate, is_pytest
+from jumar.verify.rounds import GreenCandidate, draw_seeds, is_pytest, run_round_apart
 from jumar.verify.untouched_tree import find_drawn_in, find_red_tests, find_retreated
 
 UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a challenge proves it: no +H"
@@ -68,18 +70,37 @@ async def grade_green(
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
 
 
-def list_unlike(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
-    """Return the held-out tests that come to more in one process than in two, which say nothing of that.
+async def find_unlike(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
+    """Return the held-out tests that come to something in one process that they do not come to in two.
 
-    They come to an assertion or a comparison that they do not come to in two, or more often, or an object of the code
-    decides, and none does in two.
+    What they do there is not what two processes have seen: an assertion or a comparison more, or of other data, or an
+    object of the code decides, and none does in two. Data may differ that differs in two processes, too, from run to
+    run: a time, an order. To know that, those tests run there once more.
     """
     heard = {i for i, why in whole.conversed.items() if why.endswith(SAY)}
     ids = whole.verifier.held_out.ids
-    swayed = (i for i in ids if get_function(i) in rest.swayed and i not in heard)
-    keys = {i: i if i in rest.reached and i in whole.reached else get_function(i) for i in ids}
-    beyond = (i for i, key in keys.items() if rest.reached.get(key, Counter()) - whole.reached.get(key, Counter()))
-    return frozenset((*swayed, *beyond))
+    unlike = {i for i in ids if get_function(i) in rest.swayed and i not in heard}
+    beyond = {i: list_beyond(whole, rest, i) for i in ids if i not in unlike}
+    differing = {i: places for i, places in beyond.items() if places and None not in places}
+    unlike.update(i for i, places in beyond.items() if None in places)
+    if not differing:
+        return frozenset(unlike)
+    again = replace(whole, ids=rest.ids, reached={}, swayed=set(), strengths={}, missed={})
+    draw = draw_seeds(shuffled=not whole.verifier.experience.ordered)
+    passed = (await run_round_apart(again, Round(), draw)).kept
+    steady = (i for i, places in differing.items() if not places <= list_beyond(whole, again, i))
+    return frozenset((*unlike, *steady, *(i for i in differing if i not in passed)))
+
+
+def list_beyond(whole: GreenCandidate, other: GreenCandidate, test_id: str) -> frozenset[str | None]:
+    """Return the places of the tests where *test_id* compares other data in *other* than in *whole*.
+
+    None is among them if it comes to more there: to an assertion or a comparison, more often, or of another kind.
+    """
+    key = test_id if test_id in other.reached and test_id in whole.reached else get_function(test_id)
+    found = other.reached.get(key, Counter()) - whole.reached.get(key, Counter())
+    parts = (place.partition(WHOLE) for place in found)
+    return frozenset(place if mark else None for place, mark, _ in parts)
 
 
 def note_unreached(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:

@@ -238,7 +238,7 @@ def _limit_tests(build: Callable[[Path], Invocation], green: GreenCandidate, roo
     Where the tests are challenged, in whatever order, nobody reads the words of a failed assertion.
     """
     made = build(room)
-    more = {"patience": [LEAST_PATIENCE, estimate_patience(green.took)], "in_place": green.in_place}
+    more = {"patience": [LEAST_PATIENCE, estimate_patience(green.ids, green.took)], "in_place": green.in_place}
     more["bare"] = made.config["bare"] or "challenge" in made.config
     return msgspec.structs.replace(made, config={**made.config, **more})
 
@@ -271,7 +271,8 @@ def build_challenge(green: GreenCandidate, step: Round, draw: Seeds, *, apart: b
     known = green.verifier.experience.challenge
     if not known or draw.falsities is None or not step.challenge:
         return UNCHALLENGED
-    return challenge_files(known, step.falsified, draw.falsities, apart=apart)
+    summed = set(map(get_function, green.verifier.held_out.ids))
+    return challenge_files(known, step.falsified, draw.falsities, summed, apart=apart)
 
 
 def list_asked(green: GreenCandidate, step: Round) -> Sequence[str]:

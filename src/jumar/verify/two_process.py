@@ -43,6 +43,9 @@ APART = ("S3", "S2")
 LEAST_PATIENCE, SLOWER = 1.5, 20.0
 """Seconds that any test may take in two processes, and times as long as it took in one."""
 
+UNTIMED_PATIENCE = 8.0
+"""Seconds for one that no run has timed, a held-out one: `hypothesis` takes up to three to know all characters."""
+
 
 class TwoProcessTrial(NamedTuple):
     """Tree, tests and processes of a run in two processes."""
@@ -218,11 +221,11 @@ def find_product_start(tests: Invocation, warm: WarmStart | None = None) -> Scri
     return ScriptStart((tests.argv[0], "-I", "-B", *list_python_options(env)), env, warm, Role.CONFIRMING)
 
 
-def estimate_patience(took: Mapping[str, int]) -> Mapping[str, float]:
+def estimate_patience(ids: Iterable[str], took: Mapping[str, int]) -> Mapping[str, float]:
     """Return the seconds for each test that gets more than `LEAST_PATIENCE` in two processes; it *took* milliseconds.
 
     Each call of the code under test takes longer there. Of a test that hangs or calls it many thousand times nothing is
     learnt by waiting for long: it is judged in one process.
     """
-    times = {i: SLOWER * milliseconds / 1000 for i, milliseconds in took.items()}
+    times = {i: SLOWER * took[i] / 1000 if i in took else UNTIMED_PATIENCE for i in ids}
     return {i: seconds for i, seconds in times.items() if seconds > LEAST_PATIENCE}

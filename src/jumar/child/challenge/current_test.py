@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from jumar.child.challenge.compared_data import DataSum
+
 
 class CurrentTest:
     """Findings about the test that runs."""
 
-    def __init__(self, *, falsified: bool) -> None:
-        self.falsified = falsified
+    def __init__(self, *, falsified: bool, sums: bool = False) -> None:
+        self.falsified, self._sums = falsified, sums
         self.asserted = False
         """True if something was asserted that was false, and could have been right."""
         self.compared = False
@@ -24,6 +26,8 @@ class CurrentTest:
         """File and line of each assertion that it came to, as often as it did."""
         self.comparisons: Counter[tuple[str, int]] = Counter()
         """The same of operands of comparisons."""
+        self.sums: dict[tuple[str, int], DataSum] = {}
+        """What was compared there, if somebody asks for that."""
         self.speaks = False
         """True if it came to its end, and has assertions of its own."""
         self.finished = False
@@ -43,6 +47,11 @@ class CurrentTest:
         """True if something wrong was affirmed."""
         self._blocks: list[tuple[int, bool]] = []
         """Contexts that were entered and not left by the end of their block, and whether they are foreign."""
+
+    def add_data(self, place: tuple[str, int], value: Any) -> None:
+        """Add *value* to what is compared at *place*, if that is to be summed up."""
+        if self._sums:
+            self.sums[place] = self.sums.get(place, DataSum()).add(value)
 
     def enter(self, number: int, *, foreign: bool) -> None:
         """Note that a context begins; a *foreign* one should let all exceptions pass."""

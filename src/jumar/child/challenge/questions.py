@@ -67,6 +67,7 @@ class Questions:
         self.listener.run(frame)
         if self.test is not None and self.test.counts and operator != "-":
             self.test.comparisons[frame.f_code.co_filename, frame.f_lineno] += 1
+            self.test.add_data((frame.f_code.co_filename, frame.f_lineno), value)
         return self._see(operator, value)
 
     def _see(self, operator: str, value: Any) -> Any:
@@ -102,7 +103,7 @@ class Questions:
         if self.test is None:
             return bool(held)
         self.test.came, self.test.doubtful = True, False
-        self._note_place()
+        self._note_place(held)
         self.listener.settle(held)
         if self.test.falsified:
             return True
@@ -147,7 +148,7 @@ class Questions:
     def _call(self, name: str, asserted: Any, *, false: bool) -> Any:
         test, note = self.test, self.deny if false else self.confirm
         receiver = getattr(asserted.func, "__self__", None)
-        self._note_place()
+        self._note_place(*asserted.args, *asserted.keywords.values())
         if test is None or self._is_own(asserted.func):
             return asserted()
         test.compared = True
@@ -231,13 +232,16 @@ class Questions:
             self.test.asserted = self.test.came = True
             self._note_place()
 
-    def _note_place(self) -> None:
-        """Note where in the tests the assertion stands that is made just now."""
+    def _note_place(self, *values: Any) -> None:
+        """Note where in the tests the assertion stands that is made just now, of *values*."""
         frame: Any = sys._getframe(1)  # noqa: SLF001  as above
         while frame is not None and str(frame.f_globals.get("__name__")).startswith(__package__):
             frame = frame.f_back
         if self.test is not None and self.test.counts and frame is not None:
-            self.test.assertions[frame.f_code.co_filename, frame.f_lineno] += 1
+            place = frame.f_code.co_filename, frame.f_lineno
+            self.test.assertions[place] += 1
+            for value in values:
+                self.test.add_data(place, value)
 
 
 def _is_of_framework(context: Any) -> bool:

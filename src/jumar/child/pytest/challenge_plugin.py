@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.challenge import rewritten_comparisons, syntax
 from jumar.child.challenge.asserting_functions import has_assertion
+from jumar.child.challenge.compared_data import KINDS, WHOLE
 from jumar.child.challenge.current_test import CurrentTest
 from jumar.child.challenge.deciding import is_where_it_says, list_deciding
 from jumar.child.challenge.own_assertions import OwnAssertion, list_missed
@@ -65,6 +66,7 @@ class ChallengePlugin:
         """File -> what `own_assertions.list_assertions` returns for it."""
         self._able: set[str] = set()
         """Ids of tests that can be falsified."""
+        self._summed = frozenset(config["summed"])
         self._false = {str(room / path): places for path, places in config["false"].items()}
         self._apart, self._comparing = "comparing" in config, frozenset(config.get("comparing", ()))
         self._known: dict[int, tuple[type, bool]] = {}
@@ -129,7 +131,8 @@ class ChallengePlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """See the course of a test, and report what was learnt of it."""
         able, name = item.nodeid in self._able, item.nodeid.partition("[")[0]
-        test = CurrentTest(falsified=able and name in self._falsified)
+        summed = name in self._summed - self._falsified and not is_drawn(item)
+        test = CurrentTest(falsified=able and name in self._falsified, sums=summed)
         self.questions.test = test
         yield
         self.questions.test = None
@@ -154,9 +157,11 @@ class ChallengePlugin:
         reached = {f"{Path(file).name}:{line}": count for (file, line), count in test.assertions.items()}
         compared = {f"{Path(file).name}:{line} compares": count for (file, line), count in test.comparisons.items()}
         found = {**reached, **compared}
+        for (file, line), one in test.sums.items():
+            place = f"{Path(file).name}:{line}"
+            found.update({f"{place}{WHOLE}{one.whole:x}": 1, f"{place}{KINDS}{one.kinds:x}": 1})
         # How many examples hypothesis tries differs from run to run.
-        drawn = hasattr(getattr(item, "obj", None), "hypothesis")
-        self._send(["reached", item.nodeid, dict.fromkeys(found, 1) if drawn else found])
+        self._send(["reached", item.nodeid, dict.fromkeys(found, 1) if is_drawn(item) else found])
         missed: list[int] = []
         for code in (function.__code__ for function in _list_written(item)):
             own = self._assertions.get(code.co_filename, {}).get(code.co_firstlineno, [])
@@ -219,6 +224,11 @@ class ChallengePlugin:
         made = [code_identity.unwrap_function(value) for value in names.values()]
         files = [file for one in made if one is not None for file in [one.__code__.co_filename] if file[:1] != "<"]
         return any(map(self._is_foreign, [*files, *code_identity.find_places(kind)]))
+
+
+def is_drawn(item: Any) -> bool:
+    """Return whether hypothesis draws what the test *item* is given."""
+    return hasattr(getattr(item, "obj", None), "hypothesis")
 
 
 def _is_matcher(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
 from random import Random
 from typing import NamedTuple
@@ -20,15 +20,19 @@ class Challenge(NamedTuple):
 UNCHALLENGED = Challenge()
 
 
-def challenge_files(files: Mapping[str, bytes], falsified: Collection[str], seed: int, *, apart: bool) -> Challenge:
+def challenge_files(
+    files: Mapping[str, bytes], falsified: Collection[str], seed: int, summed: Iterable[str], *, apart: bool
+) -> Challenge:
     """Return the challenge that falsifies the tests *falsified* in *files*, as *seed* draws.
 
+    The data that the tests *summed* compare is summed up, to be held against that of another run.
     Where the code under test is *apart*, in another process, the tests' own is told also which tests compare something
     with a literal: one that comes to no comparison says nothing.
     """
     changed, false = falsify_files(files, falsified, Random(seed))  # noqa: S311  the seed is drawn from secrets
     hashes = {path: sha256(changed.get(path, data)).hexdigest() for path, data in files.items()}
     told: dict[str, object] = {"files": hashes, "falsified": sorted(falsified), "false": false, "seed": seed}
+    told["summed"] = sorted(summed)
     if apart:
         told["comparing"] = sorted(list_falsifiable(files, files))
     return Challenge(told, changed)
