@@ -416,6 +416,8 @@ def test_a_test_that_looks_at_what_its_comparisons_do_is_unproved_and_not_flaky(
 
 
 WRITING = """
+import sys
+
 from calc import write, double
 
 
@@ -425,12 +427,16 @@ def test_written(tmp_path):
 
 
 def test_double():
+    if sys.platform == "os2":
+        assert double(1) == 3
     assert double(2) == 4
 """
 
 
 @pytest.mark.slow
-def test_a_file_in_the_folder_of_the_tests_is_there_for_both_processes(tmp_path: Path) -> None:
+def test_a_file_in_the_folder_of_the_tests_and_a_branch_for_another_platform_are_the_same_in_both_ways(
+    tmp_path: Path,
+) -> None:
     court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
     court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
     right = "def write(path, n):\n    path.write_text(str(double(n)))\n\n\ndef double(n):\n    return 2 * n\n"

@@ -15,7 +15,15 @@ from jumar.core.gate.challenge_rounds import Round
 from jumar.core.gate.grades import Grade
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Outcome
-from jumar.verify.evidence import WITHHELD, find_unlike, list_beyond, list_weaker, note_unreached
+from jumar.verify.evidence import (
+    UNREACHED,
+    WITHHELD,
+    find_unlike,
+    list_beyond,
+    list_left_out,
+    list_weaker,
+    note_unreached,
+)
 from jumar.verify.execution import HeldOut, TreeRunner
 from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round, run_round_apart
 from support.judging.real_verifier import Court
@@ -153,3 +161,20 @@ def test_a_test_none_of_whose_cases_came_to_an_assertion_is_no_evidence_in_two_p
 
     assert left == {"a.py::test_one[1]"}
     assert green.doubted == {"a.py::test_one[1]": "in two processes it did not come to what it asserts in line 5"}
+
+
+def test_what_is_not_come_to_in_one_process_either_is_no_reason_against_two(tmp_path: Path) -> None:
+    """A branch for another platform, a block that an exception ends."""
+    whole, rest = candidate(Court(tmp_path).verifier), candidate(Court(tmp_path).verifier)
+    whole.missed = {VISIBLE: {3, 7}, HIDDEN: {5}}
+    unreached = note_unreached(whole, [VISIBLE, HIDDEN])
+
+    rest.missed = {VISIBLE: {3}, HIDDEN: {5, 6}}
+
+    assert unreached == {VISIBLE, HIDDEN}
+    assert list_left_out(whole, rest, unreached) == {VISIBLE}
+    assert whole.doubted == {VISIBLE: f"{UNREACHED} 3"}
+
+    rest.missed = {}
+
+    assert list_left_out(whole, rest, {VISIBLE}) == {VISIBLE}, "nobody has looked"

@@ -21,7 +21,7 @@ from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
-from jumar.verify.evidence import find_unlike, grade_green, list_weaker, note_unreached
+from jumar.verify.evidence import find_unlike, grade_green, list_left_out, list_weaker, note_unreached
 from jumar.verify.merge_reports import run_side_by_side
 from jumar.verify.plain_run import CUT_SHORT, NOT_GENERAL, hide_output, judge_plainly, may_run_beside
 from jumar.verify.rounds import GreenCandidate, is_pytest
@@ -128,12 +128,13 @@ class _Found(NamedTuple):
 async def _run_rounds(whole: GreenCandidate, rest: GreenCandidate) -> tuple[frozenset[str], _Found]:
     """Run the rounds in two processes, and in one those of *rest*; return what the first prove, and what refutes it."""
     apart, found = await _run_apart(whole)
+    unreached = note_unreached(whole, apart)
     # What the code under test does to its own process is seen in one alone, as visible tests did in the first run.
-    settled = apart.difference(whole.verifier.held_out.ids)
+    settled = apart.difference(whole.verifier.held_out.ids, unreached)
     if len(settled) < len(whole.ids) and found.void is None and not found.flaky:
         before, found = found, await _confirm_green(rest, settled)
         found = found._replace(warnings=(*before.warnings, *found.warnings))
-    return apart, found
+    return apart - list_left_out(whole, rest, unreached), found
 
 
 def _list_rest(ids: Sequence[str], apart: Collection[str], part: Callable[[str], str]) -> tuple[str, ...]:
@@ -174,7 +175,6 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         kept &= result.kept
         plan.note_conversed(map(get_function, kept.intersection(green.conversed)))
     known.conversed |= plan.conversed
-    kept -= note_unreached(green, kept)
     kept -= await rounds.find_dependent(green, kept)
     return kept - await find_hollow(green, kept), _Found()
 

@@ -115,6 +115,18 @@ def note_unreached(green: GreenCandidate, ids: Collection[str]) -> frozenset[str
     return frozenset(missed)
 
 
+def list_left_out(whole: GreenCandidate, rest: GreenCandidate, unreached: Collection[str]) -> frozenset[str]:
+    """Return those of *unreached* that come in one process to an assertion to which they did not come in two.
+
+    The others have a branch for another platform, say: as in any run, nothing is checked there. Their reasons are gone.
+    """
+    functions = {i: get_function(i) for i in unreached}
+    left = {i for i, name in functions.items() if not whole.missed[name] <= rest.missed.get(name, set())}
+    for test_id in functions.keys() - left:
+        del whole.doubted[test_id]
+    return frozenset(left)
+
+
 def list_weaker(whole: GreenCandidate, grades: Mapping[str, Grade]) -> Iterator[tuple[str, str]]:
     """Yield the tests that are not at A, each with why, as far as two processes told."""
     for test_id, grade in grades.items():

@@ -27,7 +27,7 @@ class CurrentTest:
         self.comparisons: Counter[tuple[str, int]] = Counter()
         """The same of operands of comparisons."""
         self.sums: dict[tuple[str, int], DataSum] = {}
-        """What was compared there, if somebody asks for that."""
+        """Sums of what was compared there, if somebody asks for them."""
         self.speaks = False
         """True if it came to its end, and has assertions of its own."""
         self.finished = False

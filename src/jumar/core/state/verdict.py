@@ -110,7 +110,10 @@ class Report(msgspec.Struct, frozen=True):
     strengths: Mapping[str, int] = {}
     """Tests of a challenge that are not falsified wholly, each with its `challenge_rounds.Strength`."""
     reached: Mapping[str, Mapping[str, int]] = {}
-    """Tests of a challenge, each with the assertions and comparisons that it came to, by file and line: how often."""
+    """Tests of a challenge, each with the assertions and comparisons that it came to, by file and line: how often.
+
+    Of held-out tests also the sums of the data there, as `child.challenge.compared_data` marks them.
+    """
     missed: Mapping[str, tuple[int, ...]] = {}
     """The same, with the lines of those of its own that it did not come to, if there are any."""
     doubted: Mapping[str, str] = {}
