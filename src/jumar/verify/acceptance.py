@@ -21,7 +21,7 @@ from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify import rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
-from jumar.verify.evidence import find_unlike, grade_green, list_left_out, list_weaker, note_unreached
+from jumar.verify.evidence import find_unproved, grade_green, list_left_out, list_weaker, note_unreached
 from jumar.verify.merge_reports import run_side_by_side
 from jumar.verify.plain_run import CUT_SHORT, NOT_GENERAL, hide_output, judge_plainly, may_run_beside
 from jumar.verify.rounds import GreenCandidate, is_pytest
@@ -86,7 +86,7 @@ async def _accept_green(
     plain = plainly[0] if plainly else await judge()
     if not plain.green:
         return msgspec.structs.replace(first, verdict=plain, executions=first.executions + len(whole.runs)), {}
-    grades, warnings, agreed = await grade_green(whole, rest, apart - await find_unlike(whole, rest), names)
+    grades, warnings, agreed = await grade_green(whole, rest, apart - await find_unproved(whole, rest, apart), names)
     done = msgspec.structs.replace(
         first,
         executions=first.executions + len(whole.runs),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from random import SystemRandom
 
 import msgspec
 
@@ -13,6 +16,7 @@ from jumar.child.two_process import SAY
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
+from jumar.verify.merge_reports import run_side_by_side
 from jumar.verify.rounds import GreenCandidate, draw_seeds, is_pytest, run_round_apart
 from jumar.verify.untouched_tree import find_drawn_in, find_red_tests, find_retreated
 
@@ -26,6 +30,16 @@ UNREACHED = "in two processes it did not come to what it asserts in line"
 
 WEAKEST_NAMED = 3
 """Tests of the lowest grade that a warning names."""
+
+
+MOST_RUNS = 16
+"""Runs among which held-out tests are dealt out: so many of them are alone, and of more one meets few others."""
+
+TRIES = 3
+"""Times that a test which differs is run again: what differs by chance may come out alike once."""
+
+TOGETHER = "it passes in two processes only where other tests have run before"
+"""Reason that a held-out test is no evidence there."""
 
 
 async def grade_green(
@@ -70,37 +84,61 @@ async def grade_green(
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
 
 
-async def find_unlike(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
-    """Return the held-out tests that come to something in one process that they do not come to in two.
+async def find_unproved(whole: GreenCandidate, rest: GreenCandidate, apart: frozenset[str]) -> frozenset[str]:
+    """Return the held-out tests in *apart* that two processes do not prove, although they passed there.
 
-    What they do there is not what two processes have seen: an assertion or a comparison more, or of other data, or an
-    object of the code decides, and none does in two. Data may differ that differs in two processes, too, from run to
-    run: a time, an order. To know that, those tests run there once more.
+    They run there again, dealt out at random among fresh processes: one test may give in what another one expects, and
+    the code under test remembers it. And they have to come to all that they come to in one process, in *rest*, and no
+    object of the code may decide there, where none does in two. What differs by chance does in these runs, too.
     """
+    ids = tuple(i for i in whole.verifier.held_out.ids if i in apart)
+    unproved = {*list_swayed(whole, rest)}
+    beyond = {i: list_beyond(whole, rest, i) for i in ids}
+    left = ids
+    for _ in range(TRIES):
+        alone = replace(whole, reached={}, swayed=set(), strengths={}, missed={})
+        passed = await _run_alone(alone, left)
+        failed = frozenset(left) - passed
+        whole.doubted.update(dict.fromkeys(failed, TOGETHER))
+        unproved |= failed
+        beyond = {i: beyond[i] - list_wavering(whole, alone, i) for i in left}
+        left = tuple(i for i in left if beyond[i] and i not in unproved)
+    return frozenset((*unproved, *left))
+
+
+def list_swayed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
+    """Return the held-out tests in which an object of the code under test decides in one process, and none in two."""
     heard = {i for i, why in whole.conversed.items() if why.endswith(SAY)}
-    ids = whole.verifier.held_out.ids
-    unlike = {i for i in ids if get_function(i) in rest.swayed and i not in heard}
-    beyond = {i: list_beyond(whole, rest, i) for i in ids if i not in unlike}
-    differing = {i: places for i, places in beyond.items() if places and None not in places}
-    unlike.update(i for i, places in beyond.items() if None in places)
-    if not differing:
-        return frozenset(unlike)
-    again = replace(whole, ids=rest.ids, reached={}, swayed=set(), strengths={}, missed={})
-    draw = draw_seeds(shuffled=not whole.verifier.experience.ordered)
-    passed = (await run_round_apart(again, Round(), draw)).kept
-    steady = (i for i, places in differing.items() if not places <= list_beyond(whole, again, i))
-    return frozenset((*unlike, *steady, *(i for i in differing if i not in passed)))
+    return frozenset(i for i in whole.verifier.held_out.ids if get_function(i) in rest.swayed and i not in heard)
 
 
-def list_beyond(whole: GreenCandidate, other: GreenCandidate, test_id: str) -> frozenset[str | None]:
-    """Return the places of the tests where *test_id* compares other data in *other* than in *whole*.
-
-    None is among them if it comes to more there: to an assertion or a comparison, more often, or of another kind.
-    """
+def list_beyond(whole: GreenCandidate, other: GreenCandidate, test_id: str) -> frozenset[str]:
+    """Return the places to which *test_id* comes in *other*, and not in *whole*, or less often, or with other data."""
     key = test_id if test_id in other.reached and test_id in whole.reached else get_function(test_id)
     found = other.reached.get(key, Counter()) - whole.reached.get(key, Counter())
-    parts = (place.partition(WHOLE) for place in found)
-    return frozenset(place if mark else None for place, mark, _ in parts)
+    return frozenset(place.partition(WHOLE)[0] for place in found)
+
+
+def list_wavering(whole: GreenCandidate, alone: GreenCandidate, test_id: str) -> frozenset[str]:
+    """Return the places where *test_id* differs in two processes from run to run: a time, a loop that waits."""
+    return list_beyond(whole, alone, test_id) | list_beyond(alone, whole, test_id)
+
+
+async def _run_alone(green: GreenCandidate, ids: Sequence[str]) -> frozenset[str]:
+    """Run each of *ids* in two processes with as few others as may be; return those that pass."""
+    dealt = list(ids)
+    SystemRandom().shuffle(dealt)
+    hands = [frozenset(dealt[number::MOST_RUNS]) for number in range(min(MOST_RUNS, len(dealt)))]
+    cores = len(os.sched_getaffinity(0))
+
+    async def play(mine: Sequence[frozenset[str]]) -> frozenset[str]:
+        kept: frozenset[str] = frozenset()
+        for hand in mine:
+            part = replace(green, ids=tuple(i for i in ids if i in hand))
+            kept |= (await run_round_apart(part, Round(), draw_seeds(shuffled=False))).kept
+        return kept
+
+    return frozenset().union(*await run_side_by_side([partial(play, hands[core::cores]) for core in range(cores)]))
 
 
 def note_unreached(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:

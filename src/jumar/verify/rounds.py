@@ -277,7 +277,7 @@ def build_challenge(green: GreenCandidate, step: Round, draw: Seeds, *, apart: b
 
 def list_asked(green: GreenCandidate, step: Round) -> Sequence[str]:
     """Return the ids that a round asks for: functions, where a falsified parameter may name a case otherwise."""
-    return tuple(dict.fromkeys(map(get_function, green.ids))) if step.challenge else green.ids
+    return tuple(dict.fromkeys(map(get_function, green.ids))) if step.falsified else green.ids
 
 
 def note_strengths(green: GreenCandidate, report: Report, step: Round) -> None:

@@ -11,15 +11,15 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-WHOLE, KINDS = " whole ", " kinds "
-"""Marks of the two sums of a place in a report."""
+WHOLE, KIND = " whole ", " is "
+"""Marks, in a report, of a sum of data, and of a kind of it."""
 
-MOST, DEEPEST = 2_000, 20
+MOST, DEEPEST = 50_000, 100
 """Parts of a value that are looked at, and how deep."""
 
 BITS = 48
 
-ELSEWHERE = re.compile(r"\b0x[0-9a-fA-F]{6,}|(?:/[^\s/'\",:;]+)+(?=/)")
+ELSEWHERE = re.compile(r"(?<= at )0x[0-9a-fA-F]+|(?:/[^\s/'\",:;]+)+(?=/)")
 """Addresses and folders in a text: they differ from process to process."""
 
 TEXTS = (str, bytes, bytearray)
@@ -33,17 +33,17 @@ LISTED, UNORDERED = (list, tuple), (set, frozenset)
 
 
 class DataSum(NamedTuple):
-    """Sums of what was compared in one place, in whatever order that came."""
+    """Sum of what was compared in one place, in whatever order that came."""
 
     whole: int = 0
     """Sum of the data."""
-    kinds: int = 0
-    """Sum of what kind it is of, and whether there is any."""
+    kinds: frozenset[str] = frozenset()
+    """Words for what it was, and whether there was anything in it."""
 
     def add(self, value: Any) -> DataSum:
-        """Return the sums with *value*."""
-        whole, kind = _hash(_DataReader().read(value)), _hash(_name_kind(value))
-        return DataSum((self.whole + whole) % (1 << BITS), (self.kinds + kind) % (1 << BITS))
+        """Return the sum with *value*."""
+        whole = (self.whole + _hash(_DataReader().read(value))) % (1 << BITS)
+        return DataSum(whole, self.kinds | {_name_kind(value)})
 
 
 class _DataReader:

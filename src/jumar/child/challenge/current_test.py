@@ -12,8 +12,8 @@ from jumar.child.challenge.compared_data import DataSum
 class CurrentTest:
     """Findings about the test that runs."""
 
-    def __init__(self, *, falsified: bool, sums: bool = False) -> None:
-        self.falsified, self._sums = falsified, sums
+    def __init__(self, *, falsified: bool, summed: bool = False) -> None:
+        self.falsified, self.summed = falsified, summed
         self.asserted = False
         """True if something was asserted that was false, and could have been right."""
         self.compared = False
@@ -26,8 +26,10 @@ class CurrentTest:
         """File and line of each assertion that it came to, as often as it did."""
         self.comparisons: Counter[tuple[str, int]] = Counter()
         """The same of operands of comparisons."""
+        self.calls: Counter[tuple[str, int]] = Counter()
+        """File and number of each call of the code under test by the tests, if that is *summed* up."""
         self.sums: dict[tuple[str, int], DataSum] = {}
-        """Sums of what was compared there, if somebody asks for them."""
+        """Sums of what was compared there, if it is *summed* up."""
         self.speaks = False
         """True if it came to its end, and has assertions of its own."""
         self.finished = False
@@ -50,7 +52,7 @@ class CurrentTest:
 
     def add_data(self, place: tuple[str, int], value: Any) -> None:
         """Add *value* to what is compared at *place*, if that is to be summed up."""
-        if self._sums:
+        if self.summed:
             self.sums[place] = self.sums.get(place, DataSum()).add(value)
 
     def enter(self, number: int, *, foreign: bool) -> None:

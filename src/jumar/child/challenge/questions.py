@@ -6,6 +6,7 @@ It passes if something wrong was affirmed: a literal that was changed in the fil
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -22,6 +23,9 @@ from jumar.child.challenge.deciding import (
     is_where_it_says,
 )
 from jumar.child.challenge.known_assertions import COMPARING, EXCEPTIONS, HARMLESS, SOLID, is_kin
+
+BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+"""Types of functions that belong to an object."""
 
 
 class Listener:
@@ -60,6 +64,8 @@ class Questions:
         self._random, self._is_product, self._decides, self._is_own = random, is_product, decides, is_own
         self.test: CurrentTest | None = None
         self.listener = Listener()
+        self._kinds: dict[int, tuple[type, bool]] = {}
+        """Number of a class -> the class, and whether it is of the code under test."""
 
     def see(self, operator: str, value: Any, /) -> Any:
         """Note what is compared, by which *operator*: who decides that himself leaves the test unproved."""
@@ -67,8 +73,27 @@ class Questions:
         self.listener.run(frame)
         if self.test is not None and self.test.counts and operator != "-":
             self.test.comparisons[frame.f_code.co_filename, frame.f_lineno] += 1
-            self.test.add_data((frame.f_code.co_filename, frame.f_lineno), value)
+            # A text that is looked into has more than is asked for: the line of a record, the name of the program.
+            if type(value) is not str or operator not in ("in", "not in"):
+                self.test.add_data((frame.f_code.co_filename, frame.f_lineno), value)
         return self._see(operator, value)
+
+    def reach(self, function: Any, number: int, /) -> Any:
+        """Note that *function* is called by the call *number* of a file, if it is of the code under test."""
+        if self.test is not None and self.test.summed and self.test.counts:
+            parts = (getattr(function, "__func__", None), function.__self__) if type(function) in BOUND else (function,)
+            if any(map(self._is_of_product, parts)):
+                self.test.calls[sys._getframe(1).f_code.co_filename, number] += 1  # noqa: SLF001  as above
+        return function
+
+    def _is_of_product(self, thing: Any) -> bool:
+        """Return whether *thing* is a function or class of the code under test, or of such a class."""
+        if type(thing) is types.FunctionType:
+            return self._is_product(thing)
+        kind = thing if issubclass(type(thing), type) else type(thing)
+        if id(kind) not in self._kinds:
+            self._kinds[id(kind)] = kind, self._is_product(kind)
+        return self._kinds[id(kind)][1]
 
     def _see(self, operator: str, value: Any) -> Any:
         if self.test is None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jumar.child.challenge.known_assertions import AFFIXES, ASSERTING, LOOKING, RAISING
 from jumar.child.challenge.own_assertions import OwnAssertion, list_assertions
 from jumar.child.challenge.rewritten_blocks import mark_blocks
-from jumar.child.challenge.syntax import build_call, get_dotted_name, get_method, load, walk_own
+from jumar.child.challenge.syntax import REACH, build_call, get_dotted_name, get_method, load, walk_own
 
 OPERATORS = {
     ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
@@ -69,6 +69,8 @@ class ComparisonRewriter(ast.NodeTransformer):
 
     def __init__(self, nodes: Iterable[ast.AST], false: Iterable[ast.expr]) -> None:
         self._false = frozenset(map(id, false))
+        self._calls = 0
+        """Calls that are handed on until now; each has a number, as there are several in a line."""
         self._operators: dict[str, str] = {}
         """Names of the module `operator`, and of what is imported from it."""
         self._returns = False
@@ -155,6 +157,8 @@ class ComparisonRewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Call(get_method("look"), given, node.keywords), node)
         if isinstance(node.func, ast.Attribute) and name in AFFIXES:
             node.func.value = _see("in", node.func.value)
+        self._calls += 1
+        node.func = ast.copy_location(build_call(REACH, [node.func, ast.Constant(self._calls)]), node.func)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 NAME = "@asked"
 """Name by which the files find `Questions`; no source can have it."""
 
+REACH = "reach"
+"""Method of `Questions` that what is called is handed to."""
+
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 """Statements and expressions whose insides run later, or never."""
 
@@ -30,7 +33,8 @@ def build_call(name: str, given: Sequence[ast.expr]) -> ast.Call:
 def get_dotted_name(node: ast.AST) -> str:
     """Return `a.b.c` as it is written, without the calls on the way; empty if it is something else."""
     if isinstance(node, ast.Call):
-        return get_dotted_name(node.func)
+        handed = isinstance(node.func, ast.Attribute) and ast.dump(node.func) == ast.dump(get_method(REACH))
+        return get_dotted_name(node.args[0] if handed else node.func)
     if isinstance(node, ast.Attribute):
         return f"{get_dotted_name(node.value)}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""

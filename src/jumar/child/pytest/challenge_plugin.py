@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.challenge import rewritten_comparisons, syntax
 from jumar.child.challenge.asserting_functions import has_assertion
-from jumar.child.challenge.compared_data import KINDS, WHOLE
+from jumar.child.challenge.compared_data import KIND, WHOLE
 from jumar.child.challenge.current_test import CurrentTest
 from jumar.child.challenge.deciding import is_where_it_says, list_deciding
 from jumar.child.challenge.own_assertions import OwnAssertion, list_missed
@@ -131,8 +131,8 @@ class ChallengePlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """See the course of a test, and report what was learnt of it."""
         able, name = item.nodeid in self._able, item.nodeid.partition("[")[0]
-        summed = name in self._summed - self._falsified and not is_drawn(item)
-        test = CurrentTest(falsified=able and name in self._falsified, sums=summed)
+        summed = name in self._summed - self._falsified
+        test = CurrentTest(falsified=able and name in self._falsified, summed=summed)
         self.questions.test = test
         yield
         self.questions.test = None
@@ -157,9 +157,12 @@ class ChallengePlugin:
         reached = {f"{Path(file).name}:{line}": count for (file, line), count in test.assertions.items()}
         compared = {f"{Path(file).name}:{line} compares": count for (file, line), count in test.comparisons.items()}
         found = {**reached, **compared}
-        for (file, line), one in test.sums.items():
+        for (file, line), one in () if is_drawn(item) else test.sums.items():
             place = f"{Path(file).name}:{line}"
-            found.update({f"{place}{WHOLE}{one.whole:x}": 1, f"{place}{KINDS}{one.kinds:x}": 1})
+            found.update({f"{place}{WHOLE}{one.whole:x}": 1, **{f"{place}{KIND}{kind}": 1 for kind in one.kinds}})
+        for (file, number), count in test.calls.items():
+            place = f"{Path(file).name} calls {number}"
+            found.update({place: 1} if is_drawn(item) else {place: 1, f"{place}{WHOLE}{count}": 1})
         # How many examples hypothesis tries differs from run to run.
         self._send(["reached", item.nodeid, dict.fromkeys(found, 1) if is_drawn(item) else found])
         missed: list[int] = []

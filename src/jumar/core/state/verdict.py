@@ -112,7 +112,7 @@ class Report(msgspec.Struct, frozen=True):
     reached: Mapping[str, Mapping[str, int]] = {}
     """Tests of a challenge, each with the assertions and comparisons that it came to, by file and line: how often.
 
-    Of held-out tests also the sums of the data there, as `child.challenge.compared_data` marks them.
+    Of held-out tests also data there, as `child.challenge.compared_data` marks it, and the numbers of their calls.
     """
     missed: Mapping[str, tuple[int, ...]] = {}
     """The same, with the lines of those of its own that it did not come to, if there are any."""

@@ -1,0 +1,139 @@
+"""Held-out tests that two processes prove: each passes alone, and comes to what it comes to in one process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from jumar.child.challenge.compared_data import KIND, WHOLE
+from jumar.child.two_process import SAY
+from jumar.core.gate.challenge_rounds import Round
+from jumar.core.state.settings import Suite
+from jumar.verify.evidence import TOGETHER, find_unproved, list_beyond, list_swayed, list_wavering
+from jumar.verify.execution import HeldOut, TreeRunner
+from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round, run_round_apart
+from support.judging.real_verifier import Court
+from support.processes.sandboxes import ENVIRON, s3
+
+VISIBLE, HIDDEN = "test_app.py::test_one", "test_more.py::test_more"
+
+
+def candidate(verifier: TreeRunner, reached: Mapping[str, int] | None = None) -> GreenCandidate:
+    return GreenCandidate(
+        verifier, "whole", "alone", (VISIBLE, HIDDEN), {}, reached={HIDDEN: Counter(dict(reached or {}))}
+    )
+
+
+def test_a_held_out_test_that_an_object_of_the_code_decides_in_one_process_is_not_proved_by_two(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    court.verifier.held_out = HeldOut("tree", (HIDDEN,))
+    whole, rest = candidate(court.verifier), candidate(court.verifier)
+    rest.swayed = {VISIBLE, HIDDEN}
+
+    assert list_swayed(whole, rest) == {HIDDEN}
+
+    whole.conversed[HIDDEN] = "the code calls into the tests"
+
+    assert list_swayed(whole, rest) == {HIDDEN}
+
+    whole.conversed[HIDDEN] = f"__eq__ of a Heard{SAY}"
+
+    assert list_swayed(whole, rest) == frozenset()
+
+
+KNOWN = {
+    "b.py:1": 2,
+    "b.py:2": 1,
+    f"b.py:1{WHOLE}5": 1,
+    f"b.py:2{WHOLE}5": 1,
+    f"b.py:1{KIND}text": 1,
+    "b.py calls 1": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "places"),
+    [
+        ({}, set()),
+        (KNOWN, set()),
+        ({"b.py:1": 3}, {"b.py:1"}),
+        ({"b.py:3": 1}, {"b.py:3"}),
+        ({"b.py calls 2": 1}, {"b.py calls 2"}),
+        ({f"b.py:1{KIND}no text": 1}, {f"b.py:1{KIND}no text"}),
+        ({f"b.py:1{WHOLE}7": 1, f"b.py:2{WHOLE}5": 1, f"b.py:3{WHOLE}7": 1}, {"b.py:1", "b.py:3"}),
+    ],
+)
+def test_what_a_test_comes_to_in_one_process_and_not_in_two_is_told_by_its_place(
+    tmp_path: Path, more: dict[str, int], places: set[str]
+) -> None:
+    verifier = Court(tmp_path).verifier
+    whole, rest = candidate(verifier, KNOWN), candidate(verifier, more)
+
+    assert list_beyond(whole, rest, HIDDEN) == places
+    assert list_wavering(whole, rest, HIDDEN) == places | list_beyond(rest, whole, HIDDEN)
+
+
+APP = """
+import pathlib, secrets, sys
+HOME = pathlib.Path.home() / "kept.txt"
+SEEN = {}
+def double(n):
+    HOME.write_text(str(2 * n))
+    return 2 * n
+def draw():
+    return secrets.token_hex()
+def parse(text):
+    SEEN[len(text)] = text
+    return [int(word) for word in text.split()]
+def show(rows):
+    return sys._getframe(1).f_locals.get("due") or SEEN.get(2 * len(rows) - 1)
+"""
+TESTS = """
+import secrets
+import pytest
+from app import HOME, double, draw, parse, show
+def test_same():
+    assert double(3) == 6
+def test_kept():
+    assert double(4) == 8
+    assert len(sorted(HOME.parent.glob("kept.*"))) < 2
+def test_drawn():
+    assert draw() != draw()
+def test_waits():
+    for _ in range(1 + secrets.randbelow(1000)):
+        assert double(5) == 10
+def test_parse():
+    assert parse("1 2 3") == [1, 2, 3]
+def test_show():
+    due = " ".join(["1", "2", "3"])
+    assert show([1, 2, 3]) == due
+"""
+OTHER = {f"test_more.py::test_{what}" for what in ("kept", "show")}
+
+
+@pytest.mark.slow
+def test_what_another_test_gave_in_is_not_known_and_what_differs_by_chance_does_not_count(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20))
+    verifier = court.verifier
+    verifier.sandbox, verifier.environ, verifier.sources = s3(), ENVIRON, "app.py".__eq__
+    alone, hidden = court.tree({"app.py": APP}), court.tree({"app.py": APP, "test_more.py": TESTS})
+    names = tuple(f"test_more.py::test_{what}" for what in ("same", "kept", "drawn", "waits", "parse", "show"))
+    verifier.held_out, verifier.experience.challenge = HeldOut(hidden, names), {"test_more.py": TESTS.encode()}
+    whole = GreenCandidate(verifier, hidden, alone, names, {})
+    rest = replace(whole, strengths={}, swayed=set(), reached={}, missed={})
+
+    async def find() -> tuple[frozenset[str], frozenset[str]]:
+        apart = (await run_round_apart(whole, Round(), draw_seeds(shuffled=False))).kept
+        await run_round(rest, Round(), draw_seeds(shuffled=False))
+        return apart, await find_unproved(whole, rest, apart)
+
+    apart, unproved = anyio.run(find)
+
+    assert apart == set(names)
+    assert unproved == OTHER
+    assert whole.doubted["test_more.py::test_show"] == TOGETHER
