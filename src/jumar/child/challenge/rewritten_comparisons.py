@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable
+from itertools import count
 from typing import Any, NamedTuple
 
 from jumar.child.challenge.known_assertions import AFFIXES, ASSERTING, LOOKING, RAISING
@@ -51,13 +52,16 @@ class Rewritten(NamedTuple):
     """First line of each test function -> what it has to come to."""
 
 
-def rewrite(tree: ast.Module, false: Collection[int] = ()) -> Rewritten:
-    """Rewrite *tree* in place; *false* are the places of the comparisons that cannot hold."""
+def rewrite(tree: ast.Module, false: Collection[int] = (), *, calls: bool = False) -> Rewritten:
+    """Rewrite *tree* in place; *false* are the places of the comparisons that cannot hold.
+
+    With *calls*, each call is handed on, not only one that asserts.
+    """
     nodes = list(ast.walk(tree))  # a walk takes long: there is one
     compared = list_comparisons(nodes)
     judged = any(isinstance(n, ast.Attribute) and n.attr in JUDGING and isinstance(n.ctx, ast.Store) for n in nodes)
     assertions = list_assertions(nodes)
-    ComparisonRewriter(nodes, [compared[place] for place in false]).visit(tree)
+    ComparisonRewriter(nodes, [compared[place] for place in false], calls=calls).visit(tree)
     if any(isinstance(node, (ast.With, ast.AsyncWith)) for node in nodes):
         mark_blocks(tree)
     ast.fix_missing_locations(tree)
@@ -65,12 +69,12 @@ def rewrite(tree: ast.Module, false: Collection[int] = ()) -> Rewritten:
 
 
 class ComparisonRewriter(ast.NodeTransformer):
-    """Rewriter of one file, which has *nodes*, and comparisons in it that are *false*."""
+    """Rewriter of one file, which has *nodes*, and comparisons in it that are *false*; see `rewrite`."""
 
-    def __init__(self, nodes: Iterable[ast.AST], false: Iterable[ast.expr]) -> None:
+    def __init__(self, nodes: Iterable[ast.AST], false: Iterable[ast.expr], *, calls: bool) -> None:
         self._false = frozenset(map(id, false))
-        self._calls = 0
-        """Calls that are handed on until now; each has a number, as there are several in a line."""
+        self._numbers = count(1) if calls else None
+        """Numbers of calls: there are several in a line."""
         self._operators: dict[str, str] = {}
         """Names of the module `operator`, and of what is imported from it."""
         self._returns = False
@@ -157,8 +161,9 @@ class ComparisonRewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Call(get_method("look"), given, node.keywords), node)
         if isinstance(node.func, ast.Attribute) and name in AFFIXES:
             node.func.value = _see("in", node.func.value)
-        self._calls += 1
-        node.func = ast.copy_location(build_call(REACH, [node.func, ast.Constant(self._calls)]), node.func)
+        if self._numbers is not None:
+            given = [node.func, ast.Constant(next(self._numbers))]
+            node.func = ast.copy_location(build_call(REACH, given), node.func)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:

@@ -91,7 +91,7 @@ class ChallengePlugin:
                 if hashlib.sha256(source).hexdigest() != self._files[path]:
                     self._send(["tampered", f"the file {Path(path).name} of the tests"])
                     raise ImportError("it is another file")
-                made = rewritten_comparisons.rewrite(tree, self._false.get(path, ()))
+                made = rewritten_comparisons.rewrite(tree, self._false.get(path, ()), calls=bool(self._summed))
                 self._judged, self._assertions[path] = self._judged or made.judged, made.assertions
                 self._sources.append(source.decode("latin-1"))
                 if bare:
