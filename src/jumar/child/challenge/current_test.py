@@ -20,8 +20,6 @@ class CurrentTest:
         """True if it came to an assertion that compares something."""
         self.came = False
         """True if it came to an assertion."""
-        self.counts = True
-        """False while a fixture of several tests is set up, or any is cleaned up: which test that is in is chance."""
         self.assertions: Counter[tuple[str, int]] = Counter()
         """File and line of each assertion that it came to, as often as it did."""
         self.comparisons: Counter[tuple[str, int]] = Counter()

@@ -71,7 +71,7 @@ class Questions:
         """Note what is compared, by which *operator*: who decides that himself leaves the test unproved."""
         frame = sys._getframe(1)  # noqa: SLF001  there is no other way to see who compares
         self.listener.run(frame)
-        if self.test is not None and self.test.counts and operator != "-":
+        if self.test is not None:
             self.test.comparisons[frame.f_code.co_filename, frame.f_lineno] += 1
             # A text that is looked into has more than is asked for: the line of a record, the name of the program.
             if type(value) is not str or operator not in ("in", "not in"):
@@ -80,7 +80,7 @@ class Questions:
 
     def reach(self, function: Any, number: int, /) -> Any:
         """Note that *function* is called by the call *number* of a file, if it is of the code under test."""
-        if self.test is not None and self.test.summed and self.test.counts:
+        if self.test is not None and self.test.summed:
             parts = (getattr(function, "__func__", None), function.__self__) if type(function) in BOUND else (function,)
             if any(map(self._is_of_product, parts)):
                 self.test.calls[sys._getframe(1).f_code.co_filename, number] += 1  # noqa: SLF001  as above
@@ -262,7 +262,7 @@ class Questions:
         frame: Any = sys._getframe(1)  # noqa: SLF001  as above
         while frame is not None and str(frame.f_globals.get("__name__")).startswith(__package__):
             frame = frame.f_back
-        if self.test is not None and self.test.counts and frame is not None:
+        if self.test is not None and frame is not None:
             place = frame.f_code.co_filename, frame.f_lineno
             self.test.assertions[place] += 1
             for value in values:

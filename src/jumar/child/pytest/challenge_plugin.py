@@ -173,22 +173,6 @@ class ChallengePlugin:
         if missed:
             self._send(["missed", item.nodeid, missed])
 
-    def pytest_fixture_setup(self, fixturedef: Any) -> Wrapper:
-        """Count nothing in the set-up of a fixture that other tests have, too."""
-        test = self.questions.test
-        before = test is not None and test.counts
-        if test is not None:
-            test.counts = before and fixturedef.scope == "function"
-        yield
-        if test is not None:
-            test.counts = before
-
-    def pytest_runtest_teardown(self) -> Wrapper:
-        """Count nothing in a clean-up."""
-        if self.questions.test is not None:
-            self.questions.test.counts = False
-        yield
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note that the running test passed."""
         if self.questions.test is not None and report.when == "call":
