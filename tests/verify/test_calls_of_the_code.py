@@ -24,7 +24,7 @@ class Word(str):
 def double(n): return 2 * n
 """
 HEAD = """
-import contextlib, inspect
+import contextlib, functools, inspect
 from product import Box, Word, double
 class Own(Box):
     def __init__(self): super().__init__()
@@ -42,6 +42,7 @@ BODIES = {
     "return Box().get()": (1, [1, 1]),
     "return Own().get()": (1, [1, 1, 1]),
     "return Word('ab').upper()": ("AB", [1, 1]),
+    "return functools.partial(double, 4)()": (8, [1]),
     "return sorted(map(double, [2, 1]), key=abs)": ([2, 4], []),
     "return Plain().get()": (3, []),
     "return sorted(locals())": (["x"], []),

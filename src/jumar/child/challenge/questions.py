@@ -24,6 +24,9 @@ from jumar.child.challenge.deciding import (
 )
 from jumar.child.challenge.known_assertions import COMPARING, EXCEPTIONS, HARMLESS, SOLID, is_kin
 
+STANDING = "jumar.child.two_process"
+"""Package of what stands for something in another process."""
+
 BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 """Types of functions that belong to an object."""
 
@@ -80,16 +83,14 @@ class Questions:
 
     def reach(self, function: Any, number: int, /) -> Any:
         """Note that *function* is called by the call *number* of a file, if it is of the code under test."""
-        if self.test is not None and self.test.summed:
-            parts = (getattr(function, "__func__", None), function.__self__) if type(function) in BOUND else (function,)
-            if any(map(self._is_of_product, parts)):
-                self.test.calls[sys._getframe(1).f_code.co_filename, number] += 1  # noqa: SLF001  as above
+        if self.test is not None and self.test.summed and any(map(self._is_of_product, _list_parts(function))):
+            self.test.calls[sys._getframe(1).f_code.co_filename, number] += 1  # noqa: SLF001  as above
         return function
 
     def _is_of_product(self, thing: Any) -> bool:
         """Return whether *thing* is a function or class of the code under test, or of such a class."""
         if type(thing) is types.FunctionType:
-            return self._is_product(thing)
+            return str(thing.__module__).startswith(STANDING) or self._is_product(thing)
         kind = thing if issubclass(type(thing), type) else type(thing)
         if id(kind) not in self._kinds:
             self._kinds[id(kind)] = kind, self._is_product(kind)
@@ -267,6 +268,13 @@ class Questions:
             self.test.assertions[place] += 1
             for value in values:
                 self.test.add_data(place, value)
+
+
+def _list_parts(function: Any) -> tuple[Any, ...]:
+    """Return what *function* consists of: a function, an object to which that belongs."""
+    if type(function) is partial:
+        return _list_parts(function.func)
+    return (getattr(function, "__func__", None), function.__self__) if type(function) in BOUND else (function,)
 
 
 def _is_of_framework(context: Any) -> bool:

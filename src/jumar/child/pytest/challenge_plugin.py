@@ -20,7 +20,7 @@ from jumar.child.challenge.compared_data import KIND, WHOLE
 from jumar.child.challenge.current_test import CurrentTest
 from jumar.child.challenge.deciding import is_where_it_says, list_deciding
 from jumar.child.challenge.own_assertions import OwnAssertion, list_missed
-from jumar.child.challenge.questions import Questions
+from jumar.child.challenge.questions import STANDING, Questions
 from jumar.child.pytest import code_identity
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class ChallengePlugin:
 
     def _is_made_by_product(self, kind: Any) -> bool:
         names = vars(kind)
-        if str(names.get("__module__")).startswith("jumar.child.two_process"):  # it stands for one in another process
+        if str(names.get("__module__")).startswith(STANDING):
             return True
         made = [code_identity.unwrap_function(value) for value in names.values()]
         files = [file for one in made if one is not None for file in [one.__code__.co_filename] if file[:1] != "<"]
