@@ -95,7 +95,7 @@ async def find_unproved(whole: GreenCandidate, rest: GreenCandidate, apart: froz
     unproved = {*list_swayed(whole, rest)}
     beyond = {i: list_beyond(whole, rest, i) for i in ids}
     left = ids
-    for _ in range(TRIES):
+    for _ in range(TRIES if ids else 0):
         alone = replace(whole, reached={}, swayed=set(), strengths={}, missed={})
         passed = await _run_alone(alone, left)
         failed = frozenset(left) - passed
