@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
-import types
 from random import Random
 from typing import Any
 
@@ -13,7 +11,8 @@ import pytest
 from jumar.child.challenge.current_test import CurrentTest
 from jumar.child.challenge.questions import Questions
 from jumar.child.challenge.rewritten_comparisons import rewrite
-from jumar.child.challenge.syntax import NAME, get_dotted_name
+from jumar.child.challenge.syntax import get_dotted_name
+from support.judging.run_falsified_suite import load
 
 PRODUCT = """
 class Box:
@@ -61,15 +60,10 @@ def is_product(thing: Any) -> bool:
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("summed", [True, False])
 def test_a_file_does_what_it_did_and_calls_are_counted(body: str, summed: bool) -> None:  # noqa: FBT001  a parameter of the test
-    product, module = types.ModuleType("product"), types.ModuleType("test_it")
-    exec(PRODUCT, vars(product))  # noqa: S102  our own text
-    sys.modules["product"] = product
     tree = ast.parse(f"{HEAD}    {body}\n")
     rewrite(tree, calls=True)
     asked = Questions(Random(1), is_product, lambda _: False, lambda _: False)
-    vars(module)[NAME] = asked
-    exec(compile(tree, "test_it.py", "exec"), vars(module))  # noqa: S102  our own text
-    del sys.modules["product"]
+    module = load(tree, PRODUCT, asked)
     asked.test = CurrentTest(falsified=False, summed=summed)
     answer, counted = BODIES[body]
 

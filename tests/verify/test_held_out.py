@@ -14,7 +14,7 @@ from jumar.child.challenge.compared_data import KIND, WHOLE
 from jumar.child.two_process import SAY
 from jumar.core.gate.challenge_rounds import Round
 from jumar.core.state.settings import Suite
-from jumar.verify.evidence import TOGETHER, find_unproved, list_beyond, list_swayed, list_wavering
+from jumar.verify.evidence import find_unproved, list_beyond, list_swayed, list_wavering
 from jumar.verify.execution import HeldOut, TreeRunner
 from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round, run_round_apart
 from support.judging.real_verifier import Court
@@ -136,4 +136,3 @@ def test_what_another_test_gave_in_is_not_known_and_what_differs_by_chance_does_
 
     assert apart == set(names)
     assert unproved == OTHER
-    assert whole.doubted["test_more.py::test_show"] == TOGETHER

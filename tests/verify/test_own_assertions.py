@@ -132,13 +132,18 @@ test_any.hypothesis = None  # as that marks its tests
 def test_all_that_a_test_comes_to_is_counted_with_its_set_up_and_its_clean_up(tmp_path: Path) -> None:
     report = confirm(tmp_path, {"product.py": "def double(n): return 2 * n\n", "test_product.py": SHARED})
 
-    two = report.reached["test_product.py::test_two"]
-    assert {place: two[place] for place in two if place.endswith(("13", "15", "18", "18 compares"))} == {
-        "test_product.py:13": 1,
-        "test_product.py:15": 1,
-        "test_product.py:18": 1,
-        "test_product.py:18 compares": 2,
+    shared = {f"test_product.py:{line}{what}": 1 for line in (7, 9) for what in ("", " compares")}
+    found = {name.partition("::")[2]: dict(reached) for name, reached in report.reached.items()}
+    assert {name: {p: count for p, count in own.items() if p not in shared} for name, own in found.items()} == {
+        "test_one": {"test_product.py:17": 1, "test_product.py:17 compares": 2},
+        "test_two": {
+            "test_product.py:13": 1,
+            "test_product.py:13 compares": 1,
+            "test_product.py:15": 1,
+            "test_product.py:15 compares": 1,
+            "test_product.py:18": 1,
+            "test_product.py:18 compares": 2,
+        },
+        "test_any": {"test_product.py:20": 1, "test_product.py:20 compares": 1},
     }
-    assert report.reached["test_product.py::test_any"]["test_product.py:20"] == 1, "how many examples is chance"
-    shared = [place for reached in report.reached.values() for place in reached if place.endswith((":7", ":9"))]
-    assert sorted(shared) == ["test_product.py:7", "test_product.py:9"], "in whichever test that was"
+    assert sorted((p, own[p]) for own in found.values() for p in own if p in shared) == sorted(shared.items())

@@ -21,7 +21,7 @@
 | `["copied", id]` | the code changed its copy of what the test holds, which the test does not see |
 | `["tied", id]` | the test does what needs the code under test in its own process: it lends a file, patches a library |
 | `["strength", id, n]` | the test came to no assertion (-1), cannot be falsified (0), or not wholly (1) |
-| `["reached", id, places]` | how often the test came to an assertion or comparison, by `file:line`; of its data |
+| `["reached", id, places]` | how often the test came to an assertion or comparison, by place; sums of data |
 | `["missed", id, lines]` | the lines of its own assertions and comparisons that the test did not come to |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |

@@ -31,15 +31,11 @@ UNREACHED = "in two processes it did not come to what it asserts in line"
 WEAKEST_NAMED = 3
 """Tests of the lowest grade that a warning names."""
 
-
 MOST_RUNS = 16
 """Runs among which held-out tests are dealt out: so many of them are alone, and of more one meets few others."""
 
 TRIES = 3
 """Times that a test which differs is run again: what differs by chance may come out alike once."""
-
-TOGETHER = "it passes in two processes only where other tests have run before"
-"""Reason that a held-out test is no evidence there."""
 
 
 async def grade_green(
@@ -91,19 +87,16 @@ async def find_unproved(whole: GreenCandidate, rest: GreenCandidate, apart: froz
     the code under test remembers it. And they have to come to all that they come to in one process, in *rest*, and no
     object of the code may decide there, where none does in two. What differs by chance does in these runs, too.
     """
-    ids = tuple(i for i in whole.verifier.held_out.ids if i in apart)
-    unproved = {*list_swayed(whole, rest)}
-    beyond = {i: list_beyond(whole, rest, i) for i in ids}
-    left = ids
-    for _ in range(TRIES if ids else 0):
+    unproved = list_swayed(whole, rest)
+    left = tuple(i for i in whole.verifier.held_out.ids if i in apart and i not in unproved)
+    beyond = {i: list_beyond(whole, rest, i) for i in left}
+    for _ in range(TRIES if left else 0):
         alone = replace(whole, reached={}, swayed=set(), strengths={}, missed={})
         passed = await _run_alone(alone, left)
-        failed = frozenset(left) - passed
-        whole.doubted.update(dict.fromkeys(failed, TOGETHER))
-        unproved |= failed
+        unproved |= frozenset(left) - passed
         beyond = {i: beyond[i] - list_wavering(whole, alone, i) for i in left}
-        left = tuple(i for i in left if beyond[i] and i not in unproved)
-    return frozenset((*unproved, *left))
+        left = tuple(i for i in left if beyond[i] and i in passed)
+    return unproved.union(left)
 
 
 def list_swayed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:

@@ -61,14 +61,14 @@ def learn(
 
     Literals of the tests *false* are changed all the same.
     """
-    names = [name for name, _ in _cases(vars(_load(code, more)))] if falsified else false
+    names = [name for name, _ in _cases(vars(load(code, more)))] if falsified else false
     data, places = FalsifiableFile(code.encode()).falsify(names, Random(seed))
     tree = ast.parse(data)
     rewrite(tree, places)
     asked = Questions(
         Random(seed), _is_product, _decides, lambda function: getattr(function, "__module__", "") == "test_it"
     )
-    module, found = _load(tree, more, asked), dict[str, Learnt]()
+    module, found = load(tree, more, asked), dict[str, Learnt]()
     for name, case in _cases(vars(module)):
         asked.test = test = CurrentTest(falsified=falsified)
         passed = _passes(case)
@@ -87,10 +87,11 @@ def _is_product(thing: object) -> bool:
 
 def outcomes(code: str, more: str = "") -> dict[str, bool]:
     """Test -> whether all its cases pass as they are, with *more* of a product."""
-    return {name: _passes(case) for name, case in _cases(vars(_load(code, more)))}
+    return {name: _passes(case) for name, case in _cases(vars(load(code, more)))}
 
 
-def _load(code: str | ast.Module, more: str, asked: object = None) -> types.ModuleType:
+def load(code: str | ast.Module, more: str, asked: object = None) -> types.ModuleType:
+    """The module of tests *code*, which finds *asked*, beside the product with *more* in it."""
     module, product = types.ModuleType("test_it"), types.ModuleType("product")
     exec(PRODUCT + more, vars(product))  # noqa: S102  our own text
     before = sys.modules.get("product")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 WHOLE, KIND = " whole ", " is "
 """Marks, in a report, of a sum of data, and of a kind of it."""
 
-MOST, DEEPEST = 50_000, 100
+MOST, DEEPEST = 10_000, 100
 """Parts of a value that are looked at, and how deep."""
 
 BITS = 48
@@ -24,7 +24,8 @@ ELSEWHERE = re.compile(r"(?<= at )0x[0-9a-fA-F]+|(?:/[^\s/'\",:;]+)+(?=/)")
 
 TEXTS = (str, bytes, bytearray)
 READ: tuple[tuple[type, Callable[[Any], str]], ...] = (
-    (str, str.__str__), (bytes, bytes.__repr__), (bytearray, bytearray.__repr__), (int, int.__repr__),
+    (str, str.__str__), (bytes, bytes.__repr__), (bytearray, bytearray.__repr__),
+    (int, lambda value: int.__format__(value, "x")),  # a decimal one has a limit of digits
     (float, float.__repr__), (complex, complex.__repr__),
 )  # fmt: skip
 """Types of data, each with a method of its own that reads its objects, and those of its subclasses."""
@@ -61,13 +62,15 @@ class _DataReader:
         if kind in LISTED:
             return f"({','.join([self.read(item, depth + 1) for item in value])})"
         if kind in UNORDERED:
-            return f"{{{','.join(sorted([self.read(item, depth + 1) for item in value]))}}}"
+            return f"{{{','.join(sorted([self.read(item, depth + 1) for item in (*value,)]))}}}"
         if kind is dict:
-            pairs = [f"{self.read(name, depth + 1)}: {self.read(held, depth + 1)}" for name, held in value.items()]
+            # Another thread may fill it just now.
+            pairs = [f"{self.read(name, depth + 1)}: {self.read(held, depth + 1)}" for name, held in [*value.items()]]
             return f"{{{','.join(sorted(pairs))}}}"
         for base, read in READ:
             if issubclass(kind, base):
-                return f"{base.__name__} {ELSEWHERE.sub('', read(value))}"
+                text = read(value)
+                return f"{base.__name__} {ELSEWHERE.sub('', text) if '/' in text or ' at 0x' in text else text}"
         return _name_kind(value)
 
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
+
+OPERATORS = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+    ast.GtE: ">=",
+}  # fmt: skip
+"""Operators that an object may answer; an identity it may not."""
 
 COMPARING: dict[str, str] = {
     **dict.fromkeys(

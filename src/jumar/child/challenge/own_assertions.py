@@ -10,14 +10,11 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from jumar.child.challenge.known_assertions import ASSERTING, RAISING
+from jumar.child.challenge.known_assertions import ASSERTING, OPERATORS, RAISING
 from jumar.child.challenge.syntax import get_dotted_name, walk_own
 
 ENDING = RAISING | {"suppress"}
 """Contexts whose block an exception may end."""
-
-COUNTED = (ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-"""Operators whose operands `Questions` sees; an identity needs no question."""
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -72,7 +69,7 @@ def _list_compared(statement: ast.stmt) -> Iterator[OwnAssertion]:
             for part in asked or (made if plain else []):
                 test = part.values[0] if isinstance(part, ast.BoolOp) else part
                 test = test.operand if isinstance(test, ast.UnaryOp) else test
-                if isinstance(test, ast.Compare) and type(test.ops[0]) in COUNTED:
+                if isinstance(test, ast.Compare) and type(test.ops[0]) in OPERATORS:
                     yield OwnAssertion(test.lineno, test.end_lineno or test.lineno, compares=True)
 
 

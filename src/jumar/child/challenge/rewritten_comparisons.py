@@ -10,16 +10,10 @@ from collections.abc import Collection, Iterable
 from itertools import count
 from typing import Any, NamedTuple
 
-from jumar.child.challenge.known_assertions import AFFIXES, ASSERTING, LOOKING, RAISING
+from jumar.child.challenge.known_assertions import AFFIXES, ASSERTING, LOOKING, OPERATORS, RAISING
 from jumar.child.challenge.own_assertions import OwnAssertion, list_assertions
 from jumar.child.challenge.rewritten_blocks import mark_blocks
 from jumar.child.challenge.syntax import REACH, build_call, get_dotted_name, get_method, load, walk_own
-
-OPERATORS = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
-    ast.GtE: ">=",
-}  # fmt: skip
-"""Operators that an object may answer; an identity it may not."""
 
 LEAVING = (ast.Sub, ast.BitAnd, ast.BitXor, ast.Mod, ast.Div, ast.FloorDiv)
 """Operators that leave something where the operands differ, or agree."""
