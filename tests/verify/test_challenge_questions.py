@@ -22,6 +22,8 @@ AFFIRMED = [
     "assert Number(1) > 3",
     "assert 3 <= Number(9)",
     "assert 3 < Always()",
+    "if Equal() != same([1, 2]): raise AssertionError",
+    "if not Equal() == 'ab' or 'words' not in Text('nothing'): raise AssertionError",
 ]
 """Assertions that hold for things which affirm all they are asked."""
 
@@ -43,10 +45,11 @@ def _in_unittest(code: str) -> str:
     """As a `TestCase` says it."""
     head, _, body = code.partition("def test_a():\n")
     lines = [f"    {line}\n" for line in body.splitlines()]
-    said = "".join(lines).replace("assert ", "self.assertTrue(").rstrip() + ")\n"
+    said = "".join(lines).replace("raise AssertionError", "self.fail()")
+    said = f"{said.rstrip().replace('assert ', 'self.assertTrue(')})\n" if "assert " in said else said
     for written, name in (("==", "Equal"), (" in ", "In"), (">", "Greater"), ("<=", "LessEqual"), ("<", "Less")):
         left, _, right = said.rpartition("self.assertTrue(")
-        if written in right:
+        if left and written in right:
             said = f"{left}self.assert{name}({right.replace(written, ',', 1)}"
             break
     return f"{head}class TestIt(unittest.TestCase):\n    def test_a(self):\n{said}"

@@ -162,6 +162,55 @@ class TestUnit(unittest.TestCase):
     def test_start(self): self.assertTrue(same("some words").startswith("some"), "a message")
 """
 
+BRANCHES = """
+def test_fail():
+    if same(3) != 3:
+        pytest.fail("no")
+def test_raise():
+    if not same("a") == "a":
+        raise AssertionError
+def test_either():
+    if same(1) != 1 or "failing words" not in same("failing words") or same(None) is not None:
+        raise AssertionError("no")
+def test_kind():
+    if not isinstance(same(1), int): pytest.fail("no")
+def test_else():
+    if same(3) == 3 and same(4):
+        same(5)
+    else:
+        pytest.fail("no")
+def test_elif():
+    if not same(1):
+        same(2)
+    elif same(3) != 3:
+        pytest.fail("no")
+    else:
+        same(4)
+def test_try():
+    try:
+        fail()
+        pytest.fail("no")
+    except ValueError:
+        pass
+def test_whatever_comes():
+    try:
+        fail()
+    except:
+        pass
+    else:
+        raise AssertionError
+class TestUnit(unittest.TestCase):
+    def test_fail(self):
+        if same(3) != 3: self.fail("no")
+    def test_without_an_exception(self):
+        try:
+            fail()
+        except (KeyError, ValueError) as error:
+            same(error)
+        else:
+            self.fail("no")
+"""
+
 EMPTY = """
 def test_list(): assert same([]) == []
 def test_tuple(): assert () == same(())
@@ -174,7 +223,7 @@ def test_rows(got, wanted): assert same(got) == wanted
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", [STRONG, AFFIXES, EMPTY])
+@pytest.mark.parametrize("code", [STRONG, AFFIXES, BRANCHES, EMPTY])
 def test_exactly_the_falsified_fail_and_they_go_on_to_their_end(code: str) -> None:
     assert all(outcomes(tidy(code)).values())
     for seed in range(12):
@@ -183,7 +232,7 @@ def test_exactly_the_falsified_fail_and_they_go_on_to_their_end(code: str) -> No
         assert {name for name, one in plain.items() if not one.passed} == set()
 
 
-@pytest.mark.parametrize("code", [STRONG, AFFIXES, EMPTY])
+@pytest.mark.parametrize("code", [STRONG, AFFIXES, BRANCHES, EMPTY])
 def test_a_changed_file_has_its_comparisons_where_they_were(code: str) -> None:
     source = tidy(code)
     names = [around + name for around in ("", "TestPlain::", "TestUnit::") for name in re.findall(r"def (\w+)", source)]
@@ -213,6 +262,7 @@ CHANGED = {
     "in a loop": "def test_a():\n    for x in same([1]): assert x == 1",
     "under a condition": "def test_a():\n    if same(1): assert same(1) == 1",
     "in a context": "def test_a():\n    with Anything(): assert same(1) == 1",
+    "a branch that fails": "def test_a():\n    if 'words' not in same('some words'): raise AssertionError",
     "a sum": "def test_a(): assert same(b'a b') == b'a ' + same(b'b')",
 }
 

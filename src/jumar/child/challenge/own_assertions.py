@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from jumar.child.challenge.failing_branches import fails, list_asserting_handlers, list_passing_cases
 from jumar.child.challenge.known_assertions import ASSERTING, OPERATORS, RAISING
 from jumar.child.challenge.syntax import get_dotted_name, walk_own
 
@@ -49,6 +50,7 @@ def _walk(body: Iterable[Any]) -> Iterator[OwnAssertion]:
         asserts = isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant)
         if asserts or _is_asserting_call(node):
             yield OwnAssertion(node.lineno, node.end_lineno)
+        yield from _list_branches(node)
         blocks = [] if _may_end(node) else [getattr(node, "body", ())]
         blocks += [getattr(node, name, ()) for name in ("orelse", "finalbody")]
         blocks += [case.body for case in getattr(node, "cases", ())]
@@ -56,6 +58,19 @@ def _walk(body: Iterable[Any]) -> Iterator[OwnAssertion]:
             yield from _walk(block)
         if not any(blocks) and isinstance(node, ast.stmt):
             yield from _list_compared(node)
+
+
+def _list_branches(node: Any) -> Iterator[OwnAssertion]:
+    """Yield what *node* asserts by a branch that fails."""
+    handlers: list[Any] = []
+    if isinstance(node, ast.If) and fails(node.body) != fails(node.orelse):
+        yield OwnAssertion(node.lineno, node.test.end_lineno or node.lineno)
+    elif isinstance(node, ast.Try):
+        handlers = [*list_asserting_handlers(node)]
+    elif hasattr(node, "cases"):
+        handlers = [case.body[0] for case in list_passing_cases(node)]
+    if handlers:
+        yield OwnAssertion(handlers[0].lineno, max(one.end_lineno for one in handlers))
 
 
 def _list_compared(statement: ast.stmt) -> Iterator[OwnAssertion]:

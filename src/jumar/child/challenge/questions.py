@@ -209,6 +209,10 @@ class Questions:
             return made
         return ExpectedException(made, partial(self.note_raised, args[0]))
 
+    def caught(self, kinds: Any, /) -> None:
+        """Assert that the exception came which is being handled, where one of *kinds* was expected."""
+        self.note_raised(kinds, sys.exc_info()[0], held=True)
+
     def note_raised(self, kinds: Any, raised: Any, *, held: bool) -> None:
         """Note that an exception of the type *raised* came where one of *kinds* was expected, and if that *held*."""
         self._note_asserted()

@@ -6,10 +6,12 @@ One rule for all files, functions and rounds: nothing in them tells what is fals
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from copy import deepcopy
 from itertools import count
 from typing import Any, NamedTuple
 
+from jumar.child.challenge.failing_branches import fails, list_asserting_handlers, list_passing_cases
 from jumar.child.challenge.known_assertions import AFFIXES, ASSERTING, LOOKING, OPERATORS, RAISING
 from jumar.child.challenge.own_assertions import OwnAssertion, list_assertions
 from jumar.child.challenge.rewritten_blocks import mark_blocks
@@ -113,6 +115,29 @@ class ComparisonRewriter(ast.NodeTransformer):
         node.test = self._visit_certain(node.test)
         return node
 
+    def visit_If(self, node: ast.If) -> Any:
+        """Rewrite what is asserted by a branch that fails."""
+        denied = fails(node.body)
+        if denied == fails(node.orelse):
+            return self.generic_visit(node)
+        self._speaks.value = True
+        test, node.test = node.test, ast.Constant(value=True)
+        self.generic_visit(node)
+        node.test = self._visit_denied(test) if denied else self._visit_certain(test)
+        return node
+
+    def visit_Try(self, node: Any) -> Any:
+        """Hand on the exceptions without which a block fails."""
+        caught = [
+            (handler, deepcopy(handler.type or load("BaseException"))) for handler in list_asserting_handlers(node)
+        ]
+        self.generic_visit(node)
+        for handler, kinds in caught:
+            self._begin(handler.body, build_call("caught", [kinds]))
+        return node
+
+    visit_TryStar = visit_Try  # noqa: N815  as `ast` calls it
+
     def visit_Compare(self, node: ast.Compare) -> Any:
         """Hand on what is compared."""
         self.generic_visit(node)
@@ -172,8 +197,11 @@ class ComparisonRewriter(ast.NodeTransformer):
         return _doubt(node) if isinstance(node.ctx, ast.Load) and self._operators.get(node.id) else node
 
     def visit_Match(self, node: Any) -> Any:
-        """Hand on what is matched."""
+        """Hand on what is matched, and that it is none of the cases that fail."""
+        passing = [*list_passing_cases(node)]
         self.generic_visit(node)
+        for case in passing:
+            self._begin(case.body, build_call("affirm", [ast.Constant(value=True)]))
         node.subject = _see("==", node.subject)
         return node
 
@@ -182,12 +210,35 @@ class ComparisonRewriter(ast.NodeTransformer):
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             test.values = [self._visit_certain(part) for part in test.values]
             return test
-        compares = any(isinstance(part, ast.Compare) for part in ast.walk(test))
-        kind = "deny" if id(test) in self._false else "affirm" if compares else "confirm"
         if isinstance(test, ast.Call) and get_dotted_name(test.func) == "isinstance" and len(test.args) == 2:  # noqa: PLR2004  as it takes
             thing = test.args[0]
             test.args[0] = ast.copy_location(build_call("see_kind", [thing]), thing)
-        return ast.copy_location(build_call(kind, [self.visit(test)]), test)
+        return self._assert(test, lambda: self.visit(test))
+
+    def _visit_denied(self, test: ast.expr) -> Any:
+        """Rewrite what is false in each test that passes."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test.operand = self._visit_certain(test.operand)
+            return test
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+            test.values = [self._visit_denied(part) for part in test.values]
+            return test
+        return _deny(self._assert(test, lambda: _deny(self.visit(test))))
+
+    def _assert(self, test: ast.expr, visit: Callable[[], ast.expr]) -> ast.expr:
+        """Hand on what an assertion by *test* comes to; *visit* rewrites it."""
+        compares = any(isinstance(part, ast.Compare) for part in ast.walk(test))
+        kind = "deny" if id(test) in self._false else "affirm" if compares else "confirm"
+        return ast.copy_location(build_call(kind, [visit()]), test)
+
+    def _begin(self, body: list[Any], asserted: ast.expr) -> None:
+        """Let *body* begin with what is *asserted*."""
+        self._speaks.value = True
+        body.insert(0, ast.copy_location(ast.Expr(asserted), body[0]))
+
+
+def _deny(node: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.UnaryOp(ast.Not(), node), node)
 
 
 def _see(kind: str, node: ast.expr) -> ast.expr:

@@ -20,6 +20,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
+from jumar.child.challenge.failing_branches import fails
 from jumar.child.challenge.rewritten_comparisons import list_comparisons
 from jumar.child.challenge.syntax import walk_own
 from jumar.verify.challenge.literals import (
@@ -181,7 +182,7 @@ def _list_views(tree: ast.AST) -> Iterator[tuple[ast.expr, Callable[[Any], objec
                     yield argument, view
             case ast.Call(func=ast.Attribute(attr=method), args=arguments) if method == UNORDERED:
                 yield from ((one, _count) for one in arguments if is_literal(one) and not isinstance(one, ast.Dict))
-            case ast.Compare(left=ast.Constant(value=str(text)), ops=[ast.In()]) if WORD.search(text):
+            case ast.Compare(left=ast.Constant(value=str(text)), ops=[ast.In() | ast.NotIn()]) if WORD.search(text):
                 yield node.left, _count_letters
 
 
@@ -232,6 +233,8 @@ def _list_compared(function: Function) -> Iterator[tuple[ast.expr, Sequence[ast.
     for node in walk_own(function.body):
         if isinstance(node, ast.Assert):
             yield from _list_asserted(node.test)
+        elif isinstance(node, ast.If) and fails(node.body) != fails(node.orelse):
+            yield from (_list_denied if fails(node.body) else _list_asserted)(node.test)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
             name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
@@ -268,3 +271,16 @@ def _list_asserted(test: ast.expr) -> Iterator[tuple[ast.expr, Sequence[ast.expr
             yield test, [test.left]
         case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[ast.Constant() as affix], keywords=[]):
             yield test, [affix]
+
+
+def _list_denied(test: ast.expr) -> Iterator[tuple[ast.expr, Sequence[ast.expr]]]:
+    match test:
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            for part in parts:
+                yield from _list_denied(part)
+        case ast.UnaryOp(op=ast.Not(), operand=held):
+            yield from _list_asserted(held)
+        case ast.Compare(left=left, ops=[ast.NotEq() | ast.IsNot()], comparators=[right]):
+            yield test, [] if any(map(_is_wide, (left, right))) else [left, right]
+        case ast.Compare(left=ast.Constant(value=str(text)), ops=[ast.NotIn()]) if WORD.search(text):
+            yield test, [test.left]
