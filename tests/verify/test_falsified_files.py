@@ -251,6 +251,24 @@ def test_what_is_done_after_a_false_assertion_is_done_all_the_same() -> None:
     assert learn(tidy(code + "def test_c(): test_a()\n"), 1, falsified=False)["test_b"].passed
 
 
+EXPECTED = """
+CASES = [pytest.raises(ValueError), pytest.raises(KeyError)]
+@pytest.mark.parametrize("expectation", PLACE)
+def test_a(expectation):
+    with expectation:
+        fail(*expectation.expected_exceptions)
+        assert same(1)
+"""
+
+
+@pytest.mark.parametrize("place", ["CASES", "[pytest.raises(ValueError), pytest.raises(KeyError)]"])
+def test_an_exception_that_is_expected_where_no_test_runs_is_an_assertion_of_each(place: str) -> None:
+    found = learn(tidy(EXPECTED.replace("PLACE", place)), 1)
+
+    assert found
+    assert all(one.asserted and not one.passed for one in found.values())
+
+
 CHANGED = {
     "a literal": "def test_a(): assert same(3) == 3",
     "a word": "def test_a(): assert 'words' in same('some words')",

@@ -23,9 +23,6 @@ from jumar.ports import Model
 GENOME_CHARACTERS = 20_000
 """Longest genome that is taken."""
 
-HOW_CHARACTERS = 200
-"""Of a sentence on the idea of a variant."""
-
 TASK = """\
 You improve the instructions that a coding agent is given in front of every task. Tests, principles and rules for faults
 score what it writes. You are shown its instructions, what it lost points for, and what was tried before. Propose

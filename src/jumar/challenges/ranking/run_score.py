@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -97,11 +97,6 @@ def score_round(runs: Sequence[RunScore], points: AxisPoints, judge: JudgeStandi
 def score_run(run: RunScore, points: AxisPoints, judge: JudgeStanding) -> Composite:
     """Return the composite of one run by itself, as paired comparisons need it."""
     return add_up(score_round([run], points, judge))
-
-
-def count_lost(findings: Sequence[Finding]) -> Mapping[str, float]:
-    """Return rule -> points for the rules in *findings*."""
-    return {finding.rule: finding.points for finding in findings}
 
 
 def _score_marks(run: RunScore, maximum: float, judge: JudgeStanding) -> AxisScore:

@@ -204,7 +204,7 @@ class Questions:
         except BaseException:
             self.confirm(False)  # noqa: FBT003  none came
             raise
-        if self.test is None or not _is_of_framework(made) or not args:
+        if not _is_of_framework(made) or not args:
             self._note_asserted()
             return made
         return ExpectedException(made, partial(self.note_raised, args[0]))

@@ -92,6 +92,10 @@ class ComparisonRewriter(ast.NodeTransformer):
             parts = ast.walk(node) if self._false else ()
             self._falsity = ast.Constant(value=any(id(part) in self._false for part in parts))
         node.body = [made for statement in node.body for made in _list(self.visit(statement))]
+        for call in (part for decorator in node.decorator_list for part in ast.walk(decorator)):
+            if isinstance(call, ast.Call) and get_dotted_name(call.func).rpartition(".")[2] in RAISING:
+                call.args = [ast.Constant(get_dotted_name(call.func)), call.func, *call.args]
+                call.func = ast.copy_location(get_method("expect"), call)
         self._returns = outer
         if inside:
             given = [self._speaks, self._falsity]
