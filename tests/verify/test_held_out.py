@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -124,6 +125,8 @@ def test_what_another_test_gave_in_is_not_known_and_what_differs_by_chance_does_
     alone, hidden = court.tree({"app.py": APP}), court.tree({"app.py": APP, "test_more.py": TESTS})
     names = tuple(f"test_more.py::test_{what}" for what in ("same", "kept", "drawn", "waits", "parse", "show"))
     verifier.held_out, verifier.experience.challenge = HeldOut(hidden, names), {"test_more.py": TESTS.encode()}
+    told: list[Any] = []
+    verifier.tell = lambda what, done, total: told.append((done, total)) if what == "round" else None
     whole = GreenCandidate(verifier, hidden, alone, names, {})
     rest = replace(whole, strengths={}, swayed=set(), reached={}, missed={})
 
@@ -136,3 +139,4 @@ def test_what_another_test_gave_in_is_not_known_and_what_differs_by_chance_does_
 
     assert apart == set(names)
     assert unproved == OTHER
+    assert told[: len(names)] == [(number, len(names)) for number in range(1, len(names) + 1)]

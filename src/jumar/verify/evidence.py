@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from random import SystemRandom
 
 import msgspec
@@ -16,6 +17,7 @@ from jumar.child.two_process import SAY
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
+from jumar.process.progress import ProgressPart
 from jumar.verify.merge_reports import run_side_by_side
 from jumar.verify.rounds import GreenCandidate, draw_seeds, is_pytest, run_round_apart
 from jumar.verify.untouched_tree import find_drawn_in, find_red_tests, find_retreated
@@ -122,11 +124,12 @@ async def _run_alone(green: GreenCandidate, ids: Sequence[str]) -> frozenset[str
     dealt = list(ids)
     SystemRandom().shuffle(dealt)
     hands = [frozenset(dealt[number::MOST_RUNS]) for number in range(min(MOST_RUNS, len(dealt)))]
-    cores = len(os.sched_getaffinity(0))
+    cores, begun = len(os.sched_getaffinity(0)), count(1)
 
     async def play(mine: Sequence[frozenset[str]]) -> frozenset[str]:
         kept: frozenset[str] = frozenset()
         for hand in mine:
+            green.verifier.tell(ProgressPart.ROUND, next(begun), len(hands))
             part = replace(green, ids=tuple(i for i in ids if i in hand))
             kept |= (await run_round_apart(part, Round(), draw_seeds(shuffled=False))).kept
         return kept
