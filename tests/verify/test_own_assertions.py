@@ -33,6 +33,7 @@ BODIES: dict[str, list[Any]] = {
     "match f():\n    case 1:\n        f()\n    case _:\n        raise AssertionError": [(4, 4)],
     # It is right not to come there.
     "if f():\n    f()\n    self.fail()": [],
+    "if f():\n    job.fail()": [],
     "if f():\n    raise AssertionError\nelse:\n    raise AssertionError": [],
     "try:\n    f()\n    self.fail()\nexcept Exception:\n    pass": [],
     "try:\n    f()\nexcept KeyError:\n    self.fail()": [],

@@ -11,6 +11,9 @@ from typing import Any
 
 from jumar.child.challenge.syntax import get_dotted_name
 
+FAILING = frozenset({"pytest.fail", "self.fail", "fail"})
+"""Functions that fail a test; a method of that name of anything else may be what is tested."""
+
 CATCHING = frozenset({"Exception", "BaseException", "AssertionError", ""})
 """Types in a handler that also catches what fails in its block; empty: none is named."""
 
@@ -21,7 +24,7 @@ def fails(body: Sequence[ast.stmt]) -> bool:
     if isinstance(statement, ast.Raise) and statement.exc is not None:
         return get_dotted_name(statement.exc) == "AssertionError"
     called = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
-    return called and get_dotted_name(statement.value).rpartition(".")[2] == "fail"
+    return called and get_dotted_name(statement.value) in FAILING
 
 
 def list_asserting_handlers(node: Any) -> Iterator[ast.ExceptHandler]:
