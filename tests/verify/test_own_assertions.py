@@ -34,6 +34,7 @@ BODIES: dict[str, list[Any]] = {
     # It is right not to come there.
     "if f():\n    f()\n    self.fail()": [],
     "if f():\n    job.fail()": [],
+    "while f():\n    if f() > 9:\n        pytest.fail('too late')": [],
     "if f():\n    raise AssertionError\nelse:\n    raise AssertionError": [],
     "try:\n    f()\n    self.fail()\nexcept Exception:\n    pass": [],
     "try:\n    f()\nexcept KeyError:\n    self.fail()": [],

@@ -45,17 +45,18 @@ def list_missed(own: Iterable[OwnAssertion], asserted: Collection[int], compared
     return [one.first for one in own if lines[one.compares].isdisjoint(range(one.first, one.last + 1))]
 
 
-def _walk(body: Iterable[Any]) -> Iterator[OwnAssertion]:
+def _walk(body: Iterable[Any], *, waits: bool = False) -> Iterator[OwnAssertion]:
+    """Yield what stands in *body*, of a loop that *waits*: it may have no round, and fail when its time is over."""
     for node in body:
         asserts = isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant)
         if asserts or _is_asserting_call(node):
             yield OwnAssertion(node.lineno, node.end_lineno)
-        yield from _list_branches(node)
+        yield from () if waits else _list_branches(node)
         blocks = [] if _may_end(node) else [getattr(node, "body", ())]
         blocks += [getattr(node, name, ()) for name in ("orelse", "finalbody")]
         blocks += [case.body for case in getattr(node, "cases", ())]
         for block in blocks:
-            yield from _walk(block)
+            yield from _walk(block, waits=waits or isinstance(node, ast.While))
         if not any(blocks) and isinstance(node, ast.stmt):
             yield from _list_compared(node)
 
