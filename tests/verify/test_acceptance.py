@@ -452,6 +452,19 @@ def test_a_file_in_the_folder_of_the_tests_and_a_branch_for_another_platform_are
     assert done.weaker == {"test_calc.py::test_written": "the code changes files of the test"}
 
 
+@pytest.mark.slow
+def test_a_test_that_fails_in_two_processes_alone_says_so(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    test = "import types\n\nimport calc\n\n\ndef test_kind():\n    assert isinstance(calc.one, types.FunctionType)\n"
+    tree = court.tree({"calc.py": "def one():\n    return 1\n", "test_calc.py": test})
+    court.collect(tree)
+
+    done = court.judge(tree)
+
+    assert done.weaker == {"test_calc.py::test_kind": "it fails where the code is in another process"}
+
+
 MATCHING = """
 from calc import Point, move
 

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jumar.child.challenge.current_test import MOST_LOOKED_AT, SEARCHED, CurrentTest
+from jumar.child.challenge.deciding import MOST, find_deciding, measure_plain
 from support.judging.run_falsified_suite import learn, outcomes, tidy
 
 AFFIRMED = [
@@ -532,3 +534,46 @@ def test_what_holds_an_object_of_the_code_under_test_is_not_taken_for_plain(held
     found = [learn(code, seed, more=FIELDS)["test_a"] for seed in range(6)]
 
     assert all(one.partial for one in found)
+
+
+class Word(str):
+    """A text with an equality of its own."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+
+PLAINLY: dict[str, tuple[Any, int]] = {
+    "a number": (3, 1),
+    "a list": ([1, "a", None], 4),
+    "keys and values": ({"a": 1, "b": [1, 2]}, 7),
+    "deep": ([[1], [[2.0]], ()], 7),
+    "a word": (Word(), -1),
+    "a word among others": ([1, [2], Word(), 3], -5),
+    "a word under a name": ({"a": Word()}, -2),
+}
+
+
+@pytest.mark.parametrize("kind", PLAINLY)
+def test_what_is_looked_at_is_counted(kind: str) -> None:
+    value, count = PLAINLY[kind]
+
+    assert measure_plain(value) == count
+    assert bool(find_deciding(value, lambda kind: kind is Word)) == (count < 0)
+
+
+def test_a_test_that_compares_much_is_not_looked_at_for_ever() -> None:
+    test, looked, many = CurrentTest(falsified=False), list[Any](), dict.fromkeys(range(10_000), Word())
+
+    def decides(kind: type) -> bool:
+        looked.append(kind)
+        return False
+
+    found = [test.find_deciding(many, decides) for _ in range(5_000)]
+
+    assert all(one == [many] for one in found), "there is too much in it to know"
+    assert len(looked) < 10 * MOST * MOST_LOOKED_AT / SEARCHED
+    assert test.find_deciding([1], decides) == [[1]]

@@ -30,7 +30,7 @@ STARTS = 5
 """Times that the code under test is started in one round, where tests cost its process."""
 
 EMPTY = "it came to none of its assertions"
-"""Reason that a test which passes is no evidence."""
+FAILED = "it fails where the code is in another process"
 
 _Done = TypeVar("_Done")
 
@@ -188,7 +188,7 @@ async def _run_part_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         kept |= reconcile(plain, report, green.accepted).green_ids.difference(empty) if plain else frozenset()
         kept |= frozenset(done).difference(plain, report.doubted, empty)
         # A test with parameters of the code under test may be expected by the name of its function.
-        doubted = {**empty, **report.doubted}
+        doubted = {**dict.fromkeys(frozenset(plain).difference(kept), FAILED), **empty, **report.doubted}
         green.doubted.update({**{get_function(i): why for i, why in doubted.items()}, **doubted})
         green.conversed.update({**{get_function(i): why for i, why in report.conversed.items()}, **report.conversed})
         green.matched.update(report.matched, map(get_function, report.matched))

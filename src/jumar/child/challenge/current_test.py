@@ -7,6 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from jumar.child.challenge.compared_data import DataSum
+from jumar.child.challenge.deciding import find_deciding, measure_plain
+
+MOST_LOOKED_AT = 5_000_000
+"""Things in what a test compares that are looked at, which takes half a second: of more, nothing is known."""
+
+SEARCHED = 2_000
+"""Things that are looked at in the time in which one is found that has a say."""
 
 
 class CurrentTest:
@@ -45,6 +52,7 @@ class CurrentTest:
         """True if the comparison that is made just now is such a one."""
         self.lying = False
         """True if something wrong was affirmed."""
+        self._looked_at = 0
         self._blocks: list[tuple[int, bool]] = []
         """Contexts that were entered and not left by the end of their block, and whether they are foreign."""
 
@@ -52,6 +60,17 @@ class CurrentTest:
         """Add *value* to what is compared at *place*, if that is to be summed up."""
         if self.summed:
             self.sums[place] = self.sums.get(place, DataSum()).add(value)
+
+    def find_deciding(self, value: Any, decides: Callable[[type], bool]) -> list[Any]:
+        """Return the objects in *value* that have a say in what it equals, if there is time to look for them.
+
+        Else it is *value* itself.
+        """
+        if self._looked_at > MOST_LOOKED_AT:
+            return [value]
+        count = measure_plain(value)
+        self._looked_at += max(count, SEARCHED - count)
+        return [] if count > 0 else find_deciding(value, decides)
 
     def enter(self, number: int, *, foreign: bool) -> None:
         """Note that a context begins; a *foreign* one should let all exceptions pass."""

@@ -45,15 +45,25 @@ MOST = 500
 """Objects in an operand that are looked at."""
 
 
-def is_plain(value: Any, depth: int = 0) -> bool:
-    """Return whether *value* and all that it holds say themselves what equals them."""
-    kind = id(type(value))
+def measure_plain(value: Any, depth: int = 0) -> int:
+    """Return the number of things that *value* is and holds, if all say themselves what equals them.
+
+    Else it is negative, and how many were looked at.
+    """
+    kind, count = id(type(value)), 1
     if kind in PLAIN:
-        return True
+        return 1
     if kind not in CONTAINERS or depth > DEEPEST:
-        return False
-    items = (part for pair in value.items() for part in pair) if type(value) is dict else value
-    return all(id(type(item)) in PLAIN or is_plain(item, depth + 1) for item in items)
+        return -1
+    items = [*value.values(), *value] if type(value) is dict else value
+    if PLAIN.issuperset(map(id, map(type, items))):  # at once: a test may look into a large one many thousand times
+        return 1 + len(items)
+    for item in items:
+        inner = measure_plain(item, depth + 1)
+        count += abs(inner)
+        if inner < 0:
+            return -count
+    return count
 
 
 def find_deciding(value: Any, decides: Callable[[type], bool]) -> list[Any]:
@@ -68,9 +78,12 @@ def find_deciding(value: Any, decides: Callable[[type], bool]) -> list[Any]:
             continue
         if _is_alone(type(at)):
             continue
-        new = [one for one in gc.get_referents(at) if id(one) not in seen and not isinstance(one, type)]
-        seen.update((id(one), one) for one in new)
-        todo += new
+        for one in gc.get_referents(at):
+            if id(one) not in seen and not isinstance(one, type):
+                seen[id(one)] = one
+                todo.append(one)
+            if len(seen) > MOST:
+                break
     return found or ([value] if todo else [])
 
 

@@ -17,9 +17,7 @@ from jumar.child.challenge.deciding import (
     CONTAINERS,
     PLAIN,
     affirms_all,
-    find_deciding,
     holds,
-    is_plain,
     is_where_it_says,
 )
 from jumar.child.challenge.known_assertions import COMPARING, EXCEPTIONS, HARMLESS, SOLID, is_kin
@@ -102,9 +100,9 @@ class Questions:
         self.listener.see(value)
         if type(value) is str and "def test" in value:  # it may quote the very test, and so what is falsified in it
             self.test.partial = self.test.doubtful = True
-        if id(type(value)) in PLAIN or is_plain(value):
+        if id(type(value)) in PLAIN:
             return value
-        found = find_deciding(value, self._decides)
+        found = self.test.find_deciding(value, self._decides)
         self.test.partial |= bool(found)
         self.test.swayed |= bool(found)
         self.test.doubtful |= bool(found)
