@@ -15,7 +15,7 @@ from jumar.child.challenge.compared_data import KIND, WHOLE
 from jumar.child.two_process import SAY
 from jumar.core.gate.challenge_rounds import Round
 from jumar.core.state.settings import Suite
-from jumar.verify.evidence import find_unproved, list_beyond, list_swayed, list_wavering
+from jumar.verify.evidence import find_unproved, list_beyond, list_swayed, list_wavering, run_alone
 from jumar.verify.execution import HeldOut, TreeRunner
 from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round, run_round_apart
 from support.judging.real_verifier import Court
@@ -132,8 +132,9 @@ def test_what_another_test_gave_in_is_not_known_and_what_differs_by_chance_does_
 
     async def find() -> tuple[frozenset[str], frozenset[str]]:
         apart = (await run_round_apart(whole, Round(), draw_seeds(shuffled=False))).kept
+        alone = await run_alone(whole, apart)
         await run_round(rest, Round(), draw_seeds(shuffled=False))
-        return apart, await find_unproved(whole, rest, apart)
+        return apart, await find_unproved(whole, rest, apart, alone)
 
     apart, unproved = anyio.run(find)
 

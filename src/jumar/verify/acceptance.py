@@ -19,9 +19,8 @@ from jumar.core.gate.challenge_rounds import ApartRounds, Round, Strength, plan_
 from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, get_function, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
-from jumar.verify import rounds
+from jumar.verify import evidence, rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
-from jumar.verify.evidence import find_unproved, grade_green, list_left_out, list_weaker, note_unreached
 from jumar.verify.merge_reports import run_side_by_side
 from jumar.verify.plain_run import CUT_SHORT, NOT_GENERAL, hide_output, judge_plainly, may_run_beside
 from jumar.verify.rounds import GreenCandidate, is_pytest
@@ -77,7 +76,7 @@ async def _accept_green(
     judge = partial(judge_plainly, whole, first.verdict, names, beyond)
     calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest)]
     calls += [judge] if may_run_beside(whole) else []
-    (apart, found), *plainly = await run_side_by_side(calls)
+    (apart, alone, found), *plainly = await run_side_by_side(calls)
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake, and visible ones that waver beside them could tell of them, bit by bit.
         if found.flaky and verifier.held_out.ids:
@@ -86,14 +85,15 @@ async def _accept_green(
     plain = plainly[0] if plainly else await judge()
     if not plain.green:
         return msgspec.structs.replace(first, verdict=plain, executions=first.executions + len(whole.runs)), {}
-    grades, warnings, agreed = await grade_green(whole, rest, apart - await find_unproved(whole, rest, apart), names)
+    unproved = await evidence.find_unproved(whole, rest, apart, alone)
+    grades, warnings, agreed = await evidence.grade_green(whole, rest, apart - unproved, names)
     done = msgspec.structs.replace(
         first,
         executions=first.executions + len(whole.runs),
         grade=f"{grades.lowest}{'+H' if agreed else ''}",
         reachable=grades.reachable,
         grades={names[i]: str(grade) for i, grade in grades.tests.items() if i in names},
-        weaker={names[i]: why for i, why in list_weaker(whole, grades.tests) if i in names},
+        weaker={names[i]: why for i, why in evidence.list_weaker(whole, grades.tests) if i in names},
         asked=whole.asked if apart else None,
         warnings=(*found.warnings, *warnings),
     )
@@ -125,16 +125,17 @@ class _Found(NamedTuple):
     """True if they were cut short: see `RoundResult`."""
 
 
-async def _run_rounds(whole: GreenCandidate, rest: GreenCandidate) -> tuple[frozenset[str], _Found]:
+async def _run_rounds(whole: GreenCandidate, rest: GreenCandidate) -> tuple[frozenset[str], evidence.AloneRuns, _Found]:
     """Run the rounds in two processes, and in one those of *rest*; return what the first prove, and what refutes it."""
     apart, found = await _run_apart(whole)
-    unreached = note_unreached(whole, apart)
+    alone = await evidence.run_alone(whole, apart)  # before code that sees held-out tests could leave a word of them
+    unreached = evidence.note_unreached(whole, apart)
     # What the code under test does to its own process is seen in one alone, as visible tests did in the first run.
     settled = apart.difference(whole.verifier.held_out.ids, unreached)
     if len(settled) < len(whole.ids) and found.void is None and not found.flaky:
         before, found = found, await _confirm_green(rest, settled)
         found = found._replace(warnings=(*before.warnings, *found.warnings))
-    return apart - list_left_out(whole, rest, unreached), found
+    return apart - evidence.list_left_out(whole, rest, unreached), alone, found
 
 
 def _list_rest(ids: Sequence[str], apart: Collection[str], part: Callable[[str], str]) -> tuple[str, ...]:

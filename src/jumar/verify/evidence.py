@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
-from itertools import count
 from random import SystemRandom
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,7 +16,6 @@ from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
 from jumar.process.progress import ProgressPart
-from jumar.verify.merge_reports import run_side_by_side
 from jumar.verify.rounds import GreenCandidate, draw_seeds, is_pytest, run_round_apart
 from jumar.verify.untouched_tree import find_drawn_in, find_red_tests, find_retreated
 
@@ -82,23 +79,52 @@ async def grade_green(
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
 
 
-async def find_unproved(whole: GreenCandidate, rest: GreenCandidate, apart: frozenset[str]) -> frozenset[str]:
+class AloneRuns(NamedTuple):
+    """Outcome of runs in two processes in which few tests or a single one is."""
+
+    passed: frozenset[str]
+    green: GreenCandidate
+    """All that was come to there."""
+
+
+async def run_alone(whole: GreenCandidate, apart: Collection[str]) -> AloneRuns:
+    """Run each held-out test in *apart* in two processes again, dealt out at random among fresh ones.
+
+    One test may give in what another one expects, and the code under test remembers it. So that no two of them can
+    talk to each other, one process follows another.
+    """
+    ids = tuple(i for i in whole.verifier.held_out.ids if i in apart)
+    green = replace(whole, reached={}, swayed=set(), strengths={}, missed={})
+    dealt, passed = SystemRandom().sample(ids, len(ids)), frozenset[str]()
+    hands = min(MOST_RUNS, len(ids))
+    for number in range(hands):
+        whole.verifier.tell(ProgressPart.ROUND, number + 1, hands)
+        hand = frozenset(dealt[number::hands])
+        part = replace(green, ids=tuple(i for i in ids if i in hand))
+        passed |= (await run_round_apart(part, Round(), draw_seeds(shuffled=False))).kept
+    return AloneRuns(passed, green)
+
+
+async def find_unproved(
+    whole: GreenCandidate, rest: GreenCandidate, apart: frozenset[str], alone: AloneRuns
+) -> frozenset[str]:
     """Return the held-out tests in *apart* that two processes do not prove, although they passed there.
 
-    They run there again, dealt out at random among fresh processes: one test may give in what another one expects, and
-    the code under test remembers it. And they have to come to all that they come to in one process, in *rest*, and no
-    object of the code may decide there, where none does in two. What differs by chance does in these runs, too.
+    They have to pass *alone*, too, and to come to all that they come to in one process, in *rest*, and no object of the
+    code may decide there, where none does in two. What differs by chance does in these runs, too.
     """
-    unproved = list_swayed(whole, rest)
-    left = tuple(i for i in whole.verifier.held_out.ids if i in apart and i not in unproved)
-    beyond = {i: list_beyond(whole, rest, i) for i in left}
-    for _ in range(TRIES if left else 0):
-        alone = replace(whole, reached={}, swayed=set(), strengths={}, missed={})
-        passed = await _run_alone(alone, left)
-        unproved |= frozenset(left) - passed
-        beyond = {i: beyond[i] - list_wavering(whole, alone, i) for i in left}
-        left = tuple(i for i in left if beyond[i] and i in passed)
-    return unproved.union(left)
+    held_out = apart.intersection(whole.verifier.held_out.ids)
+    unproved = list_swayed(whole, rest) | (held_out - alone.passed)
+    beyond = {i: list_beyond(whole, rest, i) for i in held_out - unproved}
+    for again in range(TRIES):
+        if again:
+            alone = await run_alone(whole, beyond)
+        unproved |= beyond.keys() - alone.passed
+        wavering = {i: list_wavering(whole, alone.green, i) for i in beyond}
+        beyond = {i: more for i in beyond.keys() & alone.passed if (more := beyond[i] - wavering[i])}
+        if not beyond:
+            break
+    return unproved.union(beyond)
 
 
 def list_swayed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:
@@ -117,24 +143,6 @@ def list_beyond(whole: GreenCandidate, other: GreenCandidate, test_id: str) -> f
 def list_wavering(whole: GreenCandidate, alone: GreenCandidate, test_id: str) -> frozenset[str]:
     """Return the places where *test_id* differs in two processes from run to run: a time, a loop that waits."""
     return list_beyond(whole, alone, test_id) | list_beyond(alone, whole, test_id)
-
-
-async def _run_alone(green: GreenCandidate, ids: Sequence[str]) -> frozenset[str]:
-    """Run each of *ids* in two processes with as few others as may be; return those that pass."""
-    dealt = list(ids)
-    SystemRandom().shuffle(dealt)
-    hands = [frozenset(dealt[number::MOST_RUNS]) for number in range(min(MOST_RUNS, len(dealt)))]
-    cores, begun = len(os.sched_getaffinity(0)), count(1)
-
-    async def play(mine: Sequence[frozenset[str]]) -> frozenset[str]:
-        kept: frozenset[str] = frozenset()
-        for hand in mine:
-            green.verifier.tell(ProgressPart.ROUND, next(begun), len(hands))
-            part = replace(green, ids=tuple(i for i in ids if i in hand))
-            kept |= (await run_round_apart(part, Round(), draw_seeds(shuffled=False))).kept
-        return kept
-
-    return frozenset().union(*await run_side_by_side([partial(play, hands[core::cores]) for core in range(cores)]))
 
 
 def note_unreached(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
