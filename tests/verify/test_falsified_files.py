@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jumar.child.challenge.rewritten_comparisons import list_comparisons
+from jumar.child.challenge.rewritten_comparisons import list_comparisons, rewrite
 from jumar.verify.challenge.falsified_files import FalsifiableFile, falsify_files
 from jumar.verify.challenge.other_values import make_other
 from support.judging.run_falsified_suite import learn, outcomes, tidy
@@ -479,3 +479,29 @@ def test_who_heeds_a_part_of_what_is_expected_is_no_forger(assertion: str) -> No
     code = tidy(f"from product import parse\ndef test_a(): assert {assertion}\n")
     for seed in range(60):
         assert not learn(code, seed, more=VERSIONS)["test_a"].passed
+
+
+@pytest.mark.parametrize(("name", "count"), [("test_a", 3), ("convert", 0)])
+def test_a_branch_that_fails_asserts_in_files_of_tests_alone(name: str, count: int) -> None:
+    code = f"""
+def {name}(self, value):
+    if not value:
+        self.fail("empty")
+    try:
+        value()
+    except OSError:
+        pass
+    else:
+        raise AssertionError
+    match value:
+        case []:
+            pass
+        case _:
+            self.fail("full")
+"""
+    tree = ast.parse(code)
+
+    rewrite(tree)
+
+    text = ast.unparse(tree)
+    assert sum(text.count(f"@asked.{method}(") for method in ("confirm", "caught", "affirm")) == count

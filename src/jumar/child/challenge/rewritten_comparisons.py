@@ -17,6 +17,8 @@ from jumar.child.challenge.own_assertions import OwnAssertion, list_assertions
 from jumar.child.challenge.rewritten_blocks import mark_blocks
 from jumar.child.challenge.syntax import REACH, build_call, get_dotted_name, get_method, load, walk_own
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
 LEAVING = (ast.Sub, ast.BitAnd, ast.BitXor, ast.Mod, ast.Div, ast.FloorDiv)
 """Operators that leave something where the operands differ, or agree."""
 
@@ -77,7 +79,10 @@ class ComparisonRewriter(ast.NodeTransformer):
         """True in the body of a test, whose end is handed on as well."""
         self._falsity = self._speaks = ast.Constant(value=False)
         """Literals: whether a comparison in that body is false, and whether something is asserted in it."""
+        self._has_tests = False
+        """False in other files of the task, whose code may fail by a branch if it is used as it must not be."""
         for node in nodes:
+            self._has_tests |= isinstance(node, FUNCTIONS) and node.name.startswith("test")
             if isinstance(node, ast.Import):
                 self._operators.update({a.asname or a.name: "" for a in node.names if a.name == "operator"})
             elif isinstance(node, ast.ImportFrom) and node.module == "operator":
@@ -122,7 +127,7 @@ class ComparisonRewriter(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> Any:
         """Rewrite what is asserted by a branch that fails."""
         denied = fails(node.body)
-        if denied == fails(node.orelse):
+        if denied == fails(node.orelse) or not self._has_tests:
             return self.generic_visit(node)
         self._speaks.value = True
         test, node.test = node.test, ast.Constant(value=True)
@@ -132,9 +137,8 @@ class ComparisonRewriter(ast.NodeTransformer):
 
     def visit_Try(self, node: Any) -> Any:
         """Hand on the exceptions without which a block fails."""
-        caught = [
-            (handler, deepcopy(handler.type or load("BaseException"))) for handler in list_asserting_handlers(node)
-        ]
+        handlers = [*list_asserting_handlers(node)] if self._has_tests else []
+        caught = [(handler, deepcopy(handler.type or load("BaseException"))) for handler in handlers]
         self.generic_visit(node)
         for handler, kinds in caught:
             self._begin(handler.body, build_call("caught", [kinds]))
@@ -202,7 +206,7 @@ class ComparisonRewriter(ast.NodeTransformer):
 
     def visit_Match(self, node: Any) -> Any:
         """Hand on what is matched, and that it is none of the cases that fail."""
-        passing = [*list_passing_cases(node)]
+        passing = [*list_passing_cases(node)] if self._has_tests else []
         self.generic_visit(node)
         for case in passing:
             self._begin(case.body, build_call("affirm", [ast.Constant(value=True)]))
