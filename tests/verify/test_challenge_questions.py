@@ -487,6 +487,9 @@ def run(done):
     except AssertionError: raise KeyError("done")
 def refuse(done): raise KeyError("refused")
 def tell(done): done()
+def swallow(done):
+    try: done()
+    except BaseException: pass
 def assert_known(name): raise KeyError(name)
 """
 REPLACED = {
@@ -495,13 +498,19 @@ REPLACED = {
     "with pytest.raises(KeyError): refuse(fails)": False,
     "with pytest.raises(AssertionError): tell(fails)": False,
     "with pytest.raises(KeyError): assert_known('a')": False,
+    "swallow(fails)\n    with pytest.raises(AssertionError): tell(fails)": True,
+    "swallow(refuses)": True,
+    "swallow(raises)": True,
+    "swallow(list)": False,
 }
 
 
 @pytest.mark.parametrize("statement", REPLACED)
 def test_an_error_in_the_place_of_an_assertion_that_failed_proves_nothing(statement: str) -> None:
-    head = "import unittest, pytest\nfrom product import assert_known, refuse, run, tell\n"
+    head = "import unittest, pytest\nfrom product import assert_known, refuse, run, swallow, tell\n"
     head += "def fails(): assert same(1) == 2\n"
+    head += "def refuses():\n    if same(1):\n        same(2)\n        pytest.fail('it is')\n"
+    head += "def raises(): raise AssertionError('it is')\n"
     code = tidy(f"{head}def test_a():\n    {statement}\n")
     assert outcomes(code, REPLACING) == {"test_a": True}
 

@@ -107,4 +107,4 @@ def test_another_process_comes_to_the_same_sum() -> None:
     run = [sys.executable, "-c", code]
     said = {subprocess.run(run, check=True, text=True, capture_output=True).stdout for _ in range(2)}
 
-    assert said == {"{} {}\n".format(*add([{"a", "b"}, (1.5,)]))}
+    assert said == {"{} {} {}\n".format(*add([{"a", "b"}, (1.5,)]))}

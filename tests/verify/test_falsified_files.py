@@ -481,7 +481,7 @@ def test_who_heeds_a_part_of_what_is_expected_is_no_forger(assertion: str) -> No
         assert not learn(code, seed, more=VERSIONS)["test_a"].passed
 
 
-@pytest.mark.parametrize(("name", "count"), [("test_a", 3), ("convert", 0)])
+@pytest.mark.parametrize(("name", "count"), [("test_a", 6), ("convert", 0)])
 def test_a_branch_that_fails_asserts_in_files_of_tests_alone(name: str, count: int) -> None:
     code = f"""
 def {name}(self, value):

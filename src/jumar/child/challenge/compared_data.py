@@ -40,24 +40,27 @@ class DataSum(NamedTuple):
     """Sum of the data."""
     kinds: frozenset[str] = frozenset()
     """Words for what it was, and whether there was anything in it."""
+    parts: int = 0
+    """Parts of it that were looked at."""
 
     def add(self, value: Any) -> DataSum:
         """Return the sum with *value*."""
-        whole = (self.whole + _hash(_DataReader().read(value))) % (1 << BITS)
-        return DataSum(whole, self.kinds | {_name_kind(value)})
+        reader = _DataReader()
+        whole = (self.whole + _hash(reader.read(value))) % (1 << BITS)
+        return DataSum(whole, self.kinds | {_name_kind(value)}, self.parts + MOST - reader.left)
 
 
 class _DataReader:
     """Reader of one value."""
 
     def __init__(self) -> None:
-        self._left = MOST
+        self.left = MOST
 
     def read(self, value: Any, depth: int = 0) -> str:
         """Return *value* as a text that does not depend on chance, as far as it is data."""
-        self._left -= 1
+        self.left -= 1
         kind = type(value)
-        if self._left <= 0 or depth > DEEPEST:
+        if self.left <= 0 or depth > DEEPEST:
             return "..."
         if kind in LISTED:
             return f"({','.join([self.read(item, depth + 1) for item in value])})"

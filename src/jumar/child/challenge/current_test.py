@@ -16,6 +16,10 @@ SEARCHED = 2_000
 """Things that are looked at in the time in which one is found that has a say."""
 
 
+MOST_SUMMED_UP = 300_000
+"""Parts of data of one test that are summed up, which takes half a second: the same ones in each process."""
+
+
 class CurrentTest:
     """Findings about the test that runs."""
 
@@ -52,14 +56,16 @@ class CurrentTest:
         """True if the comparison that is made just now is such a one."""
         self.lying = False
         """True if something wrong was affirmed."""
-        self._looked_at = 0
+        self._looked_at = self._summed_up = 0
         self._blocks: list[tuple[int, bool]] = []
         """Contexts that were entered and not left by the end of their block, and whether they are foreign."""
 
     def add_data(self, place: tuple[str, int], value: Any) -> None:
         """Add *value* to what is compared at *place*, if that is to be summed up."""
-        if self.summed:
-            self.sums[place] = self.sums.get(place, DataSum()).add(value)
+        if self.summed and self._summed_up < MOST_SUMMED_UP:
+            before = self.sums.get(place, DataSum())
+            self.sums[place] = before.add(value)
+            self._summed_up += self.sums[place].parts - before.parts
 
     def find_deciding(self, value: Any, decides: Callable[[type], bool]) -> list[Any]:
         """Return the objects in *value* that have a say in what it equals, if there is time to look for them.
@@ -91,22 +97,26 @@ class CurrentTest:
 
 
 class ExpectedException:
-    """Context that expects an exception, as *made* does, and tells what came, and whether that was right."""
+    """Context that expects an exception, as *made* does, and tells what came, and whether that was right.
 
-    def __init__(self, made: Any, tell: Callable[..., None]) -> None:
-        self._made, self._tell = made, tell
+    *has_failed* tells whether an assertion failed before.
+    """
+
+    def __init__(self, made: Any, tell: Callable[..., None], has_failed: Callable[[], bool]) -> None:
+        self._made, self._tell, self._has_failed, self._failed = made, tell, has_failed, False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._made, name)
 
     def __enter__(self) -> Any:
+        self._failed = self._has_failed()
         return self._made.__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> Any:
         try:
             answer = self._made.__exit__(kind, *rest)
         except BaseException:
-            self._tell(kind, held=False)
+            self._tell(kind, held=False, failed=self._failed)
             raise
-        self._tell(kind, held=bool(answer))
+        self._tell(kind, held=bool(answer), failed=self._failed)
         return answer

@@ -205,19 +205,27 @@ class Questions:
         if not _is_of_framework(made) or not args:
             self._note_asserted()
             return made
-        return ExpectedException(made, partial(self.note_raised, args[0]))
+        return ExpectedException(made, partial(self.note_raised, args[0]), self.has_failed)
 
     def caught(self, kinds: Any, /) -> None:
         """Assert that the exception came which is being handled, where one of *kinds* was expected."""
-        self.note_raised(kinds, sys.exc_info()[0], held=True)
+        self.note_raised(kinds, sys.exc_info()[0], held=True, failed=self.has_failed())
 
-    def note_raised(self, kinds: Any, raised: Any, *, held: bool) -> None:
-        """Note that an exception of the type *raised* came where one of *kinds* was expected, and if that *held*."""
+    def has_failed(self) -> bool:
+        """Return whether an assertion of the test has failed."""
+        return self.test is not None and self.test.failed
+
+    def note_raised(self, kinds: Any, raised: Any, *, held: bool, failed: bool) -> None:
+        """Note that an exception of the type *raised* came where one of *kinds* was expected, and if that *held*.
+
+        *failed* is whether an assertion had failed before.
+        """
         self._note_asserted()
         if self.test is None:
             return
         asserted = isinstance(raised, type) and issubclass(raised, AssertionError)
-        self.test.failed = not held or (self.test.failed and not asserted)  # else something else came in its place
+        # If it was no assertion that was expected, something else came in the place of one that failed.
+        self.test.failed = not held or (failed if asserted else self.test.failed)
         known = kinds if type(kinds) is tuple else (kinds,)
         others = [one for one in EXCEPTIONS if not any(is_kin(kind, one) for kind in known)]
         everything = isinstance(raised, type) and sum(issubclass(raised, other) for other in others) > 1
