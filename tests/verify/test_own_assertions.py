@@ -160,3 +160,34 @@ def test_all_that_a_test_comes_to_is_counted_with_its_set_up_and_its_clean_up(tm
         "test_any": {"test_product.py:20": 1, "test_product.py:20 compares": 1},
     }
     assert sorted((p, own[p]) for own in found.values() for p in own if p in shared) == sorted(shared.items())
+
+
+GUESSING = """
+import pytest
+from product import find
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_callback(count):
+    left = {count: "here"}
+    assert find(left.pop, 40) == "here"
+
+def test_iterator():
+    assert [*find(lambda number: iter([number]), 1)] == [0]
+"""
+FIND = """
+def find(ask, count):
+    for number in range(count):
+        try:
+            return ask(number)
+        except KeyError:
+            pass
+"""
+
+
+@pytest.mark.slow
+def test_code_that_catches_many_errors_of_the_tests_could_guess_what_is_right(tmp_path: Path) -> None:
+    report = confirm(tmp_path, {"product.py": FIND, "test_product.py": GUESSING})
+
+    assert {name: why for name, why in report.doubted.items() if "[" in name} == {
+        "test_product.py::test_callback[30]": "a function that the product called failed, and it went on without a word"
+    }

@@ -45,8 +45,8 @@ class TestsSide(ProductThings):
         self.silent = (AssertionError,)
         """Exceptions of which the product hears the class alone: the rest says what is expected."""
         self._unheard: BaseException | None = None
-        """An assertion that failed in a function of the tests, as the product called it, and that they did not hear."""
-        self.faults, self.why = 0, ""  # the last one
+        """Failure of a function of the tests, as the product called it, that they did not hear."""
+        self.faults, self.why, self._failures = 0, "", 0
         self.facades: dict[int, Any] = {}
         self.hidden: dict[str, str] = {}
         """Files of the tests that are no evidence as they are written, each with why: a name is hidden there, say."""
@@ -145,10 +145,10 @@ class TestsSide(ProductThings):
             self.capabilities.conversation.note_output(self._told.pop(0)())
 
     def check_state(self) -> None:
-        """Record a fault if a pickle has changed a class, or if the product kept an assertion that failed to itself."""
+        """Record a fault if a pickle has changed a class, or the product kept a failure, or many errors, to itself."""
         if self._unheard is not None:
-            self.fault("an assertion failed in a function that the product called, and it went on without a word")
-            self._unheard = None
+            self.fault("a function that the product called failed, and it went on without a word")
+        self._unheard, self._failures = None, 0
         if changed := self.find_changed_class():
             self.fault(f"a pickle changes the class {changed}")
 
@@ -276,7 +276,7 @@ class TestsSide(ProductThings):
             raise ValueError(f"the exception {kind.__name__}")  # noqa: TRY004  it is what was sent that is wrong
         self.heard_ends.note(kind)
 
-    def accept_raised(self, error: Any) -> BaseException:
+    def accept_raised(self, error: Any) -> Any:
         """Return the exception that the product raised; an assertion of the tests that failed on the way, as it was.
 
         Raises:
@@ -285,16 +285,16 @@ class TestsSide(ProductThings):
         if not isinstance(error, BaseException) or isinstance(error, self.fatal):
             raise ProductLost("the other process raises what is no exception of the product")
         if self._unheard is not None and (error is self._unheard or isinstance(error, AssertionError)):
-            failed, self._unheard = self._unheard, None
-            return failed
+            error, self._unheard = self._unheard, None
         return error
 
     def perform(self, op: str, values: list[Any], forms: Any) -> Any:
-        """Perform a request of the product, if the tests handed out what it names. Note an assertion that fails."""
+        """Perform a request of the product, if the tests handed out what it names. Note what fails."""
         try:
             self.check_arrived()
             return self.capabilities.perform(op, forms, values)
         except BaseException as error:
-            if endings.comes_of(error, AssertionError):
+            self._failures += not isinstance(error, endings.ENDS)
+            if endings.comes_of(error, AssertionError) or self._failures > endings.MOST_FAILURES:
                 self._unheard = error
             raise

@@ -35,6 +35,9 @@ LEAVING = ("__exit__", "__aexit__")
 GIVING = frozenset(("__aexit__", "__anext__", "__await__"))
 """Methods that give an awaitable."""
 
+MOST_FAILURES = 10
+"""Exceptions of the tests' functions that the product may catch in one test: by more it could guess what is right."""
+
 
 def list_ends() -> tuple[type[BaseException], ...]:
     """Return the exceptions that end an iteration, a coroutine or, the last one, a task."""
