@@ -544,7 +544,6 @@ def test_a_module_of_the_task_may_have_the_name_of_one_of_pythons(tmp_path: Path
 
 VARIABLES = {
     "PYTHONASYNCIODEBUG": "asyncio.new_event_loop().get_debug()",
-    "PYTHONTRACEMALLOC": "tracemalloc.is_tracing()",
     "PYTHONHASHSEED": "not sys.flags.hash_randomization",
 }
 
@@ -555,7 +554,7 @@ def test_the_interpreter_reads_its_variables_beside_held_out_tests(tmp_path: Pat
     tests = {"test_code.py": "import code_\n\n\ndef test_one():\n    assert code_.one() == 1\n"}
     court.collect(court.tree({"code_.py": "def one():\n    return 0\n", **tests}))
     court.verifier.held_out = HeldOut(court.tree({"test_more.py": tests["test_code.py"]}), ("test_more.py::test_one",))
-    code = "import asyncio, sys, tracemalloc\n\n\ndef one():\n    return {}\n"
+    code = "import asyncio, sys\n\n\ndef one():\n    return {}\n"
     answers = (f"int(not ({' and '.join(VARIABLES.values())}))", "1")
 
     done = [judged(court, {"code_.py": code.format(answer), **tests}).verdict.green for answer in answers]
