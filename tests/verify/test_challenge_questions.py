@@ -574,6 +574,12 @@ def test_what_is_looked_at_is_counted(kind: str) -> None:
     assert bool(find_deciding(value, lambda kind: kind is Word)) == (count < 0)
 
 
+def test_many_small_comparisons_are_all_looked_at() -> None:
+    test = CurrentTest(falsified=False)
+
+    assert not any(test.find_deciding([1, "a"], lambda _: True) for _ in range(20_000))
+
+
 def test_a_test_that_compares_much_is_not_looked_at_for_ever() -> None:
     test, looked, many = CurrentTest(falsified=False), list[Any](), dict.fromkeys(range(10_000), Word())
 

@@ -15,7 +15,6 @@ MOST_LOOKED_AT = 5_000_000
 SEARCHED = 2_000
 """Things that are looked at in the time in which one is found that has a say."""
 
-
 MOST_SUMMED_UP = 300_000
 """Parts of data of one test that are summed up, which takes half a second: the same ones in each process."""
 
@@ -75,7 +74,7 @@ class CurrentTest:
         if self._looked_at > MOST_LOOKED_AT:
             return [value]
         count = measure_plain(value)
-        self._looked_at += max(count, SEARCHED - count)
+        self._looked_at += count if count > 0 else SEARCHED - count
         return [] if count > 0 else find_deciding(value, decides)
 
     def enter(self, number: int, *, foreign: bool) -> None:
