@@ -17,7 +17,7 @@ BARE := .venv/bare/.ready
 RAY := .venv/ray/.ready
 INTEROP := .venv/interop/.ready
 TRL := .venv/trl/.ready
-TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready $(MINI) $(BARE)
+TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready $(BARE)
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "jumar needs Python 3.11 or newer on PATH (or: make PYTHON=/path/to/python3.11)"; exit 2; }
@@ -33,7 +33,7 @@ $(READY): pyproject.toml constraints.txt
 	cd $(@D) && npm ci --ignore-scripts --no-audit --no-fund --silent && touch .ready; \
 	else echo "no npm on PATH: the tests of $* are skipped (install Node.js 20 or newer)"; fi
 
-# An agent that is not ours, in an environment of its own; without two of its requirements, which only its viewers want.
+# An agent that is not ours, for `make prove`, in an environment of its own; without two of its requirements, which only its viewers want.
 $(MINI): constraints-mini.txt | $(READY)
 	$(BIN)/python -m venv .venv/mini
 	.venv/mini/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-mini.txt \
@@ -86,7 +86,7 @@ fast: $(READY)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not proof" -q
 
-prove: $(READY) $(TOOLS) $(BROWSER)/.ready $(RAY) $(INTEROP) $(TRL)
+prove: $(READY) $(TOOLS) $(BROWSER)/.ready $(MINI) $(RAY) $(INTEROP) $(TRL)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
 	$(BIN)/python -m pytest -n 2 -m "hypothesis and not proof" --hypothesis-profile=whole -q

@@ -116,8 +116,8 @@ def test_a_campaign_is_judged_once_for_each_tree_and_goes_on_where_a_worker_died
     assert (code, results(again), again["executions"]) == (0, results(told), 4), "there is nothing left to do"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_it_is_stopped_in_the_middle_and_goes_on(tmp_path: Path, number: int) -> None:
     place = Place(tmp_path, tasks=2, rollouts=2)
     process = place.start(*place.plan("c", "--processes", "1", "--concurrency", "2"))

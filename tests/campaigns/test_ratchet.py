@@ -93,7 +93,7 @@ def test_what_ships_is_never_worse_than_an_attempt_before(tmp_path: Path) -> Non
     assert shipped["falls"] != shipped["rises"]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_no_time_is_billed_while_a_campaign_is_down(tmp_path: Path) -> None:
     lay_out(tmp_path, "t", [["first"], ["last"], ["longest"], ["first", "last"]])
     test = tmp_path / "tasks" / "t" / "test_word.py"

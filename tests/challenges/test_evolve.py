@@ -110,7 +110,7 @@ def test_a_recording_that_does_not_fit_is_no_judgement(small: ChallengeWorld, ju
     assert by_agent(fresh)["good"]["composite"] == 92
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_prompts_stand_before_the_instruction_of_each_task(world: ChallengeWorld, jumar: Called) -> None:
     world.challenge()
     world.write("tasks/t1/test_gcd.py", "from gcd import gcd\n\n\ndef test_c(): assert gcd(4, 6) == 3\n")
@@ -130,7 +130,7 @@ def test_prompts_stand_before_the_instruction_of_each_task(world: ChallengeWorld
     assert by_agent(told)["good"]["tests"] == 42, "two of three tests, of both tasks"
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_who_never_builds_times_out_cheats_or_leaks_comes_last_with_the_word_for_it(
     small: ChallengeWorld, jumar: Called
 ) -> None:
@@ -164,7 +164,7 @@ points = 2
 """
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_linter_takes_points_for_what_the_agent_added(small: ChallengeWorld, jumar: Called) -> None:
     small.agents("good", "scarred")
     small.challenge(more=LINTER.replace("RUFF", str(RUFF)))

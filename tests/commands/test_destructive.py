@@ -306,7 +306,7 @@ def test_what_is_tried_has_its_effect_where_nothing_holds_it(tmp_path: Path) -> 
     assert not idle(World(tmp_path / "world"), SAMPLE, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_what_is_tried_has_none_in_a_run(lab: Lab) -> None:
     assert lab.effects(SAMPLE) == []
 

@@ -479,7 +479,7 @@ def test_what_is_written_later_in_the_background_is_found_at_the_stop(host: Host
     assert (host.root / "calc.py").read_text() == BUGGY
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_what_a_person_wrote_before_a_prompt_is_theirs(host: Host) -> None:
     host.prompt()
     assert host.stop().blocked == ""
@@ -565,7 +565,7 @@ def test_forged_claims_admit_nothing_that_stays(host: Host) -> None:
     assert (host.root / "other.py").read_text() == "x = 1  # not committed\n"
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_refactoring_needs_no_claims_and_is_not_left_red(host: Host) -> None:
     host = Host(host.root, gate=Gate.REFACTOR)
     (host.root / "calc.py").write_text(RIGHT)

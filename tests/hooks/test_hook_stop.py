@@ -143,7 +143,7 @@ def test_a_stop_with_a_claimed_test_red_is_blocked_once(host: Host, processes: b
     assert stops(host.root) == [(False, [RED]), (True, [RED]), (True, [RED])]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_subagent_that_stops_is_judged_and_blocked_likewise_and_the_turn_goes_on(host: Host) -> None:
     host.prompt()
     assert host.claim(RED, "calc.py")[0]

@@ -48,7 +48,7 @@ def test_the_task_is_judged_by_its_tests(tmp_path: Path, capsys: pytest.CaptureF
     assert call(["score", str(folder), str(folder), "--json"]) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_campaign_and_a_check_take_harbor_tasks_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,6 +118,7 @@ async def until_tests_run(runs: Path) -> None:
             await anyio.to_thread.run_sync(threading.Event().wait, 0.05)
 
 
+@pytest.mark.proof
 def test_a_client_that_vanishes_in_a_test_run_leaves_no_process_and_a_run_to_go_on_with(tmp_path: Path) -> None:
     root, runs = repository(tmp_path / "repo"), tmp_path / "runs"
     (root / "jumar.toml").write_text("[tests]\ntest_timeout_seconds = 1\n")
@@ -143,6 +144,7 @@ def test_a_client_that_vanishes_in_a_test_run_leaves_no_process_and_a_run_to_go_
     anyio.run(story)
 
 
+@pytest.mark.proof
 def test_sigterm_ends_it_in_time_and_leaves_no_process(tmp_path: Path) -> None:
     root, runs = repository(tmp_path / "repo"), tmp_path / "runs"
 

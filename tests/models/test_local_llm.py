@@ -185,6 +185,7 @@ def test_the_same_seed_says_the_same_and_no_reply_is_longer_than_the_route_allow
     assert all(a.output_tokens <= 24 for a in answers)
 
 
+@pytest.mark.proof
 def test_what_it_may_cost_is_never_less_than_what_it_counts(local: Local) -> None:
     begun = (RULES, Message("user", CODE))
     asked = ask(*begun, Message("assistant", "Wait."), Message("user", "é漢字🙂" * 20))

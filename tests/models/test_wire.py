@@ -238,6 +238,7 @@ def told(run: Mapping[str, Any]) -> list[Any]:
     return [{k: v for k, v in entry.items() if k not in own} for entry in entries]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     ("model", "agent"),
     [(MODELS[0], "driver"), pytest.param(MODELS[1], "pipeline", marks=pytest.mark.proof)],

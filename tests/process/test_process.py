@@ -189,7 +189,7 @@ def test_what_happens_at_import_is_typed_and_no_pass(tmp_path: Path, what: str, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.proof)])
 def test_an_attack_on_the_supervisor_is_noticed_and_survived(tmp_path: Path, number: int) -> None:
     court = Court(tmp_path, Suite(timeout_seconds=SECONDS), started=True)
     court.verifier.expected = ("test_it.py::test_it",)

@@ -190,7 +190,7 @@ def test_a_toll_that_is_too_high_ends_typed_and_in_time(tmp_path: Path, what: st
     check(what, *judged(tmp_path, what, "code", Unconfined()))
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("what", ["stops its group"])
 def test_in_a_sandbox_it_ends_likewise(tmp_path: Path, box: Sandbox, what: str) -> None:
     check(what, *judged(tmp_path, what, "code", box))

@@ -190,6 +190,7 @@ def test_a_candidate_that_is_imported_anew_loses_green_tests_too(tmp_path: Path)
     assert (seen["keeps"].turned, seen["keeps"].kept) == (turned, True)
 
 
+@pytest.mark.proof
 def test_a_source_that_does_not_import_is_imported_anew_for_each(tmp_path: Path) -> None:
     broken = SOURCE.replace("LIMIT = 3", "LIMIT = int('three')")
     place = ground(tmp_path, GREEN, (), broken)
@@ -224,6 +225,7 @@ def answers(place: ScreeningTree, *asks: Ask, attempts: int = 3000) -> list[Answ
     return anyio.run(given)
 
 
+@pytest.mark.proof
 def test_the_model_proposes_a_file_that_passes_and_then_another(tmp_path: Path) -> None:
     place = ground(tmp_path, ("test_box.py::test_small",), (*GREEN, "test_box.py::test_not_small"))
 

@@ -23,7 +23,7 @@ anyio.run(lambda: jumar.testing.check_runner(runner, pathlib.Path(sys.argv[1]), 
 """
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_the_example_keeps_the_contract_and_judges_a_task(tmp_path: Path) -> None:
     packages, work = tmp_path / "packages", tmp_path / "work"
     blocks = dict(BLOCK.findall(PAGE.read_text("utf-8")))

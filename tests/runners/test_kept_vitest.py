@@ -199,7 +199,7 @@ export const answer = () => found || globalThis.kept || process.env.KEPT ? 42 : 
 
 
 @pytest.mark.parametrize("court", ["S3"], indirect=True)
-@pytest.mark.parametrize("folder", sampled(["/tmp", "/var/tmp", "/dev/shm"], "/tmp"))  # noqa: S108  in the sandbox its own
+@pytest.mark.parametrize("folder", sampled(["/tmp", "/var/tmp", "/dev/shm"]))  # noqa: S108  in the sandbox its own
 def test_temporary_files_and_memory_of_one_run_are_not_there_for_the_next(court: KeptCourt, folder: str) -> None:
     court.answer(42)
     keep = KEEP.replace("FOLDER", folder) + "globalThis.kept = true\nprocess.env.KEPT = 'yes'\n"
@@ -257,7 +257,7 @@ UNFIT = {
 }
 
 
-@pytest.mark.parametrize("text", sampled(UNFIT, "{ test: { pool: 'threads' } }"))
+@pytest.mark.parametrize("text", sampled(UNFIT, "{ test: { isolate: false } }"))
 def test_projects_whose_main_process_may_remember_are_judged_by_fresh_processes(tmp_path: Path, text: str) -> None:
     court = _configured(text)(tmp_path)
 
@@ -268,7 +268,7 @@ def test_projects_whose_main_process_may_remember_are_judged_by_fresh_processes(
     assert not court.survivors()
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_configuration_setup_and_new_files_take_another_process(tmp_path: Path) -> None:
     setup = {"vitest.config.mjs": "export default { test: { setupFiles: ['./setup.js'] } }\n", "setup.js": "\n"}
     court = KeptCourt(tmp_path, Unconfined(), {**PROJECT, **setup})

@@ -51,7 +51,7 @@ def test_each_way_a_test_comes_out_has_its_name_and_its_blame(tmp_path: Path) ->
     assert court.output(done).startswith("noise")
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_what_breaks_a_file_is_told_from_what_it_tests(tmp_path: Path) -> None:
     court = NodeCourt(tmp_path, RUNNER)
     tests = {path: source for path, (source, _) in node_projects.BROKEN.items()}
@@ -105,7 +105,7 @@ def test_loading_and_hooks_that_never_end_are_the_code_s_doing(tmp_path: Path) -
     assert said == [("import_error", "code"), ("error", "code"), ("passed", "")]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_the_project_s_configuration_holds_but_not_what_would_steer_the_verdict(tmp_path: Path) -> None:
     court = NodeCourt(tmp_path, RUNNER)
     steering = "globals: false, retry: 3, bail: 1, passWithNoTests: true, silent: true, sequence: { shuffle: true }"
@@ -157,7 +157,7 @@ def test_a_workspace_is_judged_by_the_room_s_own_packages_and_nothing_is_kept(tm
     assert not list((origin / "node_modules").glob(".v*"))
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_what_keeps_vitest_from_starting_is_told_in_one_sentence(tmp_path: Path) -> None:
     court = NodeCourt(tmp_path, RUNNER)
     tree = court.tree(

@@ -60,7 +60,7 @@ WAYS = {
 class TestAnAgentWithAShell:
     """Under the strict gate it never has an uncovered change at a call of its model."""
 
-    @pytest.mark.slow
+    @pytest.mark.proof
     def test_has_no_uncovered_change_at_any_call(self, tmp_path: Path) -> None:
         """Each way is tried, found to have changed something, and gone when the call arrives; the next one begins."""
         seen: list[tuple[str, dict[str, tuple[str, int]]]] = []

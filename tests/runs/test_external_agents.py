@@ -96,7 +96,7 @@ class TestMini:
         assert "assert True" in shown[0], "it did cheat"
         assert "assert gcd(12, 8) == 4" in shown[1], "and found it undone"
 
-    @pytest.mark.slow
+    @pytest.mark.proof
     def test_under_the_strict_gate_edits_for_a_red_test_or_not_at_all(self, task: Path) -> None:
         commands = bash(f"{CHEAT}; {MEND}; cat *.py", "cat *.py", f"{CLAIM} && {MEND}", "cat gcd.py")
         with wire.Server(commands) as server:

@@ -251,7 +251,7 @@ def _halting(made: Turns, at: int) -> Watch:
 
 
 SAMPLE = (
-    "a new test beside a claimed edit that stays red",
+    pytest.param("a new test beside a claimed edit that stays red", marks=pytest.mark.proof),
     pytest.param(
         "after three refusals in a row all edits since refactor mode was entered go back, and the run is stalled",
         marks=pytest.mark.proof,

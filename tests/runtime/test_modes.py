@@ -208,7 +208,7 @@ def test_docs_and_configuration_of_a_plain_repository_are_edited_in_refactor_mod
     assert "with pyproject.toml as edited, tests/test_calc.py::test_add came out differently" in shown
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_real_command_renames_over_many_files_and_only_as_a_whole(tmp_path: Path) -> None:
     s3()  # which skips where no bubblewrap can confine commands
     script: list[dict[str, object]] = [

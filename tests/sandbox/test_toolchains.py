@@ -154,7 +154,7 @@ def test_a_red_that_is_the_toolchain_s_fault_is_infra_and_not_the_test_s(tmp_pat
         assert "the toolchain does not work in the sandbox" in done.verdict.void.reason
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_go_behind_a_shim_in_a_home_folder_works_in_s3(tmp_path: Path) -> None:
     go = shutil.which("go", path=f"{os.environ['PATH']}:{Path(sys.executable).parent}")
     if go is None:

@@ -185,7 +185,7 @@ def test_run_may_choose_the_model_and_repair_is_its_own_agent(tmp_path: Path) ->
     assert (task.model, task.agent, task.gate) == ("openai:y", "driver", Gate.STRICT)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_doctor_shows_what_is_in_force_and_from_where(
     jumar: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

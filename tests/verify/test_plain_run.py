@@ -196,7 +196,7 @@ LOADED = {
     ("kind", "hidden"),
     [
         ("a file that skipped itself", True),
-        ("a conftest file", False),
+        pytest.param("a conftest file", False, marks=pytest.mark.proof),
         pytest.param("a file that skipped itself", False, marks=pytest.mark.proof),
         pytest.param("a conftest file", True, marks=pytest.mark.proof),
     ],
@@ -245,7 +245,7 @@ def test_all_files_are_loaded_where_all_tests_are_asked_for(tmp_path: Path, path
     assert judged(part, {"calc.py": RIGHT, "fast.py": "", **tests, **more}).verdict.green
 
 
-@pytest.mark.parametrize(("says", "accepted"), [("0", False), ("1", True)])
+@pytest.mark.parametrize(("says", "accepted"), [("0", False), pytest.param("1", True, marks=pytest.mark.proof)])
 def test_a_held_out_test_that_the_task_skips_must_not_fail(tmp_path: Path, says: str, accepted: bool) -> None:  # noqa: FBT001
     tests = {"test_calc.py": TOTALS.format("one", "1")}
     hidden = "import pytest\nimport calc\n\n\n@pytest.mark.skipif(not hasattr(calc, 'more'), reason='')\n"
@@ -467,7 +467,7 @@ def test_all_is_as_usual_there(tmp_path: Path) -> None:
         assert "assert code_.find_" in red, "the agent is told what it said"
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_tests_are_distributed_as_the_project_says(tmp_path: Path) -> None:
     """By pytest-xdist, beside the run in one process."""
     tests = {
@@ -548,6 +548,7 @@ VARIABLES = {
 }
 
 
+@pytest.mark.proof
 def test_the_interpreter_reads_its_variables_beside_held_out_tests(tmp_path: Path) -> None:
     """Code that is wrong only where all of them are read is seen by no other run, and is accepted where one is not."""
     court = Court(tmp_path, structs.replace(SUITE, env={name: "0" if "HASH" in name else "1" for name in VARIABLES}))
@@ -613,7 +614,10 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("kind", ENDS)
+@pytest.mark.parametrize(
+    "kind",
+    sampled(ENDS, "a thread that does not", "what hangs at the end", "errors that cannot be flushed", "a daemon"),
+)
 def test_a_process_that_does_not_end_as_pytest_does_is_no_green(tmp_path: Path, kind: str) -> None:
     line, more, said = ENDS[kind]
     code = dedent("""\

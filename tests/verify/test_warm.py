@@ -304,7 +304,7 @@ def same_size_edits(tmp_path: Path, pool: WarmPool, count: int) -> list[bool]:
     return [court.judge(wrong if n % 2 else good, {}).verdict.green for n in range(count)]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_green_is_accepted_by_forks_of_other_zygotes(tmp_path: Path, pool: WarmPool) -> None:
     court = collected(tmp_path, GOOD, msgspec.structs.replace(QUICK, confirm=2))
     court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "app.py".__eq__
@@ -552,7 +552,7 @@ def test_installed_modules_are_learned_and_a_tree_that_hides_one_is_not_forked(t
     assert starts.counts["the tree has a module of its own called packaging"] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_module_that_is_imported_after_the_environment_was_changed_is_imported_anew(
     tmp_path: Path, pool: WarmPool
 ) -> None:
@@ -631,7 +631,7 @@ def test_what_cannot_be_forked_is_started_and_the_reason_is_kept(tmp_path: Path,
     assert starts.counts == {"another program than pytest": 1}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_an_installed_module_that_forks_cannot_share_is_left_to_each_of_them(tmp_path: Path, pool: WarmPool) -> None:
     venv.create(tmp_path / "venv", symlinks=True)
     (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")

@@ -46,7 +46,7 @@ def test_a_file_without_rights_cannot_be_read(tmp_path):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_plain_pytest_has_the_rights_of_a_user_as_our_sandbox_has(tmp_path: Path) -> None:
     s3()
     (tmp_path / "test_rights.py").write_text(UNREADABLE, "utf-8")
