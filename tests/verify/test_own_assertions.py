@@ -171,6 +171,10 @@ def test_callback(count):
     left = {count: "here"}
     assert find(left.pop, 40) == "here"
 
+@pytest.mark.parametrize("calls", [3, 30])
+def test_call_by_call(calls):
+    assert [find({1: "here"}.pop, 2) for _ in range(calls)] == ["here"] * calls
+
 def test_iterator():
     assert [*find(lambda number: iter([number]), 1)] == [0]
 """
@@ -188,6 +192,8 @@ def find(ask, count):
 def test_code_that_catches_many_errors_of_the_tests_could_guess_what_is_right(tmp_path: Path) -> None:
     report = confirm(tmp_path, {"product.py": FIND, "test_product.py": GUESSING})
 
-    assert {name: why for name, why in report.doubted.items() if "[" in name} == {
-        "test_product.py::test_callback[30]": "a function that the product called failed, and it went on without a word"
+    why = "a function that the product called failed, and it went on without a word"
+    assert {name.partition("::")[2]: why for name, why in report.doubted.items() if "[" in name} == {
+        "test_callback[30]": why,
+        "test_call_by_call[30]": why,
     }

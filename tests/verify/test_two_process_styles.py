@@ -57,6 +57,36 @@ def test_a_descriptor_of_the_product_keeps_data_in_objects_of_the_tests(tmp_path
     check_bodies(tmp_path, DESCRIPTORS, SQUARE, WRITTEN)
 
 
+WRAPPING = """
+import functools
+
+def once(function):
+    found = []
+
+    @functools.wraps(function)
+    def call(*args):
+        if not found:
+            found.append(function(*args))
+        return found[0]
+
+    return call
+"""
+
+WRAPPED: Bodies = {
+    "ask = mock.Mock(return_value=4); call = once(ask); assert (call(), call(), ask.call_count) == (4, 4, 1)": "passed",
+    "ask = mock.Mock(return_value=4); call = once(once(ask)); assert (call(), call(), ask.call_count) == (4, 4, 1)": (
+        "passed"
+    ),
+    "ask = mock.Mock(return_value=4); call = once(ask); assert (call(), call(), ask.call_count) == (4, 4, 2)": "failed",
+    "assert [*inspect.signature(once(lambda a, b: a)).parameters] == ['a', 'b']": "passed",
+}
+
+
+@pytest.mark.slow
+def test_a_decorator_of_the_product_wraps_a_mock(tmp_path: Path) -> None:
+    check_bodies(tmp_path, WRAPPING, "import inspect\nfrom unittest import mock", WRAPPED)
+
+
 MEMBERS = {
     "product.py": """
 from enum import Enum

@@ -18,10 +18,10 @@ from typing import Any
 from jumar.child.challenge.asserting_functions import UNCALLED, HandedFunctions
 from jumar.child.challenge.doubles import Doubles
 from jumar.child.two_process import proxies
-from jumar.child.two_process.object_data import PLAIN, find_in_class
+from jumar.child.two_process.object_data import PLAIN, find_in_class, tells_private
 from jumar.child.two_process.wire import library_values, mocks
 from jumar.child.two_process.wire.conversation import Conversation
-from jumar.child.two_process.wire.signatures import DATA
+from jumar.child.two_process.wire.signatures import DATA, list_wrapped
 
 PARTS = {"call": 3, "invoke": 4, "next": 1}
 """Operation -> parts of its request: number, name of the method for `invoke`, and arguments but for `next`."""
@@ -142,8 +142,10 @@ class Capabilities:
         self.performing += 1
         try:
             answer = action()
-        except StopIteration:
-            self.handed.note_stepped(values[0])
+        except BaseException as error:
+            if isinstance(error, StopIteration):
+                self.handed.note_stepped(values[0])
+            self.conversation.note_failed(error)
             raise
         finally:
             self.performing -= 1
@@ -223,7 +225,7 @@ class Capabilities:
             return types.MethodType(getter, thing)
         if isinstance(found, (staticmethod, classmethod)) and self.is_own(found.__func__):
             return found.__get__(None if of_class else thing, kind)
-        if type(found) is types.FunctionType and self.is_own(found) and not of_class:
+        if type(found) is types.FunctionType and self._serves(name, found) and not of_class:
             return types.MethodType(found, thing)
         if mocks.is_mock(kind) and not of_class and type(name) is str and (name[:1] != "_" or name in MOCKED):
             return self._find_part(thing, name, found)
@@ -237,7 +239,10 @@ class Capabilities:
             return True
         if name not in proxies.METHODS or name in UNCALLED or not self.is_own_class(kind):
             return False
-        return vars(kind)[name] is None or self.is_own(vars(kind)[name])
+        return vars(kind)[name] is None or self._serves(name, vars(kind)[name])
+
+    def _serves(self, name: str, function: Any) -> bool:
+        return self.is_own(function) and not tells_private(name, function)
 
     def list_members(self, kind: type) -> dict[str, Any]:
         """Return the public attributes of *kind* that cross: each with how it is asked for, or with what it is."""
@@ -277,13 +282,7 @@ class Capabilities:
         """Return whether *function*, or what it wraps, stands in the tests' files."""
         if type(function) is types.MethodType:
             function = function.__func__
-        for _ in range(8):
-            if type(function) is not types.FunctionType:
-                return False
-            if self.is_file(function.__globals__.get("__file__")):
-                return True
-            function = vars(function).get("__wrapped__")
-        return False
+        return any(self.is_file(each.__globals__.get("__file__")) for each in list_wrapped(function))
 
     def is_own_class(self, kind: Any) -> bool:
         """Return whether the tests' files define *kind*."""

@@ -156,6 +156,17 @@ def find_in_class(kind: type, name: str) -> Any:
     return next((vars(k)[name] for k in type.__getattribute__(kind, "__mro__") if name in vars(k)), None)
 
 
+TELLING = ("__hash__", "__repr__")
+"""Special methods from which all that an object holds can be read, or guessed without a word to the tests."""
+
+
+def tells_private(name: Any, function: Any) -> bool:
+    """Return whether *function*, the special method *name*, was generated from fields, private ones among them."""
+    codes = [each.__code__ for each in signatures.list_wrapped(function)] if name in TELLING else []
+    names = [name for code in codes if code.co_filename.startswith("<") for name in code.co_names]
+    return any(name.startswith("_") and not name.endswith("__") for name in names)
+
+
 PLAIN = (*CHANGING, *library_values.LASTING)
 """Types whose methods cross with the value that they belong to."""
 

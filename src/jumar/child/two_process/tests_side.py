@@ -46,7 +46,7 @@ class TestsSide(ProductThings):
         """Exceptions of which the product hears the class alone: the rest says what is expected."""
         self._unheard: BaseException | None = None
         """Failure of a function of the tests, as the product called it, that they did not hear."""
-        self.faults, self.why, self._failures = 0, "", 0
+        self.faults, self.why = 0, ""
         self.facades: dict[int, Any] = {}
         self.hidden: dict[str, str] = {}
         """Files of the tests that are no evidence as they are written, each with why: a name is hidden there, say."""
@@ -148,7 +148,7 @@ class TestsSide(ProductThings):
         """Record a fault if a pickle has changed a class, or the product kept a failure, or many errors, to itself."""
         if self._unheard is not None:
             self.fault("a function that the product called failed, and it went on without a word")
-        self._unheard, self._failures = None, 0
+        self._unheard = None
         if changed := self.find_changed_class():
             self.fault(f"a pickle changes the class {changed}")
 
@@ -294,7 +294,6 @@ class TestsSide(ProductThings):
             self.check_arrived()
             return self.capabilities.perform(op, forms, values)
         except BaseException as error:
-            self._failures += not isinstance(error, endings.ENDS)
-            if endings.comes_of(error, AssertionError) or self._failures > endings.MOST_FAILURES:
+            if endings.comes_of(error, AssertionError) or self.capabilities.conversation.failed > endings.MOST_FAILURES:
                 self._unheard = error
             raise

@@ -18,7 +18,7 @@ from typing import Any
 
 from jumar.child.challenge.asserting_functions import list_functions
 from jumar.child.two_process import SAY
-from jumar.child.two_process.wire import library_values, mocks, notices
+from jumar.child.two_process.wire import endings, library_values, mocks, notices
 from jumar.child.two_process.wire.containers.shared_container import get_fact
 
 DATA = frozenset((
@@ -82,12 +82,14 @@ class Conversation:
         """Files of the tests that had one while no test ran, each with it; an empty name: none of them was there."""
         self.asked = 0
         """Number of requests that were performed."""
+        self.failed = 0
+        """Number of these that failed, of the test that runs."""
         self._fixtures: list[tuple[Any, str]] = []
         """Fixtures of several tests in whose set-up there was one, each with it."""
 
     def begin_test(self) -> None:
         """Forget what only one test has."""
-        self._runs, self.why = True, ""
+        self._runs, self.why, self.failed = True, "", 0
 
     def end_test(self) -> None:
         """Let what comes from here on count for all tests that may rely on it."""
@@ -105,6 +107,10 @@ class Conversation:
         """Note that a request of the product is performed."""
         self.asked += 1
         self.note("the code calls into the tests")
+
+    def note_failed(self, error: BaseException) -> None:
+        """Note that such a request, of the test that runs, ended by *error*."""
+        self.failed += not isinstance(error, endings.ENDS)
 
     def note_handed(self, thing: Any) -> None:
         """Note that *thing* of the tests is handed out; while files are loaded, unless it is a function."""

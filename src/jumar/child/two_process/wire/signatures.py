@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import inspect
 import types
+from collections.abc import Iterator
 from typing import Any
 
 DATA = (bool, int, str, float, type(None))
@@ -29,12 +30,29 @@ def describe(function: Any, encode: Any) -> Any:
         return None
     name, text = function.__name__, function.__doc__
     try:
-        found = inspect.signature(function).parameters.values()
+        found = _get_signature(function).parameters.values()
         parameters = [[p.name, int(p.kind), _describe_default(p, encode)] for p in found]
     except (TypeError, ValueError):
         parameters = None
     told = name if type(name) is str and not name.startswith("test") else "function"
     return [told, text if type(text) is str else None, parameters]
+
+
+def list_wrapped(function: Any) -> Iterator[types.FunctionType]:
+    """Yield *function*, if it is one in Python, and what it wraps, one within another."""
+    for _ in range(8):
+        if type(function) is not types.FunctionType:
+            return
+        yield function
+        function = vars(function).get("__wrapped__")
+
+
+def _get_signature(function: Any) -> inspect.Signature:
+    """Return the signature of *function*, as far as it wraps no mock: each look at one would ask the tests."""
+    for each in list_wrapped(function):
+        if isinstance(inspect.getattr_static(vars(each).get("__wrapped__"), "__class__", None), property):
+            return inspect.signature(each, follow_wrapped=False)
+    return inspect.signature(function)
 
 
 def _describe_default(parameter: inspect.Parameter, encode: Any) -> Any:
