@@ -19,7 +19,7 @@ from jumar.core.state.verdict import Cause, Ended, Outcome, Report, get_function
 from jumar.ports import Invocation
 from jumar.verify.challenge.round_challenge import UNCHALLENGED, Challenge, challenge_files
 from jumar.verify.merge_reports import merge_reports, run_side_by_side, split_ids
-from jumar.verify.two_process import APART, LEAST_PATIENCE, estimate_patience, list_confirming, run_two_processes
+from jumar.verify.two_process import APART, estimate_patience, list_confirming, measure_load, run_two_processes
 from jumar.workspace.files.trees import overlay
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _limit_tests(build: Callable[[Path], Invocation], green: GreenCandidate, roo
     Where the tests are challenged, in whatever order, nobody reads the words of a failed assertion.
     """
     made = build(room)
-    more = {"patience": [LEAST_PATIENCE, estimate_patience(green.ids, green.took)], "in_place": green.in_place}
+    more = {"patience": estimate_patience(green.ids, green.took, measure_load()), "in_place": green.in_place}
     more["bare"] = made.config["bare"] or "challenge" in made.config
     return msgspec.structs.replace(made, config={**made.config, **more})
 

@@ -43,6 +43,9 @@ APART = ("S3", "S2")
 LEAST_PATIENCE, SLOWER = 1.5, 20.0
 """Seconds that any test may take in two processes, and times as long as it took in one."""
 
+MOST_LOAD = 4.0
+"""Times as long as on an idle machine that a test may take in two processes on a busy one."""
+
 UNTIMED_PATIENCE = 8.0
 """Seconds for one that no run has timed, a held-out one: `hypothesis` takes up to three to know all characters."""
 
@@ -221,11 +224,19 @@ def find_product_start(tests: Invocation, warm: WarmStart | None = None) -> Scri
     return ScriptStart((tests.argv[0], "-I", "-B", *list_python_options(env)), env, warm, Role.CONFIRMING)
 
 
-def estimate_patience(ids: Iterable[str], took: Mapping[str, int]) -> Mapping[str, float]:
-    """Return the seconds for each test that gets more than `LEAST_PATIENCE` in two processes; it *took* milliseconds.
+def measure_load() -> float:
+    """Return how much longer all takes on this machine now, as processes wait for a core: 1 to `MOST_LOAD`."""
+    return min(MOST_LOAD, max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0))))
+
+
+def estimate_patience(
+    ids: Iterable[str], took: Mapping[str, int], load: float = 1.0
+) -> tuple[float, Mapping[str, float]]:
+    """Return the seconds that a test gets in two processes, and those of each that gets more; it *took* milliseconds.
 
     Each call of the code under test takes longer there. Of a test that hangs or calls it many thousand times nothing is
-    learnt by waiting for long: it is judged in one process.
+    learnt by waiting for long: it is judged in one process. What it took was measured under the same *load*.
     """
+    least = LEAST_PATIENCE * load
     times = {i: SLOWER * took[i] / 1000 if i in took else UNTIMED_PATIENCE for i in ids}
-    return {i: seconds for i, seconds in times.items() if seconds > LEAST_PATIENCE}
+    return least, {i: seconds for i, seconds in times.items() if seconds > least}
