@@ -386,6 +386,32 @@ def test_a_time_limit_that_cannot_ring_any_more_rings_in_the_next_test(tmp_path:
     assert outcomes(report) == {"test_blocks": "passed", "test_hangs": "timeout", "test_after": "passed"}
 
 
+STUCK = """
+import time
+import product
+
+def test_stuck(): product.get(9)
+def test_after(): assert product.get(0) == 1
+"""
+GET = """
+import threading
+
+def get(seconds):
+    threading.Event().wait(seconds)
+    return 1
+"""
+
+
+@pytest.mark.slow
+def test_code_that_does_not_come_to_an_end_is_gone_for_the_test_that_waited_for_it(tmp_path: Path) -> None:
+    suite = msgspec.structs.replace(SHORT, test_timeout_seconds=1.0)
+
+    report = reported(tmp_path, {"product.py": GET, "test_product.py": STUCK}, suite=suite)
+
+    assert report.lost == "test_product.py::test_stuck", "those after it run again"
+    assert [result.duration_ms < 900 for result in report.results] == [False, True]
+
+
 @pytest.mark.slow
 def test_a_test_that_waits_for_a_thread_of_its_own_which_cannot_ask_is_given_up_soon(tmp_path: Path) -> None:
     files = {"product.py": "def double(n): return 2 * n\n", "test_product.py": WAITING}

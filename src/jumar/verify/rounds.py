@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jumar.process.launch import Confinement
     from jumar.verify.execution import TreeRunner
 
-STARTS = 5
+STARTS = 10
 """Times that the code under test is started in one round, where tests cost its process."""
 
 EMPTY = "it came to none of its assertions"

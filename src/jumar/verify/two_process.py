@@ -226,7 +226,7 @@ def find_product_start(tests: Invocation, warm: WarmStart | None = None) -> Scri
 
 def measure_load() -> float:
     """Return how much longer all takes on this machine now, as processes wait for a core: 1 to `MOST_LOAD`."""
-    return min(MOST_LOAD, max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0))))
+    return min(MOST_LOAD, max(1.0, round(os.getloadavg()[0] / len(os.sched_getaffinity(0)), 1)))
 
 
 def estimate_patience(

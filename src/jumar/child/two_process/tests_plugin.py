@@ -153,6 +153,7 @@ class DoubtPlugin:
         self._side.take_tied()
         before, faults = self._side.peer.lost, self._side.faults
         yield
+        peer.end_test()
         if paths.found:  # a helper of that file may remember what it has read
             self._doubted_files[get_file(item)] = self._side.why
         self._side.capabilities.end_test()

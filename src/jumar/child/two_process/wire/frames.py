@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from select import POLLIN, poll
 from typing import Any
 
 FRAME_BYTES = 32 << 20
@@ -71,6 +72,12 @@ class FrameConnection:
         if type(message) is not list or not message:
             raise ConnectionLost("the other process sends what is no message")
         return message
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether there is something to receive in *seconds*."""
+        poller = poll()
+        poller.register(self._reads, POLLIN)
+        return bool(self._pieces or poller.poll(1000 * seconds))
 
     def drop_message(self) -> None:
         """Make room for the next message."""

@@ -33,7 +33,7 @@ class Misunderstood(Exception):  # noqa: N818  named for what happened
 ALONE = contextlib.nullcontext()
 
 SOON_SECONDS = 0.25
-"""A test has so long to end by itself once a thread of it was refused."""
+"""A test has so long to end by itself once a thread of it was refused, and what it asked for once it ended."""
 
 
 class RpcPeer:
@@ -65,6 +65,13 @@ class RpcPeer:
         if self._set_mask(signal.SIG_BLOCK, ()) and self.side.limits:
             signal.sigtimedwait(self.side.limits, 0)  # nobody is there for one that comes this late
             self._set_mask(signal.SIG_UNBLOCK, self.side.limits)
+
+    def end_test(self) -> None:
+        """Give up another process that goes on with what a time limit interrupted: the next test would wait for it."""
+        awaited = [how for how, _ in self._interrupted[:1]] == ["receive"] and not self.lost
+        if awaited and not self.wire.wait(SOON_SECONDS):
+            self.lost = "the other process does not come to an end"
+            self.wire.close()
 
     def ask(self, op: str, *arguments: Any) -> Any:
         """Perform *op* on the other side, and return its answer; an exception that it raised is raised here."""
