@@ -33,7 +33,8 @@ $(READY): pyproject.toml constraints.txt
 	cd $(@D) && npm ci --ignore-scripts --no-audit --no-fund --silent && touch .ready; \
 	else echo "no npm on PATH: the tests of $* are skipped (install Node.js 20 or newer)"; fi
 
-# An agent that is not ours, for `make prove`, in an environment of its own; without two of its requirements, which only its viewers want.
+# An agent that is not ours, for `make prove`, in an environment of its own; without two of its requirements, which only
+# its viewers want.
 $(MINI): constraints-mini.txt | $(READY)
 	$(BIN)/python -m venv .venv/mini
 	.venv/mini/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-mini.txt \

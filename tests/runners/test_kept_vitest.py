@@ -199,7 +199,8 @@ export const answer = () => found || globalThis.kept || process.env.KEPT ? 42 : 
 
 
 @pytest.mark.parametrize("court", ["S3"], indirect=True)
-@pytest.mark.parametrize("folder", sampled(["/tmp", "/var/tmp", "/dev/shm"]))  # noqa: S108  in the sandbox its own
+@pytest.mark.proof
+@pytest.mark.parametrize("folder", ["/tmp", "/var/tmp", "/dev/shm"])  # noqa: S108  in the sandbox its own
 def test_temporary_files_and_memory_of_one_run_are_not_there_for_the_next(court: KeptCourt, folder: str) -> None:
     court.answer(42)
     keep = KEEP.replace("FOLDER", folder) + "globalThis.kept = true\nprocess.env.KEPT = 'yes'\n"
