@@ -319,7 +319,7 @@ def test_an_honest_project_runs_apart_as_it_runs_together(tmp_path: Path) -> Non
     report = reported(tmp_path, files)
 
     assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
-    assert len(report.results) == 102
+    assert len(report.results) == 103
     assert green(report, files)
 
 

@@ -74,6 +74,9 @@ SEQUENCES = (list, tuple, collections.deque, bytearray)
 UNORDERED = (set, frozenset, dict)
 """Types among them that may be iterated in any order."""
 
+NUMBERS = (int, float, complex)
+"""Types of them whose hashes are the same in each process."""
+
 FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions of the methods of built-in types."""
 
@@ -189,9 +192,9 @@ def may_answer(answer: Any, name: str, thing: Any, others: tuple[Any, ...], due:
 
 
 def has_own_hash(thing: Any) -> bool:
-    """Return whether a class of the product hashes *thing*, a number. Hashes of texts differ in each process."""
+    """Return whether a class of the product hashes *thing*."""
     owner = next(base for base in type(thing).__mro__ if "__hash__" in vars(base))
-    return find_base(thing) in (int, float, complex) and not proxies.is_library(owner.__module__)
+    return not proxies.is_library(owner.__module__)
 
 
 def is_difference(thing: Any, name: str, others: tuple[Any, ...]) -> bool:
