@@ -483,12 +483,7 @@ def test_moved_back():
 """
 
 
-@pytest.mark.slow
-def test_a_stub_that_raises_makes_objects_that_are_compared_no_harder_to_judge(tmp_path: Path) -> None:
-    """It raises before the test compares anything, in two processes as in one."""
-    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
-    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
-    stub = """
+STUB = """
 from dataclasses import dataclass
 
 @dataclass
@@ -496,14 +491,49 @@ class Point:
     x: int
     y: int
 
+    def __sub__(self, other):
+        return self.x - other[0]
+
 def move(point, by):
     raise NotImplementedError
 """
-    right = stub.replace("raise NotImplementedError", "return Point(point.x + by, point.y + by)")
-    base = court.tree({"calc.py": stub, "test_calc.py": MATCHING})
+MOVE = ("raise NotImplementedError", "return Point(point.x + by, point.y + by)")
+MEASURING = """
+from calc import Point, move
+
+
+def test_moved():
+    assert move(Point(1, 2), 3) - (4, 5) == 0
+"""
+UNEQUAL = """
+class Point:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+"""
+EQUAL = ("= x, y\n", "= x, y\n\n    def __eq__(self, other):\n        return (self.x, self.y) == (other.x, other.y)\n")
+EQUALITY = """
+from calc import Point
+
+
+def test_equality():
+    assert Point(1, 2) == Point(1, 2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("stub", "change", "tests"), [
+    (STUB, MOVE, MATCHING), (STUB, MOVE, MEASURING), (UNEQUAL, EQUAL, EQUALITY),
+], ids=["compared", "measured", "an equality that must be made"])  # fmt: skip
+def test_objects_that_any_right_code_would_be_asked_about_are_no_harder_to_judge(
+    stub: str, change: tuple[str, str], tests: str, tmp_path: Path
+) -> None:
+    """A stub raises before the test compares anything, in two processes as in one."""
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
+    court.verifier.sandbox, court.verifier.environ, court.verifier.sources = s3(), ENVIRON, "calc.py".__eq__
+    base = court.tree({"calc.py": stub, "test_calc.py": tests})
     court.collect(base)
 
-    done = court.judge(court.tree({"calc.py": right, "test_calc.py": MATCHING}), control=base)
+    done = court.judge(court.tree({"calc.py": stub.replace(*change), "test_calc.py": tests}), control=base)
 
     assert done.verdict.green
     assert (done.grade, done.reachable) == ("D", "D"), "what compares its own objects has the last word on them"
@@ -578,6 +608,14 @@ def test_count():
 """
 COUNT = "def count(made):\n    {}\n\n"
 ROWS = "return made.execute('select count(*) from t').fetchone()[0]"
+TURN = "def turn(items):\n    {}\n\n"
+TURNED = """
+from calc import turn
+def test_turn():
+    items = [1, 2]
+    turn(items)
+    assert items == [2, 1]
+"""
 TWICE = "from calc import double\ndef test_it(): assert double(2) == 4"
 DOUBLE = "def double(n):\n    return {}\n\n"
 
@@ -589,7 +627,8 @@ DOUBLE = "def double(n):\n    return {}\n\n"
     pytest.param(DOUBLE.format("n") + ORDER, DOUBLE.format("2 * n") + JUDGING, TWICE, "A", marks=pytest.mark.proof),
     (COUNT.format("raise NotImplementedError") + ORDER, COUNT.format(ROWS) + ORDER, LENT, "C"),
     pytest.param("", COUNT.format(ROWS) + ORDER, LENT, "C", marks=pytest.mark.proof),
-], ids=["what is imported is missing", "in a folder", "it was green", "a connection", "and no stub"])  # fmt: skip
+    (TURN.format("raise NotImplementedError") + ORDER, TURN.format("items.reverse()") + ORDER, TURNED, "C"),
+], ids=["nothing to import", "in a folder", "it was green", "a connection", "no stub", "in place"])  # fmt: skip
 def test_a_change_that_is_harder_to_judge_than_it_could_be_is_seen(
     base: str, change: str, tests: str, reachable: str, tmp_path: Path
 ) -> None:

@@ -5,16 +5,15 @@ Each test is run there at most once a task, and only where the answer decides a 
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
+from jumar.languages.class_methods import ARITHMETIC, PLAIN, describe_classes, list_classes
 from jumar.verify.challenge.falsified_files import list_falsifiable
 from jumar.verify.challenge.round_challenge import UNCHALLENGED
 from jumar.verify.merge_reports import merge_reports
@@ -22,23 +21,21 @@ from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_ap
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
+    import ast
+
     from jumar.verify.execution import SuiteKnowledge, TreeRunner
     from jumar.verify.rounds import GreenCandidate
 
 DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
 """Reason that two processes are no evidence for a test: a class of the code under test has that method."""
 
-MAKING = r"dataclass|total_ordering|NamedTuple|\battrs?\b|\bdefine\b|Model\b"
-"""Above a class: gives it an equality, or an order."""
-
 OPERATED = re.compile(r"a (\w+) that an operator came to would decide it by \w+$")
 """Another one: what an operator of such a class made is read."""
 
-ARITHMETIC = frozenset(
-    f"__{how}{name}__"
-    for how in ("", "r")
-    for name in ("add", "and", "floordiv", "matmul", "mod", "mul", "neg", "or", "pow", "sub", "truediv", "xor")
-)
+HEARING = re.compile(r"(__\w+__) of a (\w+) would hear what is expected$")
+"""A third one: such an operator is told how far a value is from what is due."""
+
+EQUALITY = frozenset(("__eq__", "__ne__", "__hash__"))
 
 LUCKY = 2
 """Further runs of the untouched tree in which a test has to pass that says nothing in two processes."""
@@ -80,7 +77,15 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
     # A round that falsified one of them may have compared something else, and a busy machine may have cut it short.
     again = await run_round_apart(replace(green, ids=asked), Round(challenge=False), Seeds())
     # What this run noted of a test, a round that made its comparison stricter may not have come to.
-    return retreated - excused - again.kept - (unknown & (green.matched | green.tied))
+    left = retreated - excused - again.kept - (unknown & (green.matched | green.tied))
+    return left - await _find_in_place(green, left)
+
+
+async def _find_in_place(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
+    """Return those of *ids* that pass in two processes where they see what the code changes of what they hold."""
+    changed = tuple(i for i in green.ids if i in ids and not green.copied.isdisjoint((i, get_function(i))))
+    seeing = replace(green, ids=changed, in_place=True)
+    return (await run_round_apart(seeing, Round(challenge=False), Seeds())).kept if changed else frozenset()
 
 
 async def _compare_base(green: GreenCandidate, new: frozenset[str]) -> None:
@@ -116,62 +121,40 @@ def _list_decided(two: Report | None) -> dict[str, str]:
 
 
 def _list_known_style(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
-    """Return those of *ids* that ask a class for what it has, as it is, in the untouched tree already: no way out."""
+    """Return those of *ids* that ask a class for what it has, as it is, in the untouched tree already: no way out.
+
+    Nor is there one for a test that compares what it makes itself of a class that is there, and has no equality at all.
+    """
     styles = {i: style for i in ids if (style := _find_style(green.doubted.get(i, "")))}
     before, now = (_list_classes(green.verifier, tree) if styles else {} for tree in (green.verifier.base, green.alone))
-    known = set()
+    known, plain = set(), set()
     for style in set(styles.values()):
-        there, here = _describe_classes(*style, before), _describe_classes(*style, now)
+        there, here = describe_classes(*style, before), describe_classes(*style, now)
         if here.keys() <= there.keys() and any(here.values()):
             known.add(style)
-    return frozenset(i for i, style in styles.items() if style in known)
+        if there.keys() == {PLAIN} and style[1] <= EQUALITY:
+            plain.add(style)
+    return frozenset(i for i, style in styles.items() if style in known or (style in plain and i in green.matched))
 
 
-def _list_classes(verifier: TreeRunner, tree: str) -> dict[str, list[ast.ClassDef]]:
+def _list_classes(verifier: TreeRunner, tree: str) -> Mapping[str, Sequence[ast.ClassDef]]:
     """Return the classes of the code under test in *tree*, by name."""
-    found: dict[str, list[ast.ClassDef]] = {}
-    for path, node in verifier.store.manifest(tree).items():
-        if node.kind is EntryKind.FILE and path.endswith(".py") and verifier.sources(path):
-            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                for part in ast.walk(ast.parse(verifier.store.get(node.sha256))):
-                    if isinstance(part, ast.ClassDef):
-                        found.setdefault(part.name, []).append(part)
-    return found
+    nodes = verifier.store.manifest(tree).items()
+    return list_classes(
+        verifier.store.get(node.sha256)
+        for path, node in nodes
+        if node.kind is EntryKind.FILE and path.endswith(".py") and verifier.sources(path)
+    )
 
 
 def _find_style(why: str) -> tuple[str, frozenset[str]] | None:
-    """Return the class that would have decided, and the methods by which, if that is the reason *why*."""
+    """Return the class that would have a say, and the methods by which, if that is the reason *why*."""
     if match := DECIDING.match(why):
         return match[1], frozenset((match[2],))
+    if match := HEARING.match(why):
+        return match[2], frozenset((match[1],))
     match = OPERATED.match(why)
     return (match[1], ARITHMETIC) if match else None
-
-
-def _describe_classes(
-    kind: str, methods: frozenset[str], classes: Mapping[str, Sequence[ast.ClassDef]]
-) -> dict[str, bool]:
-    """Return how each of *classes* that is called *kind* comes to its *methods*, and whether it has one of them.
-
-    By its body, its decorators (whatever else they are told), or its bases, which are described as well.
-    """
-    described = {}
-    for node in classes.get(kind, ()):
-        own = [ast.unparse(part) for part in node.body if not methods.isdisjoint(_list_bound(part))]
-        decorators = [getattr(each, "func", each) for each in node.decorator_list]
-        told = [k for each in node.decorator_list for k in getattr(each, "keywords", ()) if k.arg == "eq"]
-        above = [ast.unparse(each) for each in (*decorators, *node.bases)]
-        rest = {name: found for name, found in classes.items() if name != kind}
-        bases = [_describe_classes(name, methods, rest) for name in above if name in rest]
-        made = "NamedTuple" if methods & {"__contains__", *ARITHMETIC} else MAKING
-        text = repr((own, above, [*map(ast.unparse, (*told, *node.keywords))], bases))
-        described[text] = bool(own or re.search(made, " ".join(above)))
-    return described
-
-
-def _list_bound(part: ast.stmt) -> set[str]:
-    """Return the names that *part*, a statement of the body of a class, binds."""
-    stored = {n.id for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return stored | {str(getattr(part, "name", ""))}
 
 
 async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
