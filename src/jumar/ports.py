@@ -244,6 +244,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     grades: Mapping[str, str] = {}  # expected id -> grade of its own evidence, where a green was accepted
     weaker: Mapping[str, str] = {}  # id that is not at `A` -> what is known of why, where a green was accepted
     reachable: str = ""  # the best that one of its tests could have had, and has not; empty: `grade`
+    missed: Mapping[str, str] = {}  # id that could have had a better grade with other code -> that grade
     sandbox: str = "S0"  # tier of the processes
     asked: int | None = None  # requests of the code under test that the tests performed in two processes
     warnings: tuple[str, ...] = ()  # about code that looks written for the tests, with file and line
@@ -275,9 +276,8 @@ class Verifier(Protocol):
     ) -> Verification:
         """Judge *tree* on all expected ids, and those in *also*: tests that were written during the run.
 
-        *accepted* is what the frozen run had for ids that did not pass; None: there was none yet. *control* is the
-        tree that tells a candidate's doing from the machine's: the best one so far. *first*: where one of these is red,
-        or one that was green in *control*, that is enough to know (`Verification.selected`).
+        *accepted*: outcomes of ids that did not pass in the frozen run; None: there was none yet. *control*: the best
+        tree so far. *first*: one of these or of what it had green that is red is enough (`Verification.selected`).
         """
         ...
 

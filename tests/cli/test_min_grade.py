@@ -92,6 +92,64 @@ def test_the_tests_below_it_are_named(task: Path, capsys: pytest.CaptureFixture[
     assert "below    test_app.py::test_two: grade D\n" in capsys.readouterr().out
 
 
+NUMBER = """
+class Number:
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return self.value == other
+
+    def __hash__(self):
+        return hash(self.value)
+
+
+def double(n):
+    return Number(2 * n)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("held_out", "wanted"), [(True, ""), (True, "X"), (False, "")])
+def test_with_held_out_tests_a_change_that_makes_a_test_harder_to_judge_is_unproved(
+    task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], wanted: str, *, held_out: bool
+) -> None:
+    if held_out:
+        (task / "hidden").mkdir()
+        (task / "hidden" / "test_more.py").write_text(TEST.replace("2", "3").replace("4", "6"))
+        (task / "task.toml").write_text('[tests]\nhidden = "hidden"\n')
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "app.py").write_text(NUMBER)
+    (tree / "test_app.py").write_text(TEST)
+
+    words = ("--confirm", "3", *(("--min-grade", wanted) if wanted else ()))
+    code, result, _ = told(capsys, "score", task, tree, *words, sandbox="S3")
+
+    unproved = held_out and not wanted
+    assert (code, result["grade"], result["failed"]) == (int(unproved), "D", 0)
+    assert result["below"] == ({"test_app.py::test_two": "D"} if unproved else {})
+    assert ("--min-grade reachable asks for A" in result["unproved"]) == unproved
+
+
+@pytest.mark.slow
+def test_a_run_with_held_out_tests_names_the_tests_that_it_made_harder_to_judge(
+    task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (task / "hidden").mkdir()
+    (task / "hidden" / "test_more.py").write_text(TEST.replace("2", "3").replace("4", "6"))
+    (task / "task.toml").write_text('[tests]\nhidden = "hidden"\n')
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"content": f"```python{NUMBER}```"}) + "\n")
+    order = ("run", task, "--agent", "pipeline", "--model", f"script:{script}", "--runs", tmp_path / "runs")
+
+    code, result, said = told(capsys, *order, "--confirm", "3", sandbox="S3")
+
+    assert (code, result["stop"], result["grade"]) == (1, "unproved", "D")
+    assert result["below"] == {"test_app.py::test_two": "D"}
+    assert "all tests passed at grade D, and --min-grade reachable asks for A" in said
+
+
 @pytest.mark.slow
 def test_a_test_that_hands_out_a_function_is_below_a_and_it_is_said_why(
     task: Path, capsys: pytest.CaptureFixture[str]

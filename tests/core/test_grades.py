@@ -53,6 +53,7 @@ def test_what_retreated_from_two_processes_could_have_had_a() -> None:
     found = grade_tests(MANY, replace(challenged(*MANY), retreated=frozenset(MANY)), ())
 
     assert (found.lowest, found.reachable) == (Grade.C, Grade.A)
+    assert found.missed == dict.fromkeys(MANY, Grade.A)
     conversed = replace(challenged(*MANY), retreated=frozenset(MANY), conversed=frozenset(MANY))
     assert grade_tests(MANY, conversed, ()).reachable is Grade.B
 
@@ -100,10 +101,14 @@ def test_a_reader_sees_how_many_tests_have_which_grade() -> None:
 def test_the_tests_below_a_letter_are_listed_with_the_weakest_first() -> None:
     grades = {"a": "A", "b": "C", "c": "D", "d": "C"}
 
-    assert list_below(grades, "A") == {"c": "D", "b": "C", "d": "C"}
-    assert list(list_below(grades, "A")) == ["c", "b", "d"]
-    assert list_below(grades, "C") == {"c": "D"}
-    assert list_below(grades, "D") == list_below(grades, REACHABLE) == list_below(grades, "") == {}
+    assert list_below(grades, {}, "A") == {"c": "D", "b": "C", "d": "C"}
+    assert list(list_below(grades, {}, "A")) == ["c", "b", "d"]
+    assert list_below(grades, {}, "C") == {"c": "D"}
+    assert list_below(grades, {}, "D") == list_below(grades, {}, REACHABLE) == list_below(grades, {}, "") == {}
+
+
+def test_below_reachable_are_the_tests_that_could_have_had_more() -> None:
+    assert list_below({"a": "A", "b": "B", "c": "D", "d": "D"}, {"b": "A", "c": "C"}, REACHABLE) == {"c": "D", "b": "B"}
 
 
 IDS = st.frozensets(st.sampled_from(MANY))

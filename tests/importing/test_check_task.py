@@ -61,6 +61,13 @@ def test_what_is_weak_is_a_warning() -> None:
     assert [w.partition(":")[0] for w in found.warnings] == ["1 tests pass although the code is gone", "no reference"]
 
 
+def test_a_reference_that_would_be_unproved_is_a_warning() -> None:
+    (said,) = judge_outcomes("t", TaskOutcomes(IDS, (RED, RED), RED, GREEN, "D", "A")).warnings
+
+    assert said.startswith("the reference is green at grade D, and reachable asks for A")
+    assert judge_outcomes("t", TaskOutcomes(IDS, (RED, RED), RED, GREEN, "D", "D")).warnings == ()
+
+
 PLANTED = {
     "good": ("def test_f():\n    assert f() == 1\n", "1"),
     "vacuous": ("def test_f():\n    assert True\n", "1"),

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from jumar.core.gate.grades import REACHABLE, describe_min_grade, is_proved
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Verdict
@@ -80,6 +81,8 @@ class TaskOutcomes(NamedTuple):
     solved: Verdict | None
     """With the reference, accepted as a run's green is; None: there is no reference."""
     grade: str
+    reachable: str = ""
+    """The best grade that one of its tests could have had, and has not with the reference; empty: `grade`."""
 
 
 async def examine_task(task: Task, means: CheckResources) -> TaskValidity:
@@ -113,7 +116,9 @@ async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcom
     rounds = [(await once.verify(start, None)).verdict for _ in range(ROUNDS)]
     emptied = (await once.verify(_remove_code(place, settings, fixed), None)).verdict
     solved = await verifier.verify(fixed, None) if task.reference else None
-    return TaskOutcomes(ids, tuple(rounds), emptied, solved.verdict if solved else None, solved.grade if solved else "")
+    if solved is None:
+        return TaskOutcomes(ids, tuple(rounds), emptied, None, "")
+    return TaskOutcomes(ids, tuple(rounds), emptied, solved.verdict, solved.grade, solved.reachable)
 
 
 def _apply_reference(place: RunPlace, task: Task, start: str, rules: WriteRules) -> str:
@@ -207,6 +212,12 @@ def _warn(found: TaskOutcomes, vacuous: tuple[str, ...]) -> tuple[str, ...]:
     warnings = []
     if 0 < len(vacuous) < len(found.ids):
         warnings.append(f"{len(vacuous)} tests pass although the code is gone: {_format_ids(vacuous)}")
+    if found.solved is not None and found.solved.green and not is_proved(found.grade, found.reachable, REACHABLE):
+        asked = describe_min_grade(found.reachable, REACHABLE)
+        warnings.append(
+            f"the reference is green at grade {found.grade}, and {asked}: unattended, or with held-out tests, such a "
+            "green is `unproved`, unless `[run] min_grade` asks for less"
+        )
     if found.solved is None:
         warnings.append("no reference: nobody knows whether it can be solved ([task] reference, or --references)")
     return tuple(warnings)

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.core.failure_text import find_reason
-from jumar.core.gate.grades import describe_min_grade, is_proved, list_below
+from jumar.core.gate.grades import Grade, describe_min_grade, is_proved, list_below
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import EXCUSED, Outcome, TestResult
 from jumar.errors import BadInput
@@ -200,7 +200,7 @@ def _apply_min_grade(scored: Scored, done: Verification, wanted: str) -> Scored:
     grades = done.grades or dict.fromkeys(
         done.verdict.results, done.grade
     )  # it has one for all where it was not confirmed
-    return replace(scored, ok=False, unproved=why, below=list_below(grades, wanted))
+    return replace(scored, ok=False, unproved=why, below=list_below(grades, done.missed, wanted))
 
 
 def _read_plain_ids(store: Store, tree: str, settings: Settings) -> tuple[str, ...]:
@@ -254,8 +254,9 @@ async def _verify_with_hidden(
 
 
 def _mark_hidden(done: Verification, hidden: str) -> Verification:
-    """Return *done* with `+H` behind its grade, if held-out tests judged with the others."""
-    return replace(done, grade=f"{done.grade}+H") if hidden and done.verdict.void is None else done
+    """Return *done* with `+H` behind its grade, if held-out tests judged with the others, and more than a run did."""
+    unproved = done.verdict.green and done.grade == Grade.D
+    return replace(done, grade=f"{done.grade}+H") if hidden and not done.verdict.void and not unproved else done
 
 
 def _judge_by_hidden(task: Task, paths: tuple[str, ...]) -> Task:

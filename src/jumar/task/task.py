@@ -114,7 +114,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     record: Path | None = None
     sandbox: str = AUTO
     min_grade: str = ""
-    """Weakest grade of a green; empty: nobody chose one."""
+    """Weakest grade of a green; empty: nobody chose one, and it is `reachable` unattended or with held-out tests."""
     unattended: bool = False
     """True if nobody watches: without a chosen sandbox the run gets the strongest tier, or is refused."""
     probe: bool = False
@@ -178,7 +178,7 @@ def freeze_settings(
         verify=task.verify,
         verify_seconds=task.verify_timeout_seconds,
         sandbox=task.sandbox,
-        min_grade=task.min_grade or (REACHABLE if task.unattended else ""),
+        min_grade=task.min_grade or (REACHABLE if task.unattended or task.hidden else ""),
         ledger=str(task.ledger) if task.ledger else "",
         notes=task.notes,
     )

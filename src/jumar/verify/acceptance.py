@@ -74,9 +74,8 @@ async def _accept_green(
     whole = GreenCandidate(verifier, rounds.lay_held_out(verifier, tree), tree, ids, excuses, took)
     rest = replace(whole, strengths={}, swayed=set(), reached={}, missed={})
     judge = partial(judge_plainly, whole, first.verdict, names, beyond)
-    calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest)]
-    calls += [judge] if may_run_beside(whole) else []
-    (apart, alone, found), *plainly = await run_side_by_side(calls)
+    calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest), judge]
+    (apart, alone, found), *plainly = await run_side_by_side(calls if may_run_beside(whole) else calls[:1])
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake, and visible ones that waver beside them could tell of them, bit by bit.
         if found.flaky and verifier.held_out.ids:
@@ -93,6 +92,7 @@ async def _accept_green(
         grade=f"{grades.lowest}{'+H' if agreed else ''}",
         reachable=grades.reachable,
         grades={names[i]: str(grade) for i, grade in grades.tests.items() if i in names},
+        missed={names[i]: str(grade) for i, grade in grades.missed.items() if i in names},
         weaker={names[i]: why for i, why in evidence.list_weaker(whole, grades.tests) if i in names},
         asked=whole.asked if apart else None,
         warnings=(*found.warnings, *warnings),
@@ -284,13 +284,12 @@ def _list_unfalsifiable(verifier: TreeRunner, strengths: Mapping[str, Strength])
 async def _inspect_code(verifier: TreeRunner, tree: str) -> tuple[str, ...]:
     if not is_pytest(verifier):
         return ()
-    tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))
     store = verifier.store
     suspects = CodeToInspect(
         base=verifier.base,
         tree=tree,
         product=lambda path: verifier.sources(path) and not verifier.own(path),
-        tests=tests,
+        tests=tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected)),
         store=store,
         confinement=verifier.build_confinement,
         rooms=verifier.rooms,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import anyio
 import msgspec
 
+from jumar.core.gate.grades import describe_min_grade, is_proved
 from jumar.core.gate.write_rules import CONFIGURATION, WriteRules
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Ended, Outcome, Report
@@ -190,7 +191,10 @@ class Ladder:
         done = await verifier.verify(tree, None, control=case.base)
         verdict = done.verdict
         why = verdict.void.reason if verdict.void else ", ".join(verdict.flaky_ids or verdict.red_ids)
-        return Ruling(verdict.green, done.grade, why, done.executions)
+        wanted = case.settings.min_grade if layers.held_out else ""
+        proved = is_proved(done.grade, done.reachable, wanted)
+        weak = "" if proved else f"unproved: grade {done.grade}, and {describe_min_grade(done.reachable, wanted)}"
+        return Ruling(verdict.green and proved, done.grade, why or weak, done.executions)
 
 
 def confirming(settings: Settings, confirm: int) -> Settings:

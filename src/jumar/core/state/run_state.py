@@ -81,6 +81,11 @@ class Judged(msgspec.Struct, frozen=True):
         return {i: run.weaker for i, run in self.runs.items() if run.weaker}
 
     @property
+    def missed(self) -> Mapping[str, str]:
+        """Return the better grade that a test could have had with other code, by test id."""
+        return {i: run.missed for i, run in self.runs.items() if run.missed}
+
+    @property
     def attempt(self) -> Attempt:
         """Return the attempt that the ratchet compares."""
         t = self.tests

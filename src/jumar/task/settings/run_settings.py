@@ -166,7 +166,8 @@ ROWS = (
     ),
     Setting(
         name="min_grade", flag="--min-grade", values=WANTED, stricter=Stricter.LATER,
-        help="Weakest grade of a green: A, C, D, X (default), or reachable: the best that each test can have.",
+        help="Weakest grade of a green: A, B, C, D, X (default), or reachable, the best that each test can have "
+        "(default unattended and with held-out tests).",
     ),
 )  # fmt: skip
 
