@@ -215,8 +215,8 @@ def _warn(found: TaskOutcomes, vacuous: tuple[str, ...]) -> tuple[str, ...]:
     if found.solved is not None and found.solved.green and not is_proved(found.grade, found.reachable, REACHABLE):
         asked = describe_min_grade(found.reachable, REACHABLE)
         warnings.append(
-            f"the reference is green at grade {found.grade}, and {asked}: unattended, or with held-out tests, such a "
-            "green is `unproved`, unless `[run] min_grade` asks for less"
+            f"the reference is green at grade {found.grade}, and --min-grade {asked}: it would be `unproved`, unless "
+            "`[run] min_grade` asks for less"
         )
     if found.solved is None:
         warnings.append("no reference: nobody knows whether it can be solved ([task] reference, or --references)")
