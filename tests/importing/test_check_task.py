@@ -64,7 +64,7 @@ def test_what_is_weak_is_a_warning() -> None:
 def test_a_reference_that_would_be_unproved_is_a_warning() -> None:
     (said,) = judge_outcomes("t", TaskOutcomes(IDS, (RED, RED), RED, GREEN, "D", "A")).warnings
 
-    assert said.startswith("the reference is green at grade D, and --min-grade reachable (the default unattended ")
+    assert said.startswith("the reference is green at grade D, and --min-grade reachable (default unattended, ")
     assert judge_outcomes("t", TaskOutcomes(IDS, (RED, RED), RED, GREEN, "D", "D")).warnings == ()
 
 

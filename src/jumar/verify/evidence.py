@@ -63,7 +63,7 @@ async def grade_green(
     agreed = bool(held_out) and (not is_pytest(verifier) or evidence.proved.issuperset(held_out))
     told: list[str] = []
     if len(grades.counts) > 1 or (grades.lowest is not Grade.A and is_pytest(verifier)):
-        gone = await find_retreated(whole, apart)
+        gone = await find_retreated(whole, apart, evidence.falsified)
         drawn = await find_drawn_in(whole, evidence.conversed - red - held_out)
         before = verifier.experience.base_apart
         known = evidence.conversed.union(before.conversed if before else ())

@@ -53,13 +53,14 @@ async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
     return (known.red or frozenset()).intersection(green.ids)
 
 
-async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
+async def find_retreated(green: GreenCandidate, apart: Collection[str], falsified: frozenset[str]) -> frozenset[str]:
     """Return the tests that come out alike in one process and in two on the untouched tree, and fail in two here.
 
     Where that tree did not get as far as a comparison (a stub raised, what the tests import is not there), or had an
     answer that would decide it, it says little of a test. Those are no such that compare objects of the code under test
     with their own, or that need it in their own process by what they do themselves: no change could pass them in two.
-    Nor are those that compare objects of a class that the untouched tree has.
+    Nor are those that compare objects of a class that the untouched tree has, or that are about code which works in
+    place and are *falsified*: else code could empty what it is given, and what is made of that would be right.
     """
     verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
     known = verifier.experience
@@ -78,7 +79,7 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
     again = await run_round_apart(replace(green, ids=asked), Round(challenge=False), Seeds())
     # What this run noted of a test, a round that made its comparison stricter may not have come to.
     left = retreated - excused - again.kept - (unknown & (green.matched | green.tied))
-    return left - await _find_in_place(green, left)
+    return left - await _find_in_place(green, left & falsified)
 
 
 async def _find_in_place(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:

@@ -117,7 +117,7 @@ def format_grades(lowest: str, counts: Mapping[str, int], asked: int | None = No
 def describe_min_grade(reachable: str, wanted: str) -> str:
     """Return what `--min-grade` *wanted* asks for, in words that follow its name."""
     return (
-        f"{wanted} (the default unattended and with held-out tests) asks for {reachable}, which one of its tests can have"
+        f"{wanted} (default unattended, or with held-out tests) asks for {reachable}, which one of its tests can have"
         if wanted == REACHABLE
         else f"asks for {wanted}"
     )
