@@ -60,7 +60,8 @@ Written by `python bench/cheats.py --write`; the corpus is `tests/cheats/`. F: t
 
 Readings of plain pytest: its exit status; a report in which nothing failed; a JUnit report in which every expected id
 passed. jumar, in S3: one run (D), a green accepted under challenge, in two processes where tests run that way, with
-held-out tests. The last three columns have the grade of an accepted green: `C` and `D` say that it is not proved.
+held-out tests. The last three columns have the grade of an accepted green: `C` and `D` say that it is not proved. With
+held-out tests, as by default, a green that the change made harder to judge is not accepted (`--min-grade reachable`).
 
 Attacks of the class `blind` do what an honest library may do, and the tests cannot tell: their files say why. Those of
 the class `elsewhere` are right wherever pytest is loaded, with the held-out tests too, and do something wrong elsewhere
