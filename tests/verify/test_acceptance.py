@@ -491,20 +491,10 @@ class Point:
     x: int
     y: int
 
-    def __sub__(self, other):
-        return self.x - other[0]
-
 def move(point, by):
     raise NotImplementedError
 """
 MOVE = ("raise NotImplementedError", "return Point(point.x + by, point.y + by)")
-MEASURING = """
-from calc import Point, move
-
-
-def test_moved():
-    assert move(Point(1, 2), 3) - (4, 5) == 0
-"""
 UNEQUAL = """
 class Point:
     def __init__(self, x, y):
@@ -522,8 +512,8 @@ def test_equality():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("stub", "change", "tests"), [
-    (STUB, MOVE, MATCHING), (STUB, MOVE, MEASURING), (UNEQUAL, EQUAL, EQUALITY),
-], ids=["compared", "measured", "an equality that must be made"])  # fmt: skip
+    (STUB, MOVE, MATCHING), (UNEQUAL, EQUAL, EQUALITY),
+], ids=["a stub", "an equality that must be made"])  # fmt: skip
 def test_objects_that_any_right_code_would_be_asked_about_are_no_harder_to_judge(
     stub: str, change: tuple[str, str], tests: str, tmp_path: Path
 ) -> None:
@@ -616,6 +606,15 @@ def test_turn():
     turn(items)
     assert items == [2, 1]
 """
+POINT = "class Point:\n    def __init__(self, x):\n        self.x = x\n\n"
+UNLIKE = POINT + "    def __ne__(self, other):\n        return True\n\n" + JUDGING.partition("def order")[0] + ORDER
+FAR = """
+from calc import Point, far
+def test_far():
+    one, other = Point(1), Point(4)
+    assert one != other
+    assert far(one, other) == 3
+"""
 TWICE = "from calc import double\ndef test_it(): assert double(2) == 4"
 DOUBLE = "def double(n):\n    return {}\n\n"
 
@@ -628,7 +627,9 @@ DOUBLE = "def double(n):\n    return {}\n\n"
     (COUNT.format("raise NotImplementedError") + ORDER, COUNT.format(ROWS) + ORDER, LENT, "C"),
     pytest.param("", COUNT.format(ROWS) + ORDER, LENT, "C", marks=pytest.mark.proof),
     (TURN.format("raise NotImplementedError") + ORDER, TURN.format("items.reverse()") + ORDER, TURNED, "C"),
-], ids=["nothing to import", "in a folder", "it was green", "a connection", "no stub", "in place"])  # fmt: skip
+    (POINT + "def far(one, other):\n    raise NotImplementedError\n\n" + ORDER,
+     UNLIKE + "\ndef far(one, other):\n    return Found(other.x - one.x)\n", FAR, "A"),
+], ids=["nothing to import", "in a folder", "it was green", "a connection", "no stub", "in place", "late"])  # fmt: skip
 def test_a_change_that_is_harder_to_judge_than_it_could_be_is_seen(
     base: str, change: str, tests: str, reachable: str, tmp_path: Path
 ) -> None:

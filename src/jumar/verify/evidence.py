@@ -63,7 +63,7 @@ async def grade_green(
     agreed = bool(held_out) and (not is_pytest(verifier) or evidence.proved.issuperset(held_out))
     told: list[str] = []
     if len(grades.counts) > 1 or (grades.lowest is not Grade.A and is_pytest(verifier)):
-        gone = await find_retreated(whole, apart, evidence.falsified)
+        gone = await _find_harder(whole, apart, evidence.falsified)
         drawn = await find_drawn_in(whole, evidence.conversed - red - held_out)
         before = verifier.experience.base_apart
         known = evidence.conversed.union(before.conversed if before else ())
@@ -77,6 +77,13 @@ async def grade_green(
             told.append(f"{some}{first and f' ({names[first]}{reason})'}: C at best")
     told += [UNPROVED_HELD_OUT] if held_out and not agreed else []
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
+
+
+async def _find_harder(whole: GreenCandidate, apart: Collection[str], falsified: frozenset[str]) -> frozenset[str]:
+    """Return the tests that the change made harder to judge; held-out ones are asked again without the others."""
+    gone = await find_retreated(whole, apart, falsified)
+    held_out = gone.intersection(whole.verifier.held_out.ids)
+    return gone - (await run_alone(whole, held_out)).passed if held_out else gone
 
 
 class AloneRuns(NamedTuple):

@@ -15,6 +15,7 @@ from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
 from jumar.languages.class_methods import ARITHMETIC, PLAIN, describe_classes, list_classes
 from jumar.verify.challenge.falsified_files import list_falsifiable
+from jumar.verify.challenge.literal_tests import find_literal_tests
 from jumar.verify.challenge.round_challenge import UNCHALLENGED
 from jumar.verify.merge_reports import merge_reports
 from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_parts, run_round_apart
@@ -31,11 +32,6 @@ DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
 
 OPERATED = re.compile(r"a (\w+) that an operator came to would decide it by \w+$")
 """Another one: what an operator of such a class made is read."""
-
-HEARING = re.compile(r"(__\w+__) of a (\w+) would hear what is expected$")
-"""A third one: such an operator is told how far a value is from what is due."""
-
-EQUALITY = frozenset(("__eq__", "__ne__", "__hash__"))
 
 LUCKY = 2
 """Further runs of the untouched tree in which a test has to pass that says nothing in two processes."""
@@ -59,8 +55,9 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str], falsifie
     Where that tree did not get as far as a comparison (a stub raised, what the tests import is not there), or had an
     answer that would decide it, it says little of a test. Those are no such that compare objects of the code under test
     with their own, or that need it in their own process by what they do themselves: no change could pass them in two.
-    Nor are those that compare objects of a class that the untouched tree has, or that are about code which works in
-    place and are *falsified*: else code could empty what it is given, and what is made of that would be right.
+    Nor are those that compare objects of a class that the untouched tree has, or that are *falsified* and about code
+    which works in place. All these have to pass in two processes where they see what others do not. Of held-out tests
+    those are returned, too, that pass when they are asked again beside others.
     """
     verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
     known = verifier.experience
@@ -71,22 +68,38 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str], falsifie
     decided = _list_decided(known.base_apart)
     retreated = missing & known.alike.union(i for i, why in decided.items() if green.doubted.get(i) != why)
     unknown = retreated & (known.unseen | _list_unasserted(known.base_apart) | decided.keys())
-    excused = unknown & (green.matched | green.tied) | _list_known_style(green, retreated)
-    asked = tuple(i for i in green.ids if i in retreated - excused)
+    asked = tuple(i for i in green.ids if i in retreated - (unknown & green.tied))
     if not asked:
         return frozenset()
     # A round that falsified one of them may have compared something else, and a busy machine may have cut it short.
     again = await run_round_apart(replace(green, ids=asked), Round(challenge=False), Seeds())
     # What this run noted of a test, a round that made its comparison stricter may not have come to.
-    left = retreated - excused - again.kept - (unknown & (green.matched | green.tied))
-    return left - await _find_in_place(green, left & falsified)
+    left = retreated - (again.kept - frozenset(green.verifier.held_out.ids)) - (unknown & green.tied)
+    own = (unknown | _list_known_style(green, left)) & green.matched
+    return left - await _find_seeing(green, left & (own | _list_in_place(green, left & falsified)))
 
 
-async def _find_in_place(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
-    """Return those of *ids* that pass in two processes where they see what the code changes of what they hold."""
-    changed = tuple(i for i in green.ids if i in ids and not green.copied.isdisjoint((i, get_function(i))))
-    seeing = replace(green, ids=changed, in_place=True)
-    return (await run_round_apart(seeing, Round(challenge=False), Seeds())).kept if changed else frozenset()
+async def _find_seeing(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
+    """Return those of *ids* that pass in two processes as soon as they see what others do not.
+
+    That is what the code changes of what they hold, and how objects compare that they made of its classes.
+    """
+    seeing = replace(green, ids=tuple(i for i in green.ids if i in ids), in_place=True)
+    return (await run_round_apart(seeing, Round(challenge=False), Seeds())).kept if seeing.ids else frozenset()
+
+
+def _list_in_place(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
+    """Return those of *ids* of whose things the code changed some, as any code that works in place does.
+
+    The untouched tree does so, too, or they compare with literals alone: code that spoils what it is given could make
+    `total(rows) == sum(rows)` true.
+    """
+    known, functions = green.verifier.experience, {get_function(i) for i in ids}
+    files = {i.partition("::")[0] for i in ids}
+    literal = find_literal_tests({path: text for path, text in (known.challenge or {}).items() if path in files})
+    before = frozenset(known.base_apart.copied if known.base_apart else ())
+    changed = green.copied & {*ids, *functions}
+    return frozenset(i for i in ids if {i, get_function(i)} & changed and {i, get_function(i)} & (before | literal))
 
 
 async def _compare_base(green: GreenCandidate, new: frozenset[str]) -> None:
@@ -124,18 +137,17 @@ def _list_decided(two: Report | None) -> dict[str, str]:
 def _list_known_style(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
     """Return those of *ids* that ask a class for what it has, as it is, in the untouched tree already: no way out.
 
-    Nor is there one for a test that compares what it makes itself of a class that is there, and has no equality at all.
+    Nor is there one where that class has no equality at all, which what a test compares must have.
     """
     styles = {i: style for i in ids if (style := _find_style(green.doubted.get(i, "")))}
     before, now = (_list_classes(green.verifier, tree) if styles else {} for tree in (green.verifier.base, green.alone))
-    known, plain = set(), set()
+    known = set()
     for style in set(styles.values()):
         there, here = describe_classes(*style, before), describe_classes(*style, now)
-        if here.keys() <= there.keys() and any(here.values()):
+        kept = here.keys() <= there.keys() and any(here.values())
+        if kept or (there.keys() == {PLAIN} and "__eq__" in style[1]):
             known.add(style)
-        if there.keys() == {PLAIN} and style[1] <= EQUALITY:
-            plain.add(style)
-    return frozenset(i for i, style in styles.items() if style in known or (style in plain and i in green.matched))
+    return frozenset(i for i, style in styles.items() if style in known)
 
 
 def _list_classes(verifier: TreeRunner, tree: str) -> Mapping[str, Sequence[ast.ClassDef]]:
@@ -152,8 +164,6 @@ def _find_style(why: str) -> tuple[str, frozenset[str]] | None:
     """Return the class that would have a say, and the methods by which, if that is the reason *why*."""
     if match := DECIDING.match(why):
         return match[1], frozenset((match[2],))
-    if match := HEARING.match(why):
-        return match[2], frozenset((match[1],))
     match = OPERATED.match(why)
     return (match[1], ARITHMETIC) if match else None
 

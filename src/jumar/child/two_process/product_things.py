@@ -31,7 +31,7 @@ class ProductThings:
     failing: tuple[type[BaseException], ...]
 
     def __init__(self) -> None:
-        self._queries, self._matched = operands.Queries(), False
+        self._queries = operands.Queries()
         self.find_unasked = self._queries.find_unasked
         self.names = KnownNames(import_hook.is_function_or_class, self.fault, THINGS)
         self.heard_ends = endings.HeardEnds()
@@ -66,7 +66,7 @@ class ProductThings:
         else:
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
         if told is not contents.NOTHING and isinstance(thing, type) and not (found is told or found == told):
-            self.tie(f"{name}, in a class of the tests, is not what they wrote there")
+            self.give_up(f"{name}, in a class of the tests, is not what they wrote there")
         self.names.check_constant(proxies.get_number(thing), name, found)
         endings.mark_step(found, name, thing, proxies.Proxy)
         known = import_hook.is_known(thing)
@@ -179,7 +179,7 @@ class ProductThings:
         if type(made) is kind and proxies.is_named(kind):
             self.own_instances.note_made(made)
         if get_fact(kind, "_jumar_extends") and not isinstance(made, kind):
-            self.tie(f"{kind.__name__}, a class of the tests, makes something else")
+            self.give_up(f"{kind.__name__}, a class of the tests, makes something else")
         return made
 
     def _check_operator(self, answer: Any, name: str, thing: Any, args: tuple[Any, ...], due: Any) -> None:
@@ -251,14 +251,9 @@ class ProductThings:
         # Not where a set is just being decoded that the product put them into.
         decoding = str(sys._getframe(2).f_globals.get("__name__")).startswith("jumar.")  # noqa: SLF001  there is no other way to see who asks
         named = not isinstance(thing, type) or proxies.is_named(thing)
-        self._matched |= not decoding and named and self.own_instances.is_compared((thing, *others))
-        kind = thing if isinstance(thing, type) else type(thing)
-        return self.give_up(f"{kind.__name__}.{name} would decide a comparison")
-
-    def take_matched(self) -> bool:
-        """Return whether a test asked how objects that it made itself compare, or what their operators come to."""
-        matched, self._matched = self._matched, False
-        return matched
+        asked = not decoding and named and self.own_instances.may_ask((thing, *others))
+        why = f"{(thing if isinstance(thing, type) else type(thing)).__name__}.{name} would decide a comparison"
+        return self.peer.ask("method", thing, owner, name, others, None) if asked else self.give_up(why)
 
     def _mark(self, answer: Any) -> bool:
         """Mark *answer* as the result of a comparison, if it is an object of the product and no value."""
@@ -273,8 +268,8 @@ class ProductThings:
         """Give the test up if *name* of *thing*, a query, would tell its truth, or what *thing* heard of the tests."""
         if name not in (*COMBINING, *NEUTRAL) and get_fact(thing, COMPARED):
             self.give_up(f"a {type(thing).__name__} that a comparison came to would decide it by {name}")
-        if get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name):
-            self._matched |= self.own_instances.is_compared((thing, thing))
+        heard = get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name)
+        if heard and not self.own_instances.may_ask((thing, thing)):
             self.give_up(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
         if name in endings.LEAVING and (why := self.own_instances.find_boundless()):
             self.give_up(why)

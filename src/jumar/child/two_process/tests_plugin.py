@@ -38,6 +38,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     known.paths = room_paths.RoomPaths(room, side, config["shared"])
     changes = InPlaceChanges if config["in_place"] else HeldChanges
     known.changes = side.operands.changes = changes(known, side.fault, side.capabilities)
+    side.own_instances.asks = config["in_place"]
     tables = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, tables, side)
     sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
@@ -149,7 +150,7 @@ class DoubtPlugin:
         peer = self._side.peer
         for part in (peer, self._side.capabilities, paths, peer.values.changes, self._side.operands):
             part.begin_test()
-        self._side.take_matched()  # of what was compared between tests
+        self._side.own_instances.take_matched()  # of what was compared between tests
         self._side.take_tied()
         before, faults = self._side.peer.lost, self._side.faults
         yield
@@ -161,7 +162,7 @@ class DoubtPlugin:
             self._send(["tied", item.nodeid])
         if why := self._side.capabilities.conversation.why:
             self._send(["conversed", item.nodeid, why])
-        if self._side.take_matched():
+        if self._side.own_instances.take_matched():
             self._send(["matched", item.nodeid])
         if self._side.peer.values.changes.copied:
             self._send(["copied", item.nodeid])

@@ -78,6 +78,20 @@ class OwnInstances:
         """Things that came with the last message though they were known, and what was noted of them before."""
         self._asked: dict[int, tuple[Any, str, Any]] = {}
         """Things that said of a text that they have it, by identity: each with the text, and what asks it."""
+        self._matched = False
+        self.asks = False
+        """True if the product is asked how such things compare, so that what else a test compares is come to."""
+
+    def may_ask(self, sides: Sequence[Any]) -> bool:
+        """Note whether the test compares in *sides* what it made itself; return whether the product may be asked."""
+        compared = self.is_compared(sides)
+        self._matched |= compared
+        return compared and self.asks
+
+    def take_matched(self) -> bool:
+        """Return whether a test asked how objects that it made itself compare, or what their operators come to."""
+        matched, self._matched = self._matched, False
+        return matched
 
     def note_returned(self, thing: Any) -> None:
         """Note that the product hands back *thing*, which crossed before."""

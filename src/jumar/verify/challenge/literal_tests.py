@@ -1,0 +1,58 @@
+"""Finds tests that compare with nothing but what is written down in their file."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from jumar.verify.challenge.literals import Function, find_literals
+
+
+def find_literal_tests(files: Mapping[str, bytes]) -> frozenset[str]:
+    """Return the test functions in *files* that compare with literals alone, in each of their assertions.
+
+    A parameter that is used for nothing else is as a literal: nobody but the file said what it is. Not those that call
+    a function of their file which asserts: it may compare two things that are made of one.
+    """
+    found: set[str] = set()
+    for path, text in files.items():
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = ast.parse(text)
+            helpers = {f.name for f in ast.walk(tree) if isinstance(f, Function) and any(_list_asserted(f))}
+            functions = _list_tests(tree.body, path)
+            found |= {name for name, function in functions if _compares_literals(function, helpers)}
+    return frozenset(found)
+
+
+def _list_tests(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield the test functions in *body*, of a file or a class, with their ids."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _list_tests(node.body, f"{prefix}::{node.name}")
+        elif isinstance(node, Function) and node.name.startswith("test"):
+            yield f"{prefix}::{node.name}", node
+
+
+def _compares_literals(function: ast.FunctionDef | ast.AsyncFunctionDef, helpers: set[str]) -> bool:
+    """Return whether *function* asserts, and each time compares with a literal, and calls none of *helpers*."""
+    asserted = list(_list_asserted(function))
+    used = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))
+    fixed = {argument.arg for argument in function.args.args if used[argument.arg] == 1}
+    called = {getattr(c.func, "id", getattr(c.func, "attr", "")) for c in ast.walk(function) if isinstance(c, ast.Call)}
+    return bool(asserted) and called.isdisjoint(helpers) and all(_has_literal(sides, fixed) for sides in asserted)
+
+
+def _list_asserted(function: ast.AST) -> Iterator[list[ast.expr]]:
+    """Yield what each assertion in *function* compares; nothing, if it is no comparison."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert):
+            parts = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+            yield from ([part.left, *part.comparators] if isinstance(part, ast.Compare) else [] for part in parts)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "").startswith("assert"):
+            yield node.args
+
+
+def _has_literal(sides: list[ast.expr], fixed: set[str]) -> bool:
+    return any(find_literals(side) or (isinstance(side, ast.Name) and side.id in fixed) for side in sides)
