@@ -75,7 +75,7 @@ class GreenCandidate:
     copied: set[str] = field(default_factory=set)
     """Tests that hold something of which the code under test changed its copy."""
     in_place: bool = False
-    """True if the tests are to see such changes in two processes, as they do in one."""
+    """True if tests see such changes, as in one process, and the code is asked how things of theirs compare."""
 
 
 class Seeds(NamedTuple):

@@ -20,7 +20,7 @@ def find_literal_tests(files: Mapping[str, bytes]) -> frozenset[str]:
     for path, text in files.items():
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             tree = ast.parse(text)
-            helpers = {f.name for f in ast.walk(tree) if isinstance(f, Function) and any(_list_asserted(f))}
+            helpers = {f.name for f in ast.walk(tree) if isinstance(f, Function) and [*_list_asserted(f)]}
             functions = _list_tests(tree.body, path)
             found |= {name for name, function in functions if _compares_literals(function, helpers)}
     return frozenset(found)
