@@ -244,7 +244,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     grades: Mapping[str, str] = {}  # expected id -> grade of its own evidence, where a green was accepted
     weaker: Mapping[str, str] = {}  # id that is not at `A` -> what is known of why, where a green was accepted
     reachable: str = ""  # the best that one of its tests could have had, and has not; empty: `grade`
-    missed: Mapping[str, str] = {}  # id that could have had a better grade with other code -> that grade
+    better: Mapping[str, str] = {}  # id that could have had a better grade with other code -> that grade
     sandbox: str = "S0"  # tier of the processes
     asked: int | None = None  # requests of the code under test that the tests performed in two processes
     warnings: tuple[str, ...] = ()  # about code that looks written for the tests, with file and line

@@ -53,7 +53,7 @@ def test_what_retreated_from_two_processes_could_have_had_a() -> None:
     found = grade_tests(MANY, replace(challenged(*MANY), retreated=frozenset(MANY)), ())
 
     assert (found.lowest, found.reachable) == (Grade.C, Grade.A)
-    assert found.missed == dict.fromkeys(MANY, Grade.A)
+    assert found.better == dict.fromkeys(MANY, Grade.A)
     conversed = replace(challenged(*MANY), retreated=frozenset(MANY), conversed=frozenset(MANY))
     assert grade_tests(MANY, conversed, ()).reachable is Grade.B
 

@@ -17,6 +17,8 @@ HELPER = "def check(one, other):\n    assert one == other\n\n\n"
         ("def test_a(self, items):\n    turn(items)\n    self.assertEqual(items, [2, 1])\n", True),
         ("def test_a(items):\n    assert total(items) == sum(items)\n", False),
         ("def test_a(items):\n    assert total(items) == sum(items)\n    assert len(items) == 3\n", False),
+        ("def test_a(items):\n    assert total(items) - sum(items) == 0\n", False),
+        ("def test_a(items):\n    assert total(items) == sum(items) == 3\n", False),
         ("def test_a(items, due):\n    turn(items, due)\n    assert items == due\n", False),
         ("def test_a(items):\n    assert is_turned(items)\n    assert len(items) == 3\n", False),
         ("def test_a(items):\n    check(total(items), sum(items))\n    assert len(items) == 3\n", False),

@@ -200,7 +200,7 @@ def _apply_min_grade(scored: Scored, done: Verification, wanted: str) -> Scored:
     grades = done.grades or dict.fromkeys(
         done.verdict.results, done.grade
     )  # it has one for all where it was not confirmed
-    return replace(scored, ok=False, unproved=why, below=list_below(grades, done.missed, wanted))
+    return replace(scored, ok=False, unproved=why, below=list_below(grades, done.better, wanted))
 
 
 def _read_plain_ids(store: Store, tree: str, settings: Settings) -> tuple[str, ...]:
@@ -235,7 +235,9 @@ async def _verify_with_hidden(
     later = tuple(i for i in verifier.expected if i.partition("::")[0] in held_out)
     first = tuple(i for i in verifier.expected if i not in set(later))
     if not (later and first and suite.confirm):
-        return _mark_hidden(await verifier.verify(both, None, control=verifier.base), hidden)
+        done = await verifier.verify(both, None, control=verifier.base)
+        proved = bool(suite.confirm) and done.grade != Grade.D
+        return _mark_hidden(done, hidden) if proved or not done.verdict.green else done
     judge = copy.copy(verifier)
     judge.base, judge.expected = base, first
     judge.held_out = HeldOut(hidden, tuple(i for i in later if i not in excused))
@@ -254,9 +256,8 @@ async def _verify_with_hidden(
 
 
 def _mark_hidden(done: Verification, hidden: str) -> Verification:
-    """Return *done* with `+H` behind its grade, if held-out tests judged with the others, and more than a run did."""
-    unproved = done.verdict.green and done.grade == Grade.D
-    return replace(done, grade=f"{done.grade}+H") if hidden and not done.verdict.void and not unproved else done
+    """Return *done* with `+H` behind its grade, if held-out tests judged with the others."""
+    return replace(done, grade=f"{done.grade}+H") if hidden and done.verdict.void is None else done
 
 
 def _judge_by_hidden(task: Task, paths: tuple[str, ...]) -> Task:

@@ -71,7 +71,7 @@ def build_test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]
             path=native.partition("::")[0] if native else "",
             grade=done.grades.get(test_id, ""),
             weaker=done.weaker.get(test_id, ""),
-            missed=done.missed.get(test_id, ""),
+            better=done.better.get(test_id, ""),
         )
 
 

@@ -92,7 +92,7 @@ async def _accept_green(
         grade=f"{grades.lowest}{'+H' if agreed else ''}",
         reachable=grades.reachable,
         grades={names[i]: str(grade) for i, grade in grades.tests.items() if i in names},
-        missed={names[i]: str(grade) for i, grade in grades.missed.items() if i in names},
+        better={names[i]: str(grade) for i, grade in grades.better.items() if i in names},
         weaker={names[i]: why for i, why in evidence.list_weaker(whole, grades.tests) if i in names},
         asked=whole.asked if apart else None,
         warnings=(*found.warnings, *warnings),

@@ -63,10 +63,10 @@ class Grades(msgspec.Struct, frozen=True):
     tests: Mapping[str, Grade]
     lowest: Grade
     """Of the tests that were red before the change."""
-    missed: Mapping[str, Grade]
+    better: Mapping[str, Grade]
     """Test that could have had a better grade with other code -> that grade."""
     reachable: Grade
-    """Best of *missed* among the tests that count for the verdict; its own grade, where there is none."""
+    """Best of *better* among the tests that count for the verdict; its own grade, where there is none."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -89,9 +89,9 @@ def grade_tests(ids: Iterable[str], evidence: Evidence, red: Collection[str]) ->
     """
     judging = [i for i in ids if i in red] or list(ids)
     tests = {i: _grade_test(i, evidence) for i in ids}
-    missed = {i: best for i, grade in tests.items() if (best := _find_best_grade(i, evidence)) < grade}
+    better = {i: best for i, grade in tests.items() if (best := _find_best_grade(i, evidence)) < grade}
     lowest = max((tests[i] for i in judging), default=evidence.runner)
-    return Grades(tests, lowest, missed, min((missed[i] for i in judging if i in missed), default=lowest))
+    return Grades(tests, lowest, better, min((better[i] for i in judging if i in better), default=lowest))
 
 
 def _grade_test(test_id: str, evidence: Evidence) -> Grade:
@@ -123,12 +123,12 @@ def describe_min_grade(reachable: str, wanted: str) -> str:
     )
 
 
-def list_below(grades: Mapping[str, str], missed: Mapping[str, str], wanted: str) -> dict[str, str]:
+def list_below(grades: Mapping[str, str], better: Mapping[str, str], wanted: str) -> dict[str, str]:
     """Return those of *grades*, by test, that are below the grade *wanted*, the weakest first.
 
-    *missed* is the grade that a test could have had, where it has a weaker one.
+    *better* is the grade that a test could have had, where it has a weaker one.
     """
-    weak = {i: grade for i, grade in grades.items() if not is_proved(grade, missed.get(i, ""), wanted)}
+    weak = {i: grade for i, grade in grades.items() if not is_proved(grade, better.get(i, ""), wanted)}
     return dict(sorted(weak.items(), key=lambda item: item[1], reverse=True))
 
 

@@ -122,7 +122,7 @@ class TestRun(EventBase, frozen=True, kw_only=True, tag="test_run"):
     """Of the evidence that this test passes, where a green was accepted."""
     weaker: str = ""
     """Reason that the grade is not `A`, as far as it is known."""
-    missed: str = ""
+    better: str = ""
     """The better grade that it could have had with other code; empty: none."""
 
     @property

@@ -81,9 +81,9 @@ class Judged(msgspec.Struct, frozen=True):
         return {i: run.weaker for i, run in self.runs.items() if run.weaker}
 
     @property
-    def missed(self) -> Mapping[str, str]:
+    def better(self) -> Mapping[str, str]:
         """Return the better grade that a test could have had with other code, by test id."""
-        return {i: run.missed for i, run in self.runs.items() if run.missed}
+        return {i: run.better for i, run in self.runs.items() if run.better}
 
     @property
     def attempt(self) -> Attempt:

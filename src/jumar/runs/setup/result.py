@@ -147,7 +147,7 @@ def _find_end(state: RunState) -> tuple[StopReason, str, Mapping[str, str], Mapp
         return StopReason.INFRA, "the run could not be ended in its journal", {}, {}
     if state.judged is None or state.end.stop is not StopReason.UNPROVED:
         return state.end.stop, state.end.why, {}, {}
-    below = list_below(state.judged.grades, state.judged.missed, state.run.settings.min_grade)
+    below = list_below(state.judged.grades, state.judged.better, state.run.settings.min_grade)
     return state.end.stop, state.end.why, below, {i: w for i, w in state.judged.weaker.items() if i in below}
 
 

@@ -13,8 +13,9 @@ from jumar.verify.challenge.literals import Function, find_literals
 def find_literal_tests(files: Mapping[str, bytes]) -> frozenset[str]:
     """Return the test functions in *files* that compare with literals alone, in each of their assertions.
 
-    A parameter that is used for nothing else is as a literal: nobody but the file said what it is. Not those that call
-    a function of their file which asserts: it may compare two things that are made of one.
+    A parameter that is used for nothing else is as a literal: nobody but the file said what it is. All else that an
+    assertion names is one thing: `total(rows) - sum(rows) == 0` compares two. Not those that call a function of their
+    file which asserts: it may do the same.
     """
     found: set[str] = set()
     for path, text in files.items():
@@ -41,7 +42,7 @@ def _compares_literals(function: ast.FunctionDef | ast.AsyncFunctionDef, helpers
     used = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))
     fixed = {argument.arg for argument in function.args.args if used[argument.arg] == 1}
     called = {getattr(c.func, "id", getattr(c.func, "attr", "")) for c in ast.walk(function) if isinstance(c, ast.Call)}
-    return bool(asserted) and called.isdisjoint(helpers) and all(_has_literal(sides, fixed) for sides in asserted)
+    return bool(asserted) and called.isdisjoint(helpers) and all(_is_literal_alone(sides, fixed) for sides in asserted)
 
 
 def _list_asserted(function: ast.AST) -> Iterator[list[ast.expr]]:
@@ -54,5 +55,10 @@ def _list_asserted(function: ast.AST) -> Iterator[list[ast.expr]]:
             yield node.args
 
 
-def _has_literal(sides: list[ast.expr], fixed: set[str]) -> bool:
-    return any(find_literals(side) or (isinstance(side, ast.Name) and side.id in fixed) for side in sides)
+def _is_literal_alone(sides: list[ast.expr], fixed: set[str]) -> bool:
+    """Return whether one of *sides* is a literal, or has a name in *fixed*, and all others name one thing at most."""
+    others = [side for side in sides if not find_literals(side) and getattr(side, "id", "") not in fixed]
+    nodes = [node for side in others for node in ast.walk(side)]
+    functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    named = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in functions]
+    return len(others) < len(sides) and len(named) <= 1
