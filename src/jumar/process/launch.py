@@ -31,7 +31,6 @@ from jumar.sandbox.unconfined import Unconfined
 OUTPUT_BYTES = 8 << 20
 """Bytes kept of the start of the output, and as many of its end."""
 
-
 _SEALABLE = getattr(os, "MFD_CLOEXEC", 0) | getattr(os, "MFD_ALLOW_SEALING", 0)
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -86,6 +85,7 @@ class Role(Enum):
 
     CANDIDATE = "candidate"
     CONFIRMING = "confirming"  # strings must not have the hashes that they had when the same tests ran before
+    EXPECTED = "expected"  # first run of a tree that is expected to be green: what confirms that is ready already
     UNTOUCHED = "untouched"  # it alone says what later ones begin with: a candidate could leave a word by it
 
 

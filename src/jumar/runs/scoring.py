@@ -22,6 +22,7 @@ from jumar.errors import BadInput
 from jumar.ports import Verification
 from jumar.process.progress import Tell, Work, ignore_progress
 from jumar.runs.judging.ahead import begin_ahead
+from jumar.runs.judging.plain_ahead import verify_expected_green
 from jumar.runs.setup.assembly import (
     RunPlace,
     build_settings,
@@ -235,13 +236,13 @@ async def _verify_with_hidden(
     later = tuple(i for i in verifier.expected if i.partition("::")[0] in held_out)
     first = tuple(i for i in verifier.expected if i not in set(later))
     if not (later and first and suite.confirm):
-        done = await verifier.verify(both, None, control=verifier.base)
+        done = await verify_expected_green(verifier, both)
         proved = bool(suite.confirm) and done.grade != Grade.D
         return _mark_hidden(done, hidden) if proved or not done.verdict.green else done
     judge = copy.copy(verifier)
     judge.base, judge.expected = base, first
     judge.held_out = HeldOut(hidden, tuple(i for i in later if i not in excused))
-    done = await judge.verify(candidate, None, control=base)
+    done = await verify_expected_green(judge, candidate)
     if done.verdict.green:
         results = {**done.verdict.results, **{i: excused.get(i) or TestResult(i, Outcome.PASSED) for i in later}}
         green_ids = done.verdict.green_ids.union(later)

@@ -27,7 +27,7 @@ from jumar.process.warm.starts import WarmStarts
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined, report_unchanged
 from jumar.verify.challenge.round_challenge import UNCHALLENGED, Challenge
-from jumar.verify.merge_reports import ReportPart, find_differences, merge_reports
+from jumar.verify.merge_reports import PlainAhead, ReportPart, find_differences, merge_reports
 from jumar.verify.naming.test_names import IdMapping, read_names, read_test_files
 from jumar.verify.two_process import TwoProcessTrial, find_imports
 from jumar.workspace.files.safe_paths import explain_disk_faults
@@ -115,6 +115,10 @@ class TreeRunner:
     """Knowledge gathered by the acceptances of this task."""
     warm: WarmStarts | None = None
     """Forks those of its processes that can be forked; None: each is started."""
+    first_role: Role = Role.CANDIDATE
+    """Role of the first run of a candidate."""
+    plain_ahead: PlainAhead | None = None
+    """Returns the report of a plain run that was begun before the tree was known to be green; None: none was."""
     runs_beside: int = 0
     """Runs of the tests beside those that a verification counts by itself: comparisons, parts of tests, coverage."""
     last_command: str = ""
@@ -166,7 +170,7 @@ class TreeRunner:
                 return naming.map_report(Report(ended=Ended.NORMAL)), naming.natives
             invocation = self.runner.verification(self.suite, room, naming.asked)
             self.last_command = format_command_line(invocation)
-            role = Role.UNTOUCHED if tree == self.base else Role.CANDIDATE
+            role = Role.UNTOUCHED if tree == self.base else self.first_role
             records, child = await self.run(invocation, room, output, role=role)
         report = self.runner.report(records, child.ended, child.detail)
         judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
@@ -246,11 +250,7 @@ class TreeRunner:
     async def run(
         self, invocation: Invocation, room: Path, output: Path, seconds: float = inf, role: Role = Role.CANDIDATE
     ) -> tuple[list[Record], Child]:
-        """Run *invocation* in *room*; its records, and how it ended. *role* as in `Confinement`.
-
-        Raises:
-            BadInput: if the runner cannot work here.
-        """
+        """Run *invocation* as `prepare` makes it; its records, and how it ended. *role* as in `Confinement`."""
         invocation = await self.prepare(invocation, room)
         if self.warm is not None:
             self.warm.read_tests = self._read_test_files

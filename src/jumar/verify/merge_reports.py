@@ -44,6 +44,20 @@ class FirstReport(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
+class PlainReport(NamedTuple):
+    """Report of a plain run."""
+
+    report: Report
+    broken: Mapping[str, str]
+    """Files and folders that nobody asked for and that break when they are loaded, and not on the untouched tree."""
+    whole: bool
+    """True if pytest found the files by itself, and each one counts."""
+
+
+PlainAhead = Callable[[list[str]], Awaitable[PlainReport]]
+"""Returns the report of a plain run that was begun early, and adds the trees of its processes to the list."""
+
+
 def split_ids(ids: Sequence[str], took: Mapping[str, int]) -> list[tuple[str, ...]]:
     """Split *ids* by their files, so that each core has as much to do: tests *took* so many milliseconds.
 

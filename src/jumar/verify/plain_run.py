@@ -37,7 +37,7 @@ from jumar.process.launch import Role
 from jumar.process.records import build_report
 from jumar.process.room import lay_out
 from jumar.verify.collection import collect_tests
-from jumar.verify.merge_reports import split_ids
+from jumar.verify.merge_reports import PlainReport, split_ids
 from jumar.verify.naming.test_names import SHARED
 from jumar.verify.rounds import GreenCandidate, is_pytest, lay_held_out
 from jumar.verify.two_process import APART
@@ -80,11 +80,11 @@ async def judge_plainly(
     if not is_pytest(green.verifier):
         return first
     new = await _list_new(green, beyond)
-    whole = bool(held_out or new) or await _asks_for_all(green)
-    report, broken = await _run(green, new, whole)
+    ahead = None if new else green.verifier.plain_ahead
+    report, broken, whole = await (ahead(green.runs) if ahead else run_plainly(green, new))
     if more := [i for i in await _list_new(green, report.beyond) if i not in new]:  # in the files of held-out tests
         new += more
-        report, broken = await _run(green, new, whole)
+        report, broken, whole = await run_plainly(green, new)
     judged, failed = report, {**_find_failed(green, report, new), **broken}
     if report.distributed and not failed:
         judged = await _distribute(green, whole)
@@ -129,12 +129,9 @@ def _get_file(test_id: str) -> str:
     return test_id.partition("::")[0]
 
 
-async def _run(green: GreenCandidate, new: Sequence[str], whole: bool) -> tuple[Report, dict[str, str]]:  # noqa: FBT001  not a user's
-    """Run all tests of *green*, and the functions of *new* ones, whose cases may be called otherwise each time.
-
-    If it is *whole*, pytest finds the files by itself, and each one counts. Returned with the report are the files and
-    folders that nobody asked for and that break when they are loaded, and did not on the untouched tree, each with why.
-    """
+async def run_plainly(green: GreenCandidate, new: Sequence[str] = ()) -> PlainReport:
+    """Run all tests of *green*, and the functions of *new* ones, whose cases may be called otherwise each time."""
+    whole = bool(green.verifier.held_out.ids or new) or await _asks_for_all(green)
     ids = (*green.ids, *dict.fromkeys(map(get_function, new)))
     files = tuple(dict.fromkeys(map(_get_file, green.ids)))
     config = {"ids": list(ids), "whole": whole}
@@ -145,7 +142,7 @@ async def _run(green: GreenCandidate, new: Sequence[str], whole: bool) -> tuple[
         # What lies outside of the folders that the project names for its tests is found by its name alone.
         report = await _run_once(green, {**config, "whole": False, "args": list(files)})
     # What was asked for and broke is red by itself.
-    return report, {path: why for path, why in broken.items() if path not in files}
+    return PlainReport(report, {path: why for path, why in broken.items() if path not in files}, whole)
 
 
 async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Report:

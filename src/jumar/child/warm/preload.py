@@ -47,8 +47,13 @@ def test_fails(one):
 """
 """Tests that make pytest load what it loads late."""
 
-LOOPS = ("pytest_asyncio", "pytest_trio", "pytest_twisted", "pytest_tornasync", "pytest_aiohttp", "gevent", "eventlet")
-"""Plug-ins and libraries that own an event loop: a fork of one is not what the first process had."""
+LOOP_PLUGINS = ("pytest_asyncio", "pytest_trio", "pytest_twisted", "pytest_tornasync", "pytest_aiohttp")
+"""Plug-ins that own an event loop: a fork of one is not what the first process had."""
+
+LOOP_LIBRARIES = ("gevent", "eventlet")
+"""Libraries that do."""
+
+OWN_LOOP = "%s has an event loop of its own"
 
 
 def open_null_devices() -> None:
@@ -105,6 +110,10 @@ def list_site_folders() -> list[str]:
 
 def _import_plugins() -> str:
     """Import pytest and run it once; why that cannot be, or empty."""
+    # Whoever waits for this process is told at once.
+    name = next(filter(importlib.util.find_spec, LOOP_PLUGINS), "")
+    if name and not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        return OWN_LOOP % name
     try:
         pytest = importlib.import_module("pytest")
     except ImportError as error:
@@ -123,7 +132,7 @@ def _import_plugins() -> str:
         sys.modules.pop("test_jumar_rehearsal", None)
         for place in [place for place in sys.path_importer_cache if place.startswith(folder)]:
             del sys.path_importer_cache[place]
-    return next((f"{name} has an event loop of its own" for name in LOOPS if name in sys.modules), "")
+    return next((OWN_LOOP % name for name in (*LOOP_PLUGINS, *LOOP_LIBRARIES) if name in sys.modules), "")
 
 
 @contextlib.contextmanager

@@ -52,6 +52,9 @@ FAILURES = 2
 KEPT = 8
 """Most zygotes that are kept at a time; the one that was used the longest time ago goes."""
 
+CONFIRMED = (Role.CONFIRMING, Role.EXPECTED)
+"""Roles of the processes that are forked from zygotes for runs that confirm a green."""
+
 ROOMLY = ("HOME", "TMPDIR", "PYTHONPATH")
 """Variables that differ from room to room, or name what lies in one: an isolated interpreter reads no PYTHONPATH."""
 
@@ -131,7 +134,7 @@ class WarmPool:
     def expect(self, invocation: Invocation, confinement: Confinement) -> None:
         """Have the zygote of *invocation*, if there is one, make a process ready for its sandbox."""
         family = self.find_family(invocation, confinement)
-        if not isinstance(family, str) and (zygote := family.zygotes.get(confinement.role is Role.CONFIRMING)):
+        if not isinstance(family, str) and (zygote := family.zygotes.get(confinement.role in CONFIRMED)):
             zygote.expect(_expect(confinement, wrap_invocation(invocation, confinement)))
 
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
@@ -139,13 +142,13 @@ class WarmPool:
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return
-        another = confinement.role is Role.CONFIRMING
+        another = confinement.role in CONFIRMED
         if not another:
             family.requests[False] += 1
         zygote = family.zygotes.get(another)
         if zygote is None and (another or family.requests[False] <= self._unpaid):
             return
-        if zygote is None or zygote.is_dead or zygote.forks >= FORKS:
+        if zygote is None or zygote.is_dead or zygote.forks >= FORKS or _would_repeat(zygote, invocation, confinement):
             family.drop(another=another)
             if family.failures >= FAILURES:
                 return
@@ -159,7 +162,7 @@ class WarmPool:
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return family
-        zygote = family.zygotes.get(confinement.role is Role.CONFIRMING)
+        zygote = family.zygotes.get(confinement.role in CONFIRMED)
         if zygote is None:
             return "one of the first of its kind"
         if not zygote.is_ready:
@@ -168,6 +171,7 @@ class WarmPool:
         shadow = f"the tree has a module of its own called {min(hidden)}" if hidden else ""
         if reason := zygote.report.refused or shadow or _look_at_sandbox(invocation, wrapped):
             return reason
+        zygote.was_first |= confinement.role is Role.EXPECTED
         family.expected = zygote.claim(_expect(confinement, wrapped))
         return zygote, family.expected
 
@@ -205,6 +209,12 @@ class WarmPool:
             self._families.pop(next(iter(self._families))).close()
         self._families[key] = family  # the newest last
         return family
+
+
+def _would_repeat(zygote: Zygote, invocation: Invocation, confinement: Confinement) -> bool:
+    """Return whether the code under test would run once more with the hashes of strings that its first run had."""
+    with_code = invocation.argv[-1] == programs.PYTEST
+    return with_code and zygote.was_first and confinement.role is Role.CONFIRMING
 
 
 def _list_paths(invocation: Invocation) -> Sequence[str]:

@@ -125,6 +125,8 @@ class Zygote:
     def __init__(self, given: ZygoteStart) -> None:
         self.report = ZygoteReport()
         self.forks = 0
+        self.was_first = False
+        """True if a first run was forked from it."""
         self._stamp: tuple[object, ...] = ()
         self._ready = self._dead = False
         self._lock = threading.Lock()

@@ -1,0 +1,117 @@
+"""A tree that is expected to be green: its first run is forked, and its plain run goes on beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from jumar.ports import Verification
+from jumar.process.warm.pool import Family, WarmPool
+from jumar.process.warm.starts import WARM, WarmStarts
+from jumar.runs.judging.plain_ahead import verify_expected_green
+from jumar.verify.rounds import begin_rounds
+from support.judging.real_verifier import QUICK, Court
+from support.processes.sandboxes import s3
+
+pytestmark = pytest.mark.slow
+
+TASK = {
+    "app.py": "def double(n):\n    return 2 * n\n",
+    "test_app.py": "from app import double\n\n\ndef test_two(): assert double(2) == 4\n",
+}
+IN_PLACE = {
+    "app.py": "def order(items):\n    items.sort()\n",
+    "test_app.py": "from app import order\n\n\n"
+    "def test_it():\n    items = [2, 1]\n    order(items)\n    assert items == [1, 2]\n",
+}
+"""Values cross between two processes by copy: the test is challenged in one."""
+
+
+@pytest.fixture
+def pool() -> Iterator[WarmPool]:
+    """Zygotes of one test."""
+    made = WarmPool(unpaid=0)
+    yield made
+    made.close()
+
+
+def begin(tmp_path: Path, files: Mapping[str, str], pool: WarmPool) -> Court:
+    """A court that knows the ids of *files*, and whose zygotes for what confirms a green have begun."""
+    court = Court(tmp_path, msgspec.structs.replace(QUICK, confirm=3))
+    court.verifier.sandbox, court.verifier.sources = s3(), "app.py".__eq__
+    court.collect(court.tree(files))
+    court.verifier.warm = WarmStarts(pool)
+    begin_rounds(court.verifier, ahead=True)
+    return court
+
+
+def judge(court: Court, files: Mapping[str, str], line: str) -> Verification:
+    """The verdict on *files* with a *line* more in the code under test."""
+    return anyio.run(verify_expected_green, court.verifier, court.tree({**files, "app.py": files["app.py"] + line}))
+
+
+def find_tests(pool: WarmPool) -> Family:
+    """The family of the processes in which tests run."""
+    (family,) = [family for family in pool.families if family.plugins]
+    return family
+
+
+def test_a_green_has_its_plain_run_beside_the_first_one(tmp_path: Path, pool: WarmPool) -> None:
+    court = begin(tmp_path, TASK, pool)
+    outputs = court.folder / "run" / "output"
+    before = len(list(outputs.iterdir()))
+
+    done = judge(court, TASK, "# changed\n")
+
+    assert (done.verdict.green, done.grade, done.executions) == (True, "A", 3)
+    assert len(list(outputs.iterdir())) == before + done.executions, "there is one plain run"
+    # The first run, both processes of the round, the look at the code. A plain run that begins early is started.
+    assert done.starts == {WARM: 4}
+    assert list(find_tests(pool).zygotes) == [True], "of first runs there is none"
+
+
+def test_a_red_tree_ends_the_plain_run(tmp_path: Path, pool: WarmPool) -> None:
+    court = begin(tmp_path, TASK, pool)
+
+    done = judge(court, TASK, "double = str\n")
+
+    assert (done.verdict.red_ids, done.executions) == (("test_app.py::test_two",), 1)
+    assert not court.survivors()
+    assert not list(court.verifier.rooms.iterdir())
+
+
+def test_what_the_plain_run_alone_finds_is_red(tmp_path: Path, pool: WarmPool) -> None:
+    court = begin(tmp_path, TASK, pool)
+
+    done = judge(court, TASK, "import sys\nif '-m' in sys.orig_argv:\n    double = str\n")
+
+    assert not done.verdict.green
+    assert "one plain run of pytest" in str(done.verdict.void) + str(done.verdict.results)
+
+
+def test_code_runs_again_with_other_hashes_of_strings(tmp_path: Path, pool: WarmPool) -> None:
+    """Where the tests are challenged in one process, as the first run was one, its zygote is replaced."""
+    court = begin(tmp_path, IN_PLACE, pool)
+    before = find_tests(pool).zygotes[True]
+
+    done = judge(court, IN_PLACE, "# changed\n")
+
+    after = find_tests(pool).zygotes[True]
+    assert (done.verdict.green, done.grade) == (True, "C")
+    assert (before.was_first, after.was_first, after is before) == (True, False, False)
+
+
+def test_held_out_tests_are_in_no_plain_run_that_is_begun_early(tmp_path: Path, pool: WarmPool) -> None:
+    court = begin(tmp_path, TASK, pool)
+    hidden = court.tree({"test_more.py": "from app import double\n\n\ndef test_three(): assert double(3) == 6\n"})
+    held_out = type(court.verifier.held_out)(hidden, ("test_more.py::test_three",))
+    court.verifier.held_out = held_out
+
+    done = judge(court, TASK, "# changed\n")
+
+    assert (done.verdict.green, done.grade) == (True, "A+H")
+    assert court.verifier.plain_ahead is None
