@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -76,9 +77,14 @@ class Measured:
         subprocess.run(argv, cwd=folder, env=env, check=True, stdout=subprocess.DEVNULL)  # noqa: ASYNC221, S603  it is alone
 
     async def score(self) -> None:
-        """Run `jumar score`, from the start of its process to its end."""
-        argv = [str(Path(sys.executable).with_name("jumar")), "score", ".", ".", "--python", self.python, "--quiet"]
-        folder = self.subject.folder / "files"
+        """Run `jumar score` on a change of the code, from the start of its process to its end."""
+        folder, changed = self.subject.folder / "files", self.subject.folder / "changed"
+        if not changed.exists():
+            shutil.copytree(folder, changed)
+            with (changed / "app.py").open("a") as file:
+                file.write("# changed\n")
+        jumar = str(Path(sys.executable).with_name("jumar"))
+        argv = [jumar, "score", str(folder), str(changed), "--python", self.python, "--quiet"]
         subprocess.run(argv, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: ASYNC221, S603  it is alone
 
     def judged(self, tier: str, confirm: int, *, warm: bool) -> Callable[[], Awaitable[None]]:
