@@ -176,3 +176,17 @@ def test_results_replayed_together_leave_the_state_that_they_leave_one_by_one(
             entries = entries[:done]
             break
     assert replay(entries) == state
+
+
+@pytest.mark.parametrize("count", ["100000000000000000000", "1", "+1", "01", " 1", "1.0", "-1", "x", ""])
+def test_a_group_is_as_long_as_it_is_whatever_its_first_line_says(count: str) -> None:
+    lines = [line.removesuffix(b"\n") for line in write([[ev.EditClaim(test_id=i, edit_target="a.py")] for i in "abc"])]
+    lines[1] = lines[1].replace(b',"prev"', f',"more":{count},"prev"'.encode())
+    lines[2] = lines[2].replace(lines[2][-66:-2], hash_line(lines[1]).encode())
+    data = b"".join(line + b"\n" for line in lines)
+
+    found, torn, complaint = read(data)
+
+    entries, _, rest, why = read_each(data)
+    assert ([entry for group in found for entry in group.entries], bool(complaint)) == (entries, bool(why))
+    assert b"".join(line.data for line in torn) == rest

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from hashlib import sha256
+from operator import add
 from typing import IO
 
 import msgspec
@@ -12,13 +14,14 @@ from jumar.core.state.events import Entry, Event
 from jumar.errors import BadInput
 from jumar.journal.line_format import PREV, TAIL, JournalEnd, JournalLine, hash_line, parse
 
-CHUNK = 1 << 16
+CHUNK = 1 << 17
 """Bytes that are read at a time: what is made of them fits into the caches of a processor."""
 
-_TYPE = b'"type":'
-_HASH = len(PREV) - TAIL
-_QUOTES = 4
-"""Of the two names that stand before the type of an event."""
+_TYPE, _MORE = b',"type":', b',"more":'
+_PREV, _END = PREV.decode(), '"}'
+
+_COUNT_BYTES = 20
+"""Most bytes of the count of lines that follow, with its name."""
 
 
 class TornLine(msgspec.Struct, frozen=True):
@@ -41,16 +44,14 @@ class Groups(msgspec.Struct, frozen=True):
     end: JournalEnd
 
 
-class _Envelope(msgspec.Struct, frozen=True, gc=False):
-    """All fields of a line but its event."""
+class _Head(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """Fields of a line before its event."""
 
     seq: int
     ts: float
-    prev: str
-    more: int = 0
 
 
-_ENVELOPES = msgspec.json.Decoder(_Envelope)
+_HEADS = msgspec.json.Decoder(_Head)
 _EVENTS = msgspec.json.Decoder(Event)
 
 _Decoded = tuple[list[Entry], list[int]]
@@ -93,34 +94,53 @@ def _decode_all(texts: list[bytes], after: JournalEnd, owed: int) -> _Decoded | 
 
     None: one is not just as it is written, or does not follow; ask `_decode_each`, which is slower.
     """
+    hashes = [after.hash, *[sha256(text).hexdigest() for text in texts[:-1]]]
     try:
-        envelopes = _ENVELOPES.decode_lines(b"\n".join(texts))
-        seqs, mores = [e.seq for e in envelopes], [e.more for e in envelopes]
-        hashes = [after.hash, *[sha256(text).hexdigest() for text in texts[:-1]]]
-        if seqs != list(range(after.seq + 1, after.seq + 1 + len(texts))) or [e.prev for e in envelopes] != hashes:
+        mores = _count_following(texts, owed)
+        ends = {more: _format_end(more) for more in set(mores)}
+        sizes = {more: len(end) + TAIL - len(PREV) for more, end in ends.items()}
+        tails = [sizes[more] for more in mores]
+        wanted = _END.join(map(add, [ends[more] for more in mores], hashes)) + _END
+        if b"".join([text[-tail:] for text, tail in zip(texts, tails, strict=True)]) != wanted.encode():
             return None
-        if any(left and more != left - 1 for left, more in zip([owed, *mores], mores, strict=False)):
-            return None
-        events = _EVENTS.decode_lines(_strip_all(texts, mores))
+        cuts = [text.index(_TYPE) for text in texts]
+        heads = _HEADS.decode_lines(b"}\n".join([text[:cut] for text, cut in zip(texts, cuts, strict=True)]) + b"}")
+        bodies = [text[cut + 1 : -tail] for text, cut, tail in zip(texts, cuts, tails, strict=True)]
+        # Whatever else stands in a line is a field that no event has.
+        events = _EVENTS.decode_lines(b"{%b}" % b"}\n{".join(bodies))
     except (msgspec.DecodeError, ValueError):
         return None
-    return list(map(Entry, seqs, [e.ts for e in envelopes], events)), mores
+    seqs = [head.seq for head in heads]
+    if seqs != list(range(after.seq + 1, after.seq + 1 + len(texts))):
+        return None
+    return list(map(Entry, seqs, [head.ts for head in heads], events)), mores
 
 
-def _strip_all(texts: list[bytes], mores: list[int]) -> bytes:
-    """Return the events of the lines *texts*, which have all that an envelope has, in lines of their own.
+@lru_cache(maxsize=1024)
+def _format_end(more: int) -> str:
+    """Return what stands behind the event of a line that *more* lines of its group follow, up to its hash."""
+    return f',"more":{more}{_PREV}' if more else _PREV
+
+
+def _count_following(texts: list[bytes], owed: int) -> list[int]:
+    """Return how many lines of its group follow each of *texts*, as the first line of each group says.
+
+    Of the group that is not whole yet *owed* lines are to come.
 
     Raises:
-        ValueError: if anything else stands before or behind one of them, or the envelope stands elsewhere.
+        ValueError: if a line says no number.
     """
-    heads, types, bodies = zip(*[text.partition(_TYPE) for text in texts], strict=True)
-    if {text[-TAIL:_HASH] for text in texts} != {PREV} or b"".join(heads).count(b'"') != _QUOTES * len(texts):
-        raise ValueError("a line is not as it is written")
-    if set(types) != {_TYPE}:
-        raise ValueError("a line has no type")
-    counts = {more: b',"more":%d' % more for more in set(mores)} | {0: b""}
-    stripped = [body[:-TAIL].removesuffix(counts[more]) for body, more in zip(bodies, mores, strict=True)]
-    return b'{"type":%b}' % b'}\n{"type":'.join(stripped)
+    found: list[int] = []
+    while len(found) < len(texts):
+        if not owed:
+            _, more, count = texts[len(found)][-TAIL - _COUNT_BYTES : -TAIL].rpartition(_MORE)
+            if more and not count.isdigit():
+                raise ValueError("it is no count")
+            owed = int(count) + 1 if more else 1
+        here = min(owed, len(texts) - len(found))
+        found.extend(range(owed - 1, owed - 1 - here, -1))
+        owed = 0
+    return found
 
 
 def _decode_each(texts: list[bytes], after: JournalEnd, owed: int) -> _Decoded:

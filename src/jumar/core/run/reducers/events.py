@@ -187,15 +187,14 @@ def _collect_results(state: RunState) -> tuple[dict[str, ev.TestRun], bool | Non
     None: there was no command.
     """
     found: list[ev.TestRun] = []
-    checked: bool | None = None
     cell = state.runs
     while cell is not None:
-        run, cell = cell.run, cell.rest
-        if run.test_id == ev.CHECK:
-            checked = run.status == "pass"
-        else:
-            found.append(run)
-    return {run.test_id: run for run in reversed(found)}, checked
+        found.append(cell.run)
+        cell = cell.rest
+    found.reverse()
+    runs = {run.test_id: run for run in found}
+    command = runs.pop(ev.CHECK, None)
+    return runs, command.status == "pass" if command else None
 
 
 def _record_observation(state: RunState, shown: ev.Observation) -> RunState:
