@@ -22,9 +22,9 @@ from jumar.workspace.files.trees import EntryKind, Node
 from jumar.workspace.store.object_store import Store
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "objects")
+@pytest.fixture(params=[True, False], ids=["lasting", "passing"])
+def store(tmp_path: Path, request: pytest.FixtureRequest) -> Store:
+    return Store(tmp_path / "objects", lasting=request.param)
 
 
 @pytest.fixture

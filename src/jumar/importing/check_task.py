@@ -101,7 +101,7 @@ def _count_seconds(began: float) -> float:
 
 
 async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcomes:
-    place = RunPlace.at(scratch, means.environ, means.sandbox)
+    place = RunPlace.passing(scratch, means.environ, means.sandbox)
     store, start = place.store, store_tree(place.store, task)
     settings = build_settings(task, store, start, means.python)
     fixed = _apply_reference(place, task, start, build_write_rules(settings))

@@ -87,7 +87,7 @@ async def check_task(folder: Path, means: ImportResources) -> TaskChecks:
     """
     task = load_task(folder)
     with TemporaryDirectory(prefix="jumar-import-") as scratch:
-        place = RunPlace.at(Path(scratch), means.environ)
+        place = RunPlace.passing(Path(scratch), means.environ)
         start = store_tree(place.store, task)
         fixed = _apply_reference(place, task, start)
         settings = build_settings(task, place.store, start, means.python)

@@ -105,7 +105,7 @@ async def score_tree(
         scratch = Path(temporary)
         around = SandboxSurroundings(scratch, environ, (task.root, where), tell=tell)
         box = await choose_sandbox(task.sandbox, around, unattended=False)
-        place = replace(RunPlace.at(scratch, environ, box), tell=tell)
+        place = replace(RunPlace.passing(scratch, environ, box), tell=tell)
         folder = _lay_out_run(where, place.folder / "candidate") if is_run else where
         scored = await _score(task, folder, place, python)
     if scored.void:

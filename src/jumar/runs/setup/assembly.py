@@ -39,7 +39,7 @@ from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.git_ignored import Ignored
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.store.shared import find_objects_folder
+from jumar.workspace.store.shared import OBJECTS, find_objects_folder
 from jumar.workspace.workspace import Workspace
 
 
@@ -62,6 +62,11 @@ class RunPlace(msgspec.Struct, frozen=True):
     def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> RunPlace:
         """Return the run directory *folder*."""
         return cls(folder, Store(find_objects_folder(folder)), environ, sandbox or Unconfined())
+
+    @classmethod
+    def passing(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> RunPlace:
+        """Return *folder* as one that is removed when trees were judged: nothing there waits for the disk."""
+        return cls(folder, Store(folder / OBJECTS, lasting=False), environ, sandbox or Unconfined())
 
 
 def load_runner(name: str) -> Runner:

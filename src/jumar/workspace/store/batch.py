@@ -22,8 +22,9 @@ _BATCH = 256
 class WrittenObjects:
     """Objects that one store of this process has written or found, and its lease."""
 
-    def __init__(self, lease: Lease) -> None:
-        self.lease = lease
+    def __init__(self, lease: Lease, *, lasting: bool = True) -> None:
+        """*lasting* as in `Store`."""
+        self.lease, self.lasting = lease, lasting
         self.known: set[str] = set()
         self.base: tuple[str, Manifest] | None = None
         """A tree whose manifest is kept whole."""
@@ -43,7 +44,7 @@ class ObjectBatch:
     def __enter__(self) -> None:
         new = not self._root.is_dir()
         self._written.lease.take()
-        if new:
+        if new and self._written.lasting:
             safe_paths.sync(self._root.parent)
         (self._root / PARTS).mkdir(exist_ok=True)
         self._held.enter_context(self._written.lease.hold_off_sweep())
@@ -55,7 +56,8 @@ class ObjectBatch:
                 return
             try:
                 self._name_parts()
-                safe_paths.sync_together(safe_paths.sync, self._folders)
+                if self._written.lasting:
+                    safe_paths.sync_together(safe_paths.sync, self._folders)
             except OSError:
                 self._drop()
                 raise
@@ -121,7 +123,8 @@ class ObjectBatch:
             self._name_parts()
 
     def _name_parts(self) -> None:
-        safe_paths.sync_together(os.fsync, [fd for _, fd in self._open.values()])
+        if self._written.lasting:
+            safe_paths.sync_together(os.fsync, [fd for _, fd in self._open.values()])
         for name, (path, fd) in list(self._open.items()):
             folder = self._root / name[:2]
             if folder not in self._folders and not folder.is_dir():

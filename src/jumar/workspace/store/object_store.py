@@ -31,11 +31,12 @@ class Store:
     What a writer stores while it has its lease is swept by nobody (`jumar.workspace.store.sweep`).
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, lasting: bool = True) -> None:
+        """*lasting*: what is stored outlives a failure of power; false where nobody reads it after this process."""
         self.root = root
         self.limit_bytes = LIMIT_BYTES
         """Most bytes of the files of one tree."""
-        self._written = WrittenObjects(Lease(root))
+        self._written = WrittenObjects(Lease(root), lasting=lasting)
         self._cloner = Cloner()
 
     def put(self, data: bytes) -> str:
