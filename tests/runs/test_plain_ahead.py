@@ -34,7 +34,7 @@ IN_PLACE = {
 @pytest.fixture
 def pool() -> Iterator[WarmPool]:
     """Zygotes of one test."""
-    made = WarmPool(unpaid=0)
+    made = WarmPool()
     yield made
     made.close()
 
@@ -103,6 +103,17 @@ def test_code_runs_again_with_other_hashes_of_strings(tmp_path: Path, pool: Warm
     after = find_tests(pool).zygotes[True]
     assert (done.verdict.green, done.grade) == (True, "C")
     assert (before.was_first, after.was_first, after is before) == (True, False, False)
+
+
+def test_first_runs_that_are_many_have_a_zygote_of_their_own(tmp_path: Path, pool: WarmPool) -> None:
+    """As where stored runs are judged again: the one of confirmations need not be replaced for each of them."""
+    court = begin(tmp_path, IN_PLACE, pool)
+
+    done = [judge(court, IN_PLACE, f"# {number}\n") for number in range(4)]
+
+    assert {(one.verdict.green, one.grade) for one in done} == {(True, "C")}
+    zygotes = find_tests(pool).zygotes
+    assert (zygotes[False].forks, zygotes[True].was_first) == (2, False)
 
 
 def test_held_out_tests_are_in_no_plain_run_that_is_begun_early(tmp_path: Path, pool: WarmPool) -> None:

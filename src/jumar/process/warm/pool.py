@@ -52,9 +52,6 @@ FAILURES = 2
 KEPT = 8
 """Most zygotes that are kept at a time; the one that was used the longest time ago goes."""
 
-CONFIRMED = (Role.CONFIRMING, Role.EXPECTED)
-"""Roles of the processes that are forked from zygotes for runs that confirm a green."""
-
 ROOMLY = ("HOME", "TMPDIR", "PYTHONPATH")
 """Variables that differ from room to room, or name what lies in one: an isolated interpreter reads no PYTHONPATH."""
 
@@ -76,6 +73,14 @@ class Family:
 
     expected: Expected | None = None
     """The last request."""
+
+    def takes_another(self, role: Role, unpaid: int) -> bool:
+        """Return whether a process of *role* is forked from the zygote for other runs than first ones.
+
+        The first run of a tree that is expected to be green is, until first runs have paid for a zygote of their own.
+        """
+        borrows = False not in self.zygotes and self.requests[False] <= unpaid
+        return role is Role.CONFIRMING or (role is Role.EXPECTED and borrows)
 
     def start(self, *, another: bool) -> Zygote:
         """Start the zygote for first runs or for others, in the place of one that is gone."""
@@ -134,7 +139,7 @@ class WarmPool:
     def expect(self, invocation: Invocation, confinement: Confinement) -> None:
         """Have the zygote of *invocation*, if there is one, make a process ready for its sandbox."""
         family = self.find_family(invocation, confinement)
-        if not isinstance(family, str) and (zygote := family.zygotes.get(confinement.role in CONFIRMED)):
+        if not isinstance(family, str) and (zygote := family.zygotes.get(confinement.role is Role.CONFIRMING)):
             zygote.expect(_expect(confinement, wrap_invocation(invocation, confinement)))
 
     async def prepare(self, invocation: Invocation, confinement: Confinement) -> None:
@@ -142,9 +147,8 @@ class WarmPool:
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return
-        another = confinement.role in CONFIRMED
-        if not another:
-            family.requests[False] += 1
+        family.requests[False] += confinement.role is not Role.CONFIRMING
+        another = family.takes_another(confinement.role, self._unpaid)
         zygote = family.zygotes.get(another)
         if zygote is None and (another or family.requests[False] <= self._unpaid):
             return
@@ -162,7 +166,7 @@ class WarmPool:
         family = self.find_family(invocation, confinement)
         if isinstance(family, str):
             return family
-        zygote = family.zygotes.get(confinement.role in CONFIRMED)
+        zygote = family.zygotes.get(family.takes_another(confinement.role, self._unpaid))
         if zygote is None:
             return "one of the first of its kind"
         if not zygote.is_ready:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from jumar.ports import Invocation
-from jumar.process.launch import Confinement, Fork, Launch, Supervisor
-from jumar.process.warm.pool import CONFIRMED, WarmPool
+from jumar.process.launch import Confinement, Fork, Launch, Role, Supervisor
+from jumar.process.warm.pool import WarmPool
 from jumar.process.warm.zygote import Expected, Zygote
 from jumar.sandbox.request import Wrapped
 
@@ -81,7 +81,7 @@ class WarmStarts:
             self.counts[found] += 1
             return None
         # In a confirmation, a test that was falsified would come later than one that was not.
-        confirms = confinement.role in CONFIRMED
+        confirms = confinement.role in (Role.CONFIRMING, Role.EXPECTED)
         return _Request(*found, self.counts, dict if confirms else self.read_tests)
 
     def learn(self, invocation: Invocation, confinement: Confinement, modules: Sequence[str]) -> None:
