@@ -84,6 +84,18 @@ def test_a_red_tree_ends_the_plain_run(tmp_path: Path, pool: WarmPool) -> None:
     assert not list(court.verifier.rooms.iterdir())
 
 
+def test_a_plain_run_that_takes_much_of_the_time_of_the_tests_comes_later(tmp_path: Path, pool: WarmPool) -> None:
+    court = begin(tmp_path, TASK, pool)
+    court.verifier.suite = msgspec.structs.replace(court.verifier.suite, timeout_seconds=60, test_timeout_seconds=0.1)
+    outputs = court.folder / "run" / "output"
+    before = len(list(outputs.iterdir()))
+
+    done = judge(court, TASK, "# changed\n")
+
+    assert (done.verdict.green, done.grade, done.executions) == (True, "A", 3)
+    assert len(list(outputs.iterdir())) == before + done.executions + 1
+
+
 def test_what_the_plain_run_alone_finds_is_red(tmp_path: Path, pool: WarmPool) -> None:
     court = begin(tmp_path, TASK, pool)
 

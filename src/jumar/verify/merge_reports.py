@@ -54,8 +54,9 @@ class PlainReport(NamedTuple):
     """True if pytest found the files by itself, and each one counts."""
 
 
-PlainAhead = Callable[[list[str]], Awaitable[PlainReport]]
-"""Returns the report of a plain run that was begun early, and adds the trees of its processes to the list."""
+PlainAhead = Callable[[list[str]], Awaitable[PlainReport | None]]
+"""Returns the report of a plain run that was begun early, and adds the trees of its processes to the list; None: it was
+given up."""
 
 
 def split_ids(ids: Sequence[str], took: Mapping[str, int]) -> list[tuple[str, ...]]:

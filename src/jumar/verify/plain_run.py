@@ -81,7 +81,8 @@ async def judge_plainly(
         return first
     new = await _list_new(green, beyond)
     ahead = None if new else green.verifier.plain_ahead
-    report, broken, whole = await (ahead(green.runs) if ahead else run_plainly(green, new))
+    known = await ahead(green.runs) if ahead else None
+    report, broken, whole = known or await run_plainly(green, new)
     if more := [i for i in await _list_new(green, report.beyond) if i not in new]:  # in the files of held-out tests
         new += more
         report, broken, whole = await run_plainly(green, new)
