@@ -3,7 +3,8 @@
 Run as `make bench ONLY=start`. Both run the same test with the same interpreter, once that of a virtual
 environment with nothing but pytest in it and once jumar's own, where pytest has plug-ins to load. All of it takes
 turns, round by round. *First* is a start that knows nothing of the sandbox and runs its
-self-test; *terminal* is one on a pseudo-terminal, with its status line. Processor time is that of all processes.
+self-test; *terminal* is one on a pseudo-terminal, with its status line; *confirmed* is a green that is accepted, all
+others are believed at once. Processor time is that of all processes.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def timed(argv: list[str], env: Mapping[str, str], folder: Path, *, terminal: bo
 def ways(python: str, place: Path, env: Mapping[str, str]) -> dict[str, Callable[[], Taken]]:
     """What is measured with the interpreter *python*, by name."""
     jumar = str(Path(sys.executable).with_name("jumar"))
-    score = [jumar, "score", str(place / "task"), str(place / "candidate"), "--confirm", "0", "--python", python]
+    confirmed = [jumar, "score", str(place / "task"), str(place / "candidate"), "--python", python]
+    score = [*confirmed, "--confirm", "0"]
     remembered = place / "home" / ".cache" / "jumar" / "selftest.json"
 
     def first() -> Taken:
@@ -66,6 +68,7 @@ def ways(python: str, place: Path, env: Mapping[str, str]) -> dict[str, Callable
         "score": lambda: timed(score, env, place),
         "score, terminal": lambda: timed(score, env, place, terminal=True),
         "score, first": first,
+        "score, confirmed": lambda: timed(confirmed, env, place),
     }
 
 
@@ -95,7 +98,7 @@ def measure_with(where: str, python: str, around: tuple[Path, Mapping[str, str]]
     interleave({name: noting(name, way) for name, way in ways(python, *around).items()}, rounds)
     plain = taken["pytest"][1:]
     yield median_of(f"pytest, one test, {where}", [t.clock for t in plain], "ms")
-    for name in ("score", "score, terminal", "score, first"):
+    for name in ("score", "score, terminal", "score, first", "score, confirmed"):
         some = taken[name][1:]
         yield ratio_of(f"{name}, processors, {where}", [t.cpu for t in some], [t.cpu for t in plain])
         yield ratio_of(f"{name}, wall time, {where}", [t.clock for t in some], [t.clock for t in plain])
