@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random, SystemRandom
@@ -11,6 +13,7 @@ import anyio
 import pytest
 
 from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength
+from jumar.verify.challenge.falsified_files import falsify_files
 from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round
 from support.judging.challenge_stats import Figures, Subject, challenged, of_task, of_upstream, tasks
 from support.judging.downloaded_suites import UPSTREAM
@@ -262,3 +265,27 @@ def _said(done: list[Figures], what: str) -> str:
         f"{counts['wrong']} wrong; of the test functions {counts[Strength.WHOLE.name]} can be falsified wholly, "
         f"{counts[Strength.PARTIAL.name]} partly, {counts[Strength.NONE.name]} not"
     )
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "date(2016, 2, 29)", "datetime(1896, 2, 29, 12)", "date(9999, 12, 31)", "date(1, 1, 1)",
+        "date(2020, month=2, day=29)", "datetime.date(year=2024, month=2, day=29)",
+    ],
+)  # fmt: skip
+def test_a_falsified_date_is_another_one_that_exists(written: str) -> None:
+    """Else a file in which it stands outside of a test does not load, and none of its tests says anything."""
+    source = (
+        "import datetime as module\nimport pytest\n\n\n"
+        f"@pytest.mark.parametrize('due', [{written}])\ndef test_it(due):\n    assert made() == due\n"
+    )
+    names = {"date": dt.date, "datetime": dt.datetime if written.startswith("datetime(") else dt}
+    right = eval(written, dict(names))  # noqa: S307  ours
+
+    for seed in range(100):
+        changed, places = falsify_files({"test_it.py": source.encode()}, ["test_it.py::test_it"], Random(seed))
+        rows = re.findall(r"\[(.*)\]", changed["test_it.py"].decode())
+
+        assert places["test_it.py"]
+        assert eval(rows[0], dict(names)) != right  # noqa: S307  ours

@@ -32,9 +32,10 @@ from jumar.verify.challenge.literals import (
     list_assigned,
     list_reads,
     list_taken,
+    read_date,
     read_tables,
 )
-from jumar.verify.challenge.other_values import STEPS, make_other
+from jumar.verify.challenge.other_values import STEPS, make_other, make_year
 
 UNORDERED = "assertCountEqual"
 """Method of unittest that heeds no order, and of a dictionary the keys alone."""
@@ -104,6 +105,8 @@ class FalsifiableFile:
         constants, reads = find_bound(self._tree.body), Counter(list_reads([self._tree]))
         tables = Tables({n.id: value for n, value in list_assigned(self._tree.body) if reads[n.id] == 1}, taken)
         self._views = {id(arg): view for arg, view in _list_views(self._tree)}
+        dates = filter(None, map(read_date, ast.walk(self._tree)))
+        self._years = {id(year): (month, day) for year, month, day in dates}
         self._falsities: dict[str, list[Falsity]] = {}
         for name, function in _list_tests(self._tree, ""):
             own = Counter(list_reads([function]))
@@ -137,7 +140,8 @@ class FalsifiableFile:
         start = self._starts[node.lineno - 1] + node.col_offset
         end = self._starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         value = ast.literal_eval(node)
-        view, other = self._views.get(id(node), ascii), make_other(value, random)
+        view, day = self._views.get(id(node), ascii), self._years.get(id(node))
+        other = make_year(value, *day, random) if day else make_other(value, random)
         while view(other) == view(value):
             other = make_other(value, random)
         text = ascii(other) if value is not None else random.choice(("True", "False"))

@@ -46,6 +46,19 @@ def find_literals(node: ast.expr) -> list[ast.expr]:
     return (parts[:1] if name in DATES else parts) if whole and exact and keyed else []
 
 
+def read_date(node: ast.AST) -> tuple[ast.expr, int, int] | None:
+    """Return the year, month and day of a date that *node* writes out, the year as it stands there."""
+    if not isinstance(node, ast.Call) or ast.unparse(node.func).rpartition(".")[2] not in DATES - {"timedelta"}:
+        return None
+    words = {word.arg: word.value for word in node.keywords}
+    parts = [*node.args[:3], *(words[name] for name in ("year", "month", "day")[len(node.args) :] if name in words)]
+    values = [part.value if isinstance(part, ast.Constant) else None for part in parts]
+    match values:
+        case [int(), int(month), int(day)]:
+            return parts[0], month, day
+    return None
+
+
 def is_literal(node: ast.expr) -> bool:
     """Return whether *node* is a value that is written out."""
     with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

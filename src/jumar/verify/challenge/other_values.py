@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import date
 from random import Random
 from typing import Any
 
@@ -20,6 +22,8 @@ WORD = re.compile(r"[^\W_]+")
 MOST = 100
 """Items of a container that are changed at most."""
 
+LEAP_DAY = (2, 29)
+
 LARGE = 1e6
 """From here on a number is divided: a step may vanish in it, or in what a test lets pass."""
 
@@ -31,6 +35,19 @@ def make_other(value: Any, random: Random) -> Any:
         return not value
     make = _MAKERS.get(kind)
     return 0 if make is None else make(value, random)
+
+
+def make_year(year: int, month: int, day: int, random: Random) -> int:
+    """Return another year that has that day: the file in which a date stands that is none would not load."""
+    steps = [step * 4 if (month, day) == LEAP_DAY else step for step in STEPS]
+    others = [year + step for step in (*steps, *(-step for step in steps))]
+    return random.choice([other for other in others if _is_date(other, month, day)] or others)
+
+
+def _is_date(year: int, month: int, day: int) -> bool:
+    with suppress(ValueError):
+        return bool(date(year, month, day))
+    return False
 
 
 def _step(value: Any, random: Random) -> Any:
