@@ -275,7 +275,7 @@ def _said(done: list[Figures], what: str) -> str:
     ],
 )  # fmt: skip
 def test_a_falsified_date_is_another_one_that_exists(written: str) -> None:
-    """Else a file in which it stands outside of a test does not load, and none of its tests says anything."""
+    """A file in which it stands outside of a test would not load else, and none of its tests would say anything."""
     source = (
         "import datetime as module\nimport pytest\n\n\n"
         f"@pytest.mark.parametrize('due', [{written}])\ndef test_it(due):\n    assert made() == due\n"

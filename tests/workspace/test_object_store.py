@@ -279,3 +279,19 @@ def test_protected_files_come_from_the_task(store: Store, task: Path) -> None:
         "pkg/b.py": b"b\n",
         "test_a.py": b"assert a == 2\n",
     }
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+def test_what_has_to_outlive_nothing_waits_for_no_disk(tmp_path: Path, *, lasting: bool) -> None:
+    called: list[object] = []
+
+    def note(_frame: object, event: str, what: object) -> None:
+        called.extend([what] if event == "c_call" and what is os.fsync else [])
+
+    sys.setprofile(note)
+    try:
+        Store(tmp_path / "objects", lasting=lasting).put(b"one")
+    finally:
+        sys.setprofile(None)
+
+    assert bool(called) is lasting

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Annotated
 
@@ -15,12 +16,12 @@ from jumar.core.state.events import Entry, Event
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Event)
 _HEAD = re.compile(rb'\{"seq":(\d+),"ts":(-?\d[0-9.e+-]*),(?="type":)')
-PREV, _MORE, _END = b',"prev":"', b',"more":', b'"}'
+PREV, MORE, END = b',"prev":"', b',"more":', b'"}'
 _HASH = 64
-TAIL = len(PREV) + _HASH + len(_END)
+TAIL = len(PREV) + _HASH + len(END)
 """Bytes of the tail of every line but the first."""
 
-_COUNT_BYTES = 20
+COUNT_BYTES = 20
 """Most bytes of the count of lines that follow, with its name."""
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -59,11 +60,17 @@ def format_group(events: Sequence[Event], ts: float, after: JournalEnd) -> tuple
     for n, event in enumerate(events, 1):
         prev = hash_line(lines[-1]) if lines else after.hash
         body = _encode_body(event)
-        more = b',"more":%d' % (len(events) - n) if n < len(events) else b""
-        seq = after.seq + n
-        lines.append(b'{"seq":%d,"ts":%s,%s%s,"prev":"%s"}' % (seq, _ENCODER.encode(ts), body, more, prev.encode()))
+        tail = f"{format_tail(len(events) - n)}{prev}".encode() + END
+        lines.append(b'{"seq":%d,"ts":%s,%s%s' % (after.seq + n, _ENCODER.encode(ts), body, tail))
         entries.append(parse(lines[-1]).entry)
     return tuple(entries), lines
+
+
+@lru_cache(maxsize=1024)
+def format_tail(more: int) -> str:
+    """Return what stands behind the event of a line that *more* lines of its group follow, up to its hash."""
+    count = f"{MORE.decode()}{more}" if more else ""
+    return count + PREV.decode()
 
 
 def _encode_body(event: Event) -> bytes:
@@ -82,20 +89,25 @@ def parse(line: bytes) -> JournalLine:
     Raises:
         ValueError: one clause on why it is no line of a journal.
     """
-    head, end, prev = _HEAD.match(line), len(line) - TAIL, line[-_HASH - len(_END) : -len(_END)]
-    if head is None or not prev.isalnum() or line[end : end + len(PREV)] != PREV or line[-len(_END) :] != _END:
+    head, end, prev = _HEAD.match(line), len(line) - TAIL, line[-_HASH - len(END) : -len(END)]
+    if head is None or not prev.isalnum() or line[end : end + len(PREV)] != PREV or line[-len(END) :] != END:
         return _parse_loosely(line)
     try:
         more = 0
-        if (count := line.rfind(_MORE, end - _COUNT_BYTES, end)) >= 0:
-            end, more = count, _parse_count(line[count + len(_MORE) : end])
+        if (count := line.rfind(MORE, end - COUNT_BYTES, end)) >= 0:
+            end, more = count, parse_count(line[count + len(MORE) : end])
         event = _DECODER.decode(b"{%b}" % line[head.end() : end])
         return JournalLine(Entry(int(head[1]), float(head[2]), event), more, prev.decode())
     except (msgspec.DecodeError, ValueError):
         return _parse_loosely(line)
 
 
-def _parse_count(digits: bytes) -> int:
+def parse_count(digits: bytes) -> int:
+    """Return the count of lines that *digits* say, as it is written.
+
+    Raises:
+        ValueError: if it is none.
+    """
     if not digits.isdigit() or digits[:1] == b"0":
         raise ValueError("it is no count")
     return int(digits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from hashlib import sha256
 from operator import add
 from typing import IO
@@ -12,16 +11,24 @@ import msgspec
 
 from jumar.core.state.events import Entry, Event
 from jumar.errors import BadInput
-from jumar.journal.line_format import PREV, TAIL, JournalEnd, JournalLine, hash_line, parse
+from jumar.journal.line_format import (
+    COUNT_BYTES,
+    END,
+    MORE,
+    PREV,
+    TAIL,
+    JournalEnd,
+    JournalLine,
+    format_tail,
+    hash_line,
+    parse,
+    parse_count,
+)
 
-CHUNK = 1 << 17
+CHUNK = 1 << 16
 """Bytes that are read at a time: what is made of them fits into the caches of a processor."""
 
-_TYPE, _MORE = b',"type":', b',"more":'
-_PREV, _END = PREV.decode(), '"}'
-
-_COUNT_BYTES = 20
-"""Most bytes of the count of lines that follow, with its name."""
+_TYPE = b',"type":'
 
 
 class TornLine(msgspec.Struct, frozen=True):
@@ -97,11 +104,12 @@ def _decode_all(texts: list[bytes], after: JournalEnd, owed: int) -> _Decoded | 
     hashes = [after.hash, *[sha256(text).hexdigest() for text in texts[:-1]]]
     try:
         mores = _count_following(texts, owed)
-        ends = {more: _format_end(more) for more in set(mores)}
+        ends = {more: format_tail(more) for more in set(mores)}
         sizes = {more: len(end) + TAIL - len(PREV) for more, end in ends.items()}
         tails = [sizes[more] for more in mores]
-        wanted = _END.join(map(add, [ends[more] for more in mores], hashes)) + _END
-        if b"".join([text[-tail:] for text, tail in zip(texts, tails, strict=True)]) != wanted.encode():
+        wanted = map(add, [ends[more] for more in mores], hashes)
+        found = b"".join([text[-tail:] for text, tail in zip(texts, tails, strict=True)])
+        if found != END.decode().join([*wanted, ""]).encode():
             return None
         cuts = [text.index(_TYPE) for text in texts]
         heads = _HEADS.decode_lines(b"}\n".join([text[:cut] for text, cut in zip(texts, cuts, strict=True)]) + b"}")
@@ -116,12 +124,6 @@ def _decode_all(texts: list[bytes], after: JournalEnd, owed: int) -> _Decoded | 
     return list(map(Entry, seqs, [head.ts for head in heads], events)), mores
 
 
-@lru_cache(maxsize=1024)
-def _format_end(more: int) -> str:
-    """Return what stands behind the event of a line that *more* lines of its group follow, up to its hash."""
-    return f',"more":{more}{_PREV}' if more else _PREV
-
-
 def _count_following(texts: list[bytes], owed: int) -> list[int]:
     """Return how many lines of its group follow each of *texts*, as the first line of each group says.
 
@@ -133,10 +135,8 @@ def _count_following(texts: list[bytes], owed: int) -> list[int]:
     found: list[int] = []
     while len(found) < len(texts):
         if not owed:
-            _, more, count = texts[len(found)][-TAIL - _COUNT_BYTES : -TAIL].rpartition(_MORE)
-            if more and not count.isdigit():
-                raise ValueError("it is no count")
-            owed = int(count) + 1 if more else 1
+            _, more, count = texts[len(found)][-TAIL - COUNT_BYTES : -TAIL].rpartition(MORE)
+            owed = parse_count(count) + 1 if more else 1
         here = min(owed, len(texts) - len(found))
         found.extend(range(owed - 1, owed - 1 - here, -1))
         owed = 0

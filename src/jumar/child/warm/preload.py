@@ -53,6 +53,9 @@ LOOP_PLUGINS = ("pytest_asyncio", "pytest_trio", "pytest_twisted", "pytest_torna
 LOOP_LIBRARIES = ("gevent", "eventlet")
 """Libraries that do."""
 
+SPARING = ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_ADDOPTS")
+"""Variables by which pytest may load no plug-in, or not each one."""
+
 OWN_LOOP = "%s has an event loop of its own"
 
 
@@ -110,9 +113,9 @@ def list_site_folders() -> list[str]:
 
 def _import_plugins() -> str:
     """Import pytest and run it once; why that cannot be, or empty."""
-    # Whoever waits for this process is told at once.
+    # Whoever waits for this process is told at once, unless a variable may keep the plug-in from being loaded.
     name = next(filter(importlib.util.find_spec, LOOP_PLUGINS), "")
-    if name and not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+    if name and os.environ.keys().isdisjoint(SPARING):
         return OWN_LOOP % name
     try:
         pytest = importlib.import_module("pytest")

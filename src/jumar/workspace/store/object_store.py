@@ -1,4 +1,4 @@
-"""Stores bytes by their sha256; they never change. What `put` or `capture` named is on the disk before it returns."""
+"""Stores bytes by their sha256; they never change. In a lasting store what `put` or `capture` named is on disk then."""
 
 from __future__ import annotations
 
