@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from jumar.child.two_process.wire.conversation import Conversation
 from jumar.core.state.verdict import Outcome, Report
 from support.judging.samples import sampled
 from support.judging.two_process_verifier import confirm, outcomes, reported
@@ -331,6 +332,42 @@ def test_what_crosses_while_a_file_is_loaded_counts_for_its_tests(
 
     assert set(outcomes(report).values()) == {"passed"}
     assert {name.partition("::")[0] for name in report.conversed} == {*conversing, "test_zero.py"}
+
+
+KEPT = "from product import *\nclass Fake:\n    def send(self, n): return n\nkeep(Fake())\n"
+BROKEN = f"{KEPT}raise ValueError\ndef test_zero(): pass\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "counts"),
+    [({"tests/test_zero.py": BROKEN}, False), ({"tests/conftest.py": KEPT}, True), ({"tests/__init__.py": KEPT}, True),
+     ({"conftest.py": "pytest_plugins = ['test_zero']", "test_zero.py": f"{KEPT}def test_zero(): pass"}, True)],
+)  # fmt: skip
+def test_what_crosses_while_a_file_is_loaded_counts_for_tests_that_it_is_loaded_for(
+    tmp_path: Path, files: dict[str, str], *, counts: bool
+) -> None:
+    """A test file that does not load in two processes is loaded for its own; a conftest.py for all."""
+    tests = {"pytest.ini": "[pytest]\npython_files = *.py\n", "tests/test_two.py": f"from product import *\n{DOUBLED}"}
+
+    report = confirm(tmp_path, {"product.py": PRODUCT, **tests, **files})
+
+    assert outcomes(report)["test_double"] == "passed"
+    assert ("tests/test_two.py::test_double" in report.conversed) == counts
+
+
+@pytest.mark.parametrize(
+    ("name", "relies"),
+    [("test_one.py", True), ("test_two.py", False), ("helper.py", True), ("named.py", True),
+     ("a/conftest.py", True), ("a/__init__.py", True)],
+)  # fmt: skip
+def test_tests_rely_on_files_that_are_loaded_for_them(name: str, *, relies: bool) -> None:
+    """Also on a conftest.py or a package that has tests of its own."""
+    conversation = Conversation(bool, bool, bool)
+    conversation.files.update(("test_one.py", "test_two.py", "named.py", "a/conftest.py", "a/__init__.py"))
+    conversation.note_text("test_one.py", "import product, named")
+
+    assert conversation.relies_on("test_one.py", name) is relies
 
 
 LOOKS = (

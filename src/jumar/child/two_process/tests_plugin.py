@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -125,6 +126,8 @@ class DoubtPlugin:
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
         """Doubt all tests of a file in whose top-level code something was doubtful."""
+        if isinstance(collector, importlib.import_module("pytest").Module):
+            self._side.capabilities.conversation.note_collected(get_file(collector))
         self._note_doubt("")
         yield
         self._note_doubt(collector.nodeid)

@@ -43,6 +43,9 @@ EQUALITIES = COMPARING - {"__hash__"} | {"__contains__"}
 WORD = re.compile(r"(?:def|class) \w+|\w+")
 """Word of a file, by which it may import another one; what it defines itself is none."""
 
+IMPLICIT = ("conftest.py", "__init__.py")
+"""Files that are loaded with others, which do not name them."""
+
 CONSTANT = ("operator", "re", "string", "_struct")
 """Modules of objects that never change, and that are no keys by their value."""
 
@@ -201,14 +204,21 @@ class Conversation:
         """Note the *text* of a *file* of the tests: it may import what stands in it as a word."""
         self._words[file] = set(WORD.findall(text))
 
+    def note_collected(self, file: str) -> None:
+        """Note that pytest is about to load *file* for the tests in it, unless another one has loaded it before."""
+        if file not in self._loaded:
+            self.files.add(file)
+
     def relies_on(self, file: str, name: str) -> bool:
         """Return whether the tests of *file* may use what the file *name* did while it was loaded.
 
-        That has no tests, or it is named in that file, or in one without tests.
+        That has no tests, or it is named in that file, or in one without tests, or it is loaded without being named.
         """
-        stem = name.rpartition("/")[2].partition(".")[0]
+        base = name.rpartition("/")[2]
+        stem = base.partition(".")[0]
         users = (words for user, words in self._words.items() if user == file or user not in self.files)
-        return name == file or name not in self.files or any(stem in words for words in users)
+        lone = name in self.files and base not in IMPLICIT
+        return name == file or not lone or any(stem in words for words in users)
 
     def note_used(self, fixtures: Collection[Any], file: str) -> None:
         """Note that the test of *file* used *fixtures*, and may have used what files did while they were loaded."""
