@@ -23,9 +23,9 @@ from jumar.core.state.budget import Budget
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.settings import Switches
-from jumar.models.recording import Digests, compute_digest
+from jumar.models.recording import Digests
 from jumar.models.script import ScriptLine
-from jumar.models.wire.messages import Transcript, bound_tokens, convert_history
+from jumar.models.wire.messages import Transcript, bound_tokens
 from jumar.ports import Ask
 from support.worlds.driver_world import Rules, call, ended, swift, turns, writes
 from support.worlds.run_world import Terms, program, world
@@ -126,8 +126,8 @@ def test_a_model_that_remembers_the_prompt_before_reads_the_next_one_as_if_it_we
         prompt = (*prompt[:at], *more)
         for measured in ((0, 0), (1, 50), (len(prompt), 1000)):
             assert transcript.bound_tokens(prompt, (), measured) == bound_tokens(prompt, (), measured)
-        assert _said(transcript.convert(prompt)) == _said(convert_history(prompt))
-        assert digests.compute(_asking(prompt)) == compute_digest(_asking(prompt))
+        assert _said(transcript.convert(prompt)) == _said(Transcript().convert(prompt))
+        assert digests.compute(_asking(prompt)) == Digests().compute(_asking(prompt))
 
 
 def _said(turns: Sequence[Any]) -> list[list[tuple[str, ...]]]:

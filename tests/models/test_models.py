@@ -22,7 +22,7 @@ from jumar.core.state.settings import Price, Route, Settings
 from jumar.errors import BadInput
 from jumar.models.llm import LlmModel
 from jumar.models.router import build_routes, collect_keys
-from jumar.models.wire.messages import MALFORMED, bound_tokens, convert_history
+from jumar.models.wire.messages import MALFORMED, Transcript, bound_tokens
 from jumar.models.wire.prices import find_tariff
 from jumar.models.wire.providers import DEFAULT_MAX_OUTPUT, PLACEHOLDER, PROVIDERS, find_key, find_provider, is_local
 from jumar.models.wire.redaction import LONGEST_DETAIL, clean, clean_to_one_line
@@ -319,10 +319,10 @@ class TestRequests:
         alien = Message(
             "assistant", "Look.", (ToolCall("final", {}, "c1"),), {"parts": [{"part_kind": "text", "content": 99}]}
         )
-        (turn,) = convert_history((alien,))
+        (turn,) = Transcript().convert((alien,))
         assert [type(p).__name__ for p in turn.parts] == ["TextPart", "ToolCallPart"]
         counters = msgspec.structs.replace(alien, opaque={"candidates": 3})
-        assert [type(p).__name__ for p in convert_history((counters,))[0].parts] == ["TextPart", "ToolCallPart"]
+        assert [type(p).__name__ for p in Transcript().convert((counters,))[0].parts] == ["TextPart", "ToolCallPart"]
 
     def test_a_late_system_message_goes_as_the_user_s(self) -> None:
         _, server = answered(ANTHROPIC, messages=(*OPENING, Message("system", "Hurry.")))

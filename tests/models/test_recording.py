@@ -23,7 +23,7 @@ from jumar.core.state.settings import Price, Route, Settings, Switches
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, Infra
 from jumar.models.llm import LlmModel
-from jumar.models.recording import RecordedCall, compute_digest, resume_recording, start_recording
+from jumar.models.recording import Digests, RecordedCall, resume_recording, start_recording
 from jumar.models.replay import Recording, parse_cassette, read_cassette
 from jumar.models.router import ByTier
 from jumar.models.script import ScriptedUsage, ScriptLine, ScriptModel, parse_script
@@ -253,7 +253,7 @@ def test_a_call_that_was_cut_off_has_no_answer(tmp_path: Path) -> None:
 
 
 def test_addresses_of_objects_make_no_difference() -> None:
-    one, two, three = (compute_digest(asking(text=f"<Foo object at {a}>")) for a in ("0x7f01ab", "0x7fff9", "1234"))
+    one, two, three = (Digests().compute(asking(text=f"<Foo object at {a}>")) for a in ("0x7f01ab", "0x7fff9", "1234"))
     assert one == two != three
 
 

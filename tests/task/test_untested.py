@@ -25,7 +25,7 @@ from jumar.runs.session import open_session
 from jumar.runs.setup.result import build_result
 from jumar.task.resolve import Options, apply_options
 from jumar.task.task import list_targets, load_task
-from jumar.task.untested import find_verify_commands, format_untested_line, has_test_files
+from jumar.task.untested import find_verify_commands, format_untested_line
 from support.processes.fake_claude_code import Host, git
 from support.worlds.driver_world import Turns, both, call, ended
 from support.worlds.gate_scenarios import DONE
@@ -263,10 +263,7 @@ def test_a_repository_without_a_test_file_gets_the_driver_and_a_sentence_that_sa
     tmp_path: Path,
 ) -> None:
     bare = load_task(lay(tmp_path / "bare", {"a.py": ""}))
-    tested = load_task(lay(tmp_path / "tested", {"a.py": "", "test_a.py": ""}))
 
-    assert not has_test_files(bare)
-    assert has_test_files(tested)
     assert apply_options(bare, Options(model="anthropic:m")).agent == "driver"
     assert "`make test`" in format_untested_line("make test", Gate.REFACTOR)
     for option in ("[gate] verify", "--verify", "--test-command", "--gate strict"):

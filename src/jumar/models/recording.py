@@ -163,11 +163,6 @@ def _mask(value: object) -> bytes:
     return ADDRESS.sub(b"0x", msgspec.json.encode(value))
 
 
-def compute_digest(ask: Ask) -> str:
-    """Return the sha256 of the messages and tools of *ask*; see `Digests`."""
-    return Digests().compute(ask)
-
-
 def start_recording(path: Path, model: str, routes: Mapping[str, Route], secrets: tuple[str, ...] = ()) -> Recorder:
     """Return a new recording at *path* of a run whose model is called *model*.
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from jumar.core.state.test_policy import Gate
-from jumar.plugins import load
-from jumar.ports import Runner
 from jumar.runners._programs import VENVS
 from jumar.task.task import Task, list_tree_files
 
@@ -40,14 +38,6 @@ def format_untested_line(verify: str, gate: Gate) -> str:
         "no tests: refactor mode, and no command that guards it: nothing judges the edits, and the run cannot end "
         f"green; {SET_VERIFY}, {ELSE}, or pass --gate strict to have a failing test written first"
     )
-
-
-def has_test_files(task: Task) -> bool:
-    """Return whether a file of *task* is a test by its name, or the task names its tests otherwise."""
-    if task.suite.single or task.expected:
-        return True
-    runner: Runner = load("runners", task.suite.runner)  # type: ignore[assignment]  # as in the contract kit
-    return bool(runner.test_files(tuple(list_tree_files(task.root, task.withheld)), task.suite.select))
 
 
 def find_verify_commands(task: Task, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ from jumar.child.channel import join
 if TYPE_CHECKING:
     Finding = tuple[str, int, str]
     """Key of a finding, its line, and the text of the warning."""
-    Finder = Callable[[ast.Module], Iterable[Finding]]
 
 FAULTS = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
 """Exceptions that parsing or walking hostile source may raise."""

@@ -11,8 +11,6 @@ import click
 from jumar.errors import BadInput
 from jumar.runs.archive.find import RUNS, find_run
 
-RUN_HELP = "RUN is the directory of a run, its name, a beginning of its name, or `last`."
-
 
 class RunPath(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
     """A run, found in the usual folder of runs."""

@@ -104,11 +104,6 @@ class Transcript:
         self._newest = messages
 
 
-def convert_history(messages: Sequence[Message]) -> list[ModelMessage]:
-    """Return *messages* in the client's types; see `Transcript`."""
-    return Transcript().convert(messages)
-
-
 def bound_tokens(messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
     """Return an upper bound of the tokens that the provider will count for this prompt; see `Transcript`."""
     return Transcript().bound_tokens(messages, tools, measured)
