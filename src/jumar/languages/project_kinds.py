@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -78,6 +80,17 @@ TESTS = tuple(dict.fromkeys(line for project in PROJECTS.values() for line in pr
 def find_project(runner: str) -> ProjectKind:
     """Return the kind of project that *runner* judges."""
     return PROJECTS.get(runner, PYTHON)
+
+
+def find_test_files(paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
+    """Return the test files among *paths*, by names and folders usual in any language, and what *select* names."""
+    chosen = {PurePosixPath(s.partition("::")[0]) for s in select}
+
+    def holds_tests(path: PurePosixPath) -> bool:
+        named = any(fnmatch(path.name, pattern) for pattern in TEST_NAMES)
+        return named or not TEST_FOLDERS.isdisjoint(path.parts[:-1]) or not chosen.isdisjoint((path, *path.parents))
+
+    return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
 
 def detect_runner(root: Path) -> str:

@@ -9,15 +9,14 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from jumar.child import start
 from jumar.child.commands import test_command_main
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended, Report
 from jumar.errors import BadInput
-from jumar.languages.project_kinds import TEST_FOLDERS, TEST_NAMES
+from jumar.languages.project_kinds import find_test_files
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.process import records as decode
 from jumar.runners import _programs
@@ -65,13 +64,7 @@ class CommandRunner:
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """Return the test files among *paths*, by usual names and folders of any language, and those *select* names."""
-        chosen = {PurePosixPath(s.partition("::")[0]) for s in select}
-
-        def holds_tests(path: PurePosixPath) -> bool:
-            named = any(fnmatch(path.name, pattern) for pattern in TEST_NAMES)
-            return named or not TEST_FOLDERS.isdisjoint(path.parts[:-1]) or not chosen.isdisjoint((path, *path.parents))
-
-        return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
+        return find_test_files(paths, select)
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:  # noqa: ARG002  # the command names no test
         """Return no sites: an exit status does not show which test of which file failed."""

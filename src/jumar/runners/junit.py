@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from jumar.child import start
@@ -16,7 +15,7 @@ from jumar.child.commands import junit_main
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended, Report
 from jumar.errors import BadInput
-from jumar.languages.project_kinds import TEST_FOLDERS, TEST_NAMES
+from jumar.languages.project_kinds import find_test_files
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.process import records as decode
 from jumar.sandbox.program_files import find_path_files
@@ -52,13 +51,7 @@ class JunitRunner:
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """Return the test files among *paths*, by the usual names and folders, and those that *select* names."""
-        chosen = {PurePosixPath(s.partition("::")[0]) for s in select}
-
-        def holds_tests(path: PurePosixPath) -> bool:
-            named = any(fnmatch(path.name, pattern) for pattern in TEST_NAMES)
-            return named or not TEST_FOLDERS.isdisjoint(path.parts[:-1]) or not chosen.isdisjoint((path, *path.parents))
-
-        return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
+        return find_test_files(paths, select)
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:  # noqa: ARG002  # of no known language
         """Return no sites: a file does not show the names of its tests in a report."""
