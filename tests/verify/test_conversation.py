@@ -53,6 +53,7 @@ limit = 3
 def double(n): return 2 * n
 def give(thing): return thing
 def apply(function, *items): return [function(item) for item in items]
+def tell_type(thing): return type(thing)
 def keep(thing): return _seen.append(thing)
 def total(order): return sum(order.prices)
 def load(stream): return json.load(stream)
@@ -202,6 +203,9 @@ BODIES = {
     "assert give(collections.defaultdict(int, a=Near(1))) == {'a': 2}": "the code gives back a Near",
     "assert give(collections.Counter(a=Near(1)))['a'] == 2": "the code gives back a Near",
     "assert give(Order([Near(1)])).prices == [2]": "the code gives back a Near",
+    "assert tell_type(Near(1))(2) == 3": "the code gives back a Near",
+    "assert collections.defaultdict(tell_type(Near(1)), b=2) != {}": "the code gives back a Near",
+    "assert tell_type(Fixed('a')) is Fixed and tell_type(Money(1)) is Money": "",
     "assert give(Pair(1, 2)) == (1, 2)": "",
     "assert give(AnyText('a')) == 2": "the code gives back a AnyText",
     # What the test holds is not what it was.

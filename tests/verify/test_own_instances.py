@@ -40,7 +40,7 @@ def ask(box: Container[Any]) -> Callable[..., bool]:
     ],
 )
 def test_what_compares_for_a_text_or_a_set_is_a_method(found: Any, name: str, thing: Any, *, wrong: bool) -> None:
-    assert bool(OwnInstances(lambda _: None).note_method(found, name, thing, known=thing is range)) is wrong
+    assert bool(OwnInstances(lambda _: None, print).note_method(found, name, thing, known=thing is range)) is wrong
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_what_compares_for_a_text_or_a_set_is_a_method(found: Any, name: str, th
     ],
 )
 def test_a_box_is_asked_for_texts_by_chance_that_look_alike(box: Container[Any], needle: Any, *, wrong: bool) -> None:
-    own = OwnInstances(lambda _: None)
+    own = OwnInstances(lambda _: None, print)
     assert own.note_held(needle in box or wrong, box, needle, ask(box))
     assert (own.find_boundless() != "") is wrong
     assert own.find_boundless() == ""

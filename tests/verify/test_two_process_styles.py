@@ -279,6 +279,37 @@ def test_a_generator_of_the_product_is_one(tmp_path: Path) -> None:
     check_bodies(tmp_path, GENERATORS, "import inspect, types", GENERATED)
 
 
+EXTENDED = """
+class Base:
+    def same(self): return self
+    def copy(self): return type(self)()
+
+def hold(thing, n): return thing
+def make_below(n): return Base.__subclasses__()[0]()
+"""
+
+OWN_EQUALITY: Bodies = {
+    "assert Same() == 3": "passed",
+    "assert Other().same() is not None and Other().copy() is not None": "passed",
+    "assert Same().same() == 3": "failed",
+    "assert Same().copy() == 3": "failed",
+    "assert hold(Same(), 2) == 4": "failed",
+    "assert make_below(2) == 4": "failed",
+}
+
+
+@pytest.mark.slow
+def test_an_object_with_an_equality_of_the_tests_is_evidence_as_the_test_made_it(tmp_path: Path) -> None:
+    head = """
+class Same(Base):
+    def __eq__(self, other): return True
+
+class Other(Base):
+    def tell(self): return 1
+"""
+    check_bodies(tmp_path, EXTENDED, head, OWN_EQUALITY)
+
+
 LIBRARY = """
 import argparse, http, re, types
 

@@ -32,6 +32,16 @@ class Limit(BaseException):
     """Stands for a time limit."""
 
 
+class Lent:
+    """Equal to all that there is."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 1
+
+
 @contextmanager
 def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     """The tests' side, and a product that answers a message with the bytes of *answers*."""
@@ -66,6 +76,10 @@ def class_form(name: str, module: str, bases: list[Any], *attributes: str) -> li
     return ["C", 9, [name, module, name, bases, [*attributes], [], False, None]]
 
 
+def thing_form(state: Any, *bases: list[Any]) -> list[Any]:
+    return ["o", 11, class_form("A", "m", [*bases]), state, None]
+
+
 def error_form(kind: list[Any]) -> list[Any]:
     return ["o", 11, kind, [["x"], [], None, None, False], None]
 
@@ -97,10 +111,25 @@ LIES: dict[str, Callable[[list[Any]], bytes]] = {
     "no news": lambda asked: framed(["answer", asked[1], None, 4]),
     "no drops": lambda asked: framed(["answer", asked[1], [[], 4, None], 4]),
     "a foreign change": lambda asked: framed(["answer", asked[1], [[[2, [1]]], [], None], 4]),
-    "a thing never given": lambda asked: framed(["answer", asked[1], NEWS, ["y", 2]]),
+    "a thing never given": lambda asked: framed(["answer", asked[1], NEWS, ["y", 40]]),
     "a named function": lambda asked: framed(["answer", asked[1], NEWS, ["q", "os", "system"]]),
     "code in the name of an attribute": lambda asked: framed(
         ["answer", asked[1], NEWS, class_form("A", "m", [["n", "object"]], "a;b")]
+    ),
+    "a path with equality of its own": lambda asked: framed(
+        ["answer", asked[1], NEWS, thing_form(None, ["n", ".PurePosixPath"])]
+    ),
+    "a class below one of the tests": lambda asked: framed(
+        ["answer", asked[1], NEWS, thing_form(None, ["y", asked[4][0][2][1]])]
+    ),
+    "an enumeration": lambda asked: framed(
+        ["answer", asked[1], NEWS, ["E", class_form("A", "m", [["n", "object"]]), []]]
+    ),
+    "a text that a thing would say": lambda asked: framed(
+        ["answer", asked[1], NEWS, thing_form(["y", asked[4][0][1]], ["n", "str"])]
+    ),
+    "a tuple of a list": lambda asked: framed(
+        ["answer", asked[1], NEWS, thing_form(["m", 13, "list", [1]], ["n", "tuple"])]
     ),
     "no exception": lambda asked: framed(["error", asked[1], NEWS, 4]),
     "an interrupt": lambda asked: framed(["error", asked[1], NEWS, error_form(["n", "KeyboardInterrupt"])]),
@@ -125,7 +154,7 @@ def deep(levels: int) -> list[Any]:
 def test_a_product_that_does_not_keep_to_the_rules_is_not_asked_again(name: str) -> None:
     with product(LIES[name]) as (peer, side):
         with pytest.raises((exceptions.CannotRunApart, frames.ConnectionLost)):
-            peer.ask("call")
+            peer.ask("call", Lent())
 
         assert side.faults
         with pytest.raises(exceptions.ProductLost):

@@ -6,7 +6,7 @@ import asyncio
 import fcntl
 import json
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ import pytest
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from jumar.child.two_process import codec, object_tables, product_main, tests_side
+from jumar.child.two_process import codec, object_tables, product_main, proxies, tests_side
 from jumar.child.two_process.environment.changes import ProductEnvironment
-from jumar.child.two_process.wire import exceptions, frames, rpc
+from jumar.child.two_process.wire import exceptions, frames, library_values, rpc
 
 CALLED: list[str] = []
 """Calls that were performed at the product's request."""
@@ -302,9 +302,23 @@ WORDS = st.sampled_from(["call", "invoke", "next", "get", "set", "method", "memb
                          "other", "return_value", "mock_calls", "call_args", "assert_any_call", "_mock_children",
                          "__enter__", "record"])  # fmt: skip
 
+BASES = st.lists(
+    st.builds(lambda n: ["y", n], st.integers(0, 20))
+    | st.builds(lambda name: ["n", name], st.sampled_from(sorted(codec.Codec(0).named)))
+    | st.builds(lambda name: ["n", f".{name}"], st.sampled_from(sorted(library_values.MADE)))
+    | st.just(["C", 9]),
+    max_size=3,
+)  # fmt: skip
+
+CLASSES = st.builds(
+    lambda n, bases, names: ["C", n, ["A", "m", "A", bases, names, [], False, None]],
+    st.integers(0, 20), BASES, st.lists(st.sampled_from(["__eq__", "__len__", "size", "__iter__"]), max_size=2),
+)  # fmt: skip
+
 FORMS = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 40) | WORDS
-    | st.builds(lambda n: ["y", n], st.integers(-2, 40))
+    | st.builds(lambda n: ["y", n], st.integers(-2, 40)) | CLASSES
+    | st.builds(lambda n, kind, state: ["o", n, kind, state, None], st.integers(0, 40), CLASSES, WORDS | st.none())
     | st.builds(lambda t: [t, 3], st.sampled_from(["m", "o", "C", "k", "i", "b", "q", "M", "w", "p", "v", "n"])),
     lambda inner: st.lists(inner, max_size=3)
     | st.builds(lambda items: ["t", items], st.lists(inner, max_size=3))
@@ -325,6 +339,14 @@ MESSAGES = st.one_of(
 )  # fmt: skip
 
 
+def runs_here(kind: type, known: Collection[type]) -> bool:
+    """Whether a method in Python could be found in *kind*, of the product, that the product does not answer for."""
+    return not all(
+        type(base) is proxies.ProxyClass or base in (proxies.Proxy, *known) or issubclass(base, BaseException)
+        for base in type.mro(kind)
+    )
+
+
 def drive(messages: list[Any]) -> None:
     """Send *messages*, and look at what was performed and what came back."""
     CALLED.clear()
@@ -333,6 +355,8 @@ def drive(messages: list[Any]) -> None:
             tests.peer.ask("call")
         capabilities = tests.side.capabilities
         said = replies(written)[1:]
+        kinds = list(tests.peer.tables._classes.values())  # noqa: SLF001  no message shows them
+        assert not [kind for kind in kinds if runs_here(kind, tests.peer.values.names)]
     assert set(CALLED) <= {"lent", "use", "price", "step"}
     told = json.dumps(said)
     assert "price" in CALLED or "other" in json.dumps(messages) or "expected" not in told

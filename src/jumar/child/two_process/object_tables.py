@@ -172,7 +172,7 @@ class ObjectTables:
         return [told, *self._values.describe(fields, FIELDS, told, depth)]
 
     def _copy_fields(self, thing: Any, form: list[Any], depth: int) -> None:
-        self._side.check_fields()
+        self._side.refuse_told("data of a thing")
         fields = CopiedFields()
         object.__setattr__(thing, proxies.TOLD_FIELDS, fields)
         self._values.share(fields, FIELDS, self._values.check_theirs(form[0]), form[1], depth)
@@ -191,6 +191,7 @@ class ObjectTables:
             self.note_known(thing)
             return thing
         if tag == "E":
+            self._side.refuse_told("an enumeration")
             kind, *members = (self._values.decode(each, depth + 1) for each in (number, *form[2]))
             type.__setattr__(kind, "_jumar_members", {each.name: each for each in members})
             return kind
@@ -209,6 +210,8 @@ class ObjectTables:
         name = re.sub(r"\W|^(?=\d)", "_", name)  # it may end up in source that is made of names
         kind = self._side.own_class(module, qualname)
         if kind is None:
+            if any(base[0] not in ("n", "C") or str(base[1]).startswith(".") for base in bases):
+                self._side.refuse_told("a base with methods that would run here")
             above = tuple(self._values.decode_class(base, depth + 1) for base in bases)
             facts = {**self.build_facts(number, extends=False), "__module__": str(module)}
             facts["__qualname__"] = str(qualname)
@@ -250,6 +253,7 @@ class ObjectTables:
         state, fields = form[3:]
         if number in self._known or not isinstance(kind, type):
             raise ValueError("a thing that cannot be")
+        self._side.note_kind(kind)
         if kind is object:  # a sentinel: its class has no methods, and every proxy class will do
             kind = proxies.build_proxy_class("object", (), {}, self.build_facts(number, extends=False))
         base: Any = next(b for b in kind.__mro__ if type(b) is not proxies.ProxyClass and b is not proxies.Proxy)
@@ -258,7 +262,7 @@ class ObjectTables:
         if type(kind) is not proxies.ProxyClass:
             return self._known.setdefault(number, library_values.get_member(kind, self._values.decode(state)))
         if issubclass(base, library_values.LASTING):
-            thing = base.__new__(kind, self._values.decode(state, depth + 1))
+            thing = library_values.make_lasting(kind, base, self._values.decode(state, depth + 1))
         else:
             maker: Any = base if base in CHANGING else object
             thing = maker.__new__(kind)

@@ -156,9 +156,9 @@ class ProductSide(TestsThings):
         Data of the product's things is asked for, and what the tests' comparisons come to is theirs.
         """
 
-    hand_out = hand_back = take_back = admit = admit_error = check_fields = note_known = allow
+    hand_out = hand_back = take_back = admit = admit_error = refuse_told = note_known = allow
     note_broken = receive_output = check_answer = check_lent = allow
-    list_choices = list_members = own_class = has_fields = check_use = allow
+    note_kind = list_choices = list_members = own_class = has_fields = check_use = allow
 
     def belongs(self, kind: Any, thing: Any, known: bool, op: str = "") -> bool:  # noqa: ARG002, FBT001  as above
         """Return *known*: nothing belongs to a class of the tests that does not extend it."""

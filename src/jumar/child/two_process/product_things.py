@@ -35,8 +35,11 @@ class ProductThings:
         self.find_unasked = self._queries.find_unasked
         self.names = KnownNames(import_hook.is_function_or_class, self.fault, THINGS)
         self.heard_ends = endings.HeardEnds()
-        self.own_instances = OwnInstances(lambda thing: self.capabilities.conversation.note_back(thing))  # noqa: PLW0108  they come to be later
-        self.note_known = self.own_instances.note_returned
+        self.own_instances = OwnInstances(
+            lambda thing: self.capabilities.conversation.note_back(thing),  # noqa: PLW0108  they come to be later
+            self.fault,
+        )
+        self.note_known, self.note_kind = self.own_instances.note_returned, self.own_instances.note_kind
         self.operands = operands.Operands(self.fault)
         self.asked_within = endings.AskedWithin(self.fault)
 
@@ -175,7 +178,8 @@ class ProductThings:
 
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:
         """Make an instance of *kind*, a class of the product."""
-        made = self.peer.ask("call", kind, args, keywords or None)
+        with self.own_instances.make(kind):
+            made = self.peer.ask("call", kind, args, keywords or None)
         if type(made) is kind and proxies.is_named(kind):
             self.own_instances.note_made(made)
         if get_fact(kind, "_jumar_extends") and not isinstance(made, kind):

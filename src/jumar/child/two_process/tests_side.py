@@ -228,9 +228,9 @@ class TestsSide(ProductThings):
             self.capabilities.is_own_class(kind) and not (isinstance(value, type) or self.capabilities.runs_tests(kind))
         )
 
-    def check_fields(self) -> None:
-        """Refuse data of a thing of the product: only things of the tests come with theirs."""
-        raise ValueError("data of a thing of the product")
+    def refuse_told(self, what: str) -> NoReturn:
+        """Refuse *what* only the tests tell of their things: there is a rule for each thing that comes here."""
+        raise ValueError(f"{what} of the product")
 
     def tells_errors(self, kind: type) -> bool:
         """Return whether the plain data of an exception of *kind* crosses."""
@@ -249,7 +249,7 @@ class TestsSide(ProductThings):
     def build_extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
         """Return what a proxy class has beside what it asks for: a generator is one for `isinstance`."""
         if members is not None:
-            raise ValueError("members of a class of the product")
+            self.refuse_told("members of a class")
         return {"__class__": types.GeneratorType} if (name, module) == ("generator", "builtins") else {}
 
     def resolve(self, form: list[Any]) -> Any:

@@ -69,7 +69,7 @@ class _PlainRun(NamedTuple):
         # It takes a while to import, in which the first run starts.
         module = await to_thread.run_sync(import_module, "jumar.verify.plain_run")
         suite = self.green.verifier.suite
-        with until, anyio.move_on_after(min(suite.timeout_seconds / 8, suite.test_timeout_seconds / 2)):
+        with until, anyio.move_on_after(min(suite.timeout_seconds / 8, suite.test_timeout_seconds / 4)):
             self.said.append(await module.run_plainly(self.green))
         self.over.set()
 

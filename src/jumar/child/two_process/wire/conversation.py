@@ -53,7 +53,7 @@ DRAWING = ("random", "numpy.random")
 """Modules of generators of random numbers."""
 
 EXTENDS = "_jumar_extends"
-"""Name in the body of a class of the tests that extends one of the product."""
+"""Name in the body of a class: true if it is of the tests and extends one of the product, false if it is of that."""
 
 
 class Conversation:
@@ -129,27 +129,34 @@ class Conversation:
 
     def note_back(self, thing: Any) -> None:
         """Note that *thing* of the tests comes back, if it says itself what it is equal to, or holds such a one."""
-        one, name = self._find_equal(thing) if self._lends_equal else (None, "")
+        kind, name = self._find_equal(thing) if self._lends_equal else ("", "")
         if name:
-            self.note(f"the code gives back a {type(one).__name__} of the test, which compares by its own {name}")
+            self.note(f"the code gives back a {kind} of the test, which compares by its own {name}")
 
-    def _find_equal(self, thing: Any) -> tuple[Any, str]:
-        """Return the first object in *thing*, also that, which says itself what it is equal to, and by which method."""
+    def _find_equal(self, thing: Any) -> tuple[str, str]:
+        """Return the class of the first object in *thing*, also that, which says itself what it is equal to, and how.
+
+        Or the first class of such objects.
+        """
         todo, seen = [thing], {id(thing)}
         for one in todo:
+            of_class = issubclass(type(one), type)
             # A class that extends one of these may have an equality of its own.
-            if issubclass(type(one), type) or type(one) in PASSIVE or get_fact(one, "_jumar_thing") is not None:
+            if type(one) in PASSIVE or get_fact(one, "_jumar_peer" if of_class else "_jumar_thing") is not None:
                 continue
-            if name := self._get_equality(type(one)):
-                return one, name
+            kind = one if of_class else type(one)
+            if name := self._get_equality(kind):
+                return kind.__name__, name
+            if of_class:
+                continue
             new = [part for part in gc.get_referents(one) if id(part) not in seen][: MOST - len(todo)]
             seen.update(map(id, new))
             todo += new
-        return None, ""
+        return "", ""
 
     def _get_equality(self, kind: type) -> str:
         if kind not in self._equalities:
-            self._equalities[kind] = _find_equality(kind)
+            self._equalities[kind] = find_equality(kind)
         return self._equalities[kind]
 
     def note_copied(self, thing: Any, form: Any) -> str:
@@ -259,9 +266,11 @@ class Conversation:
         return next((name for name, value in members if any(map(self._is_own, list_functions(value)))), "")
 
 
-def _find_equality(kind: type) -> str:
+def find_equality(kind: type) -> str:
     """Return the name of a method by which objects of *kind* compare that a person wrote, and not for Python; or ""."""
     for base in type.__getattribute__(kind, "__mro__"):
+        if vars(base).get(EXTENDS) is False:
+            continue
         package = str(base.__module__).partition(".")[0]
         if package in getattr(sys, "stdlib_module_names", ("builtins",)) and package != "unittest":
             continue

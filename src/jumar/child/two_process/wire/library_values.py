@@ -181,6 +181,17 @@ def get_bare_value(value: Any, base: Any) -> Any:
     return frozenset(frozenset.__iter__(value)) if base is frozenset else base.__getnewargs__(value)[0]
 
 
+def make_lasting(kind: Any, base: Any, value: Any) -> Any:
+    """Return an instance of *kind*, which extends *base*, with *value*.
+
+    Raises:
+        ValueError: if that is of another type, which would say itself what it comes to.
+    """
+    if type(value) is not base:
+        raise ValueError("the content of another type")
+    return base.__new__(kind, value)
+
+
 def find_lasting(thing: Any, name: str) -> Any:
     """Return the first type of what lasts that *thing* is of and that has *name*, or None."""
     return next((base for base in LASTING if isinstance(thing, base) and hasattr(base, name)), None)

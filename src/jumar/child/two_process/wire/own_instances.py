@@ -6,12 +6,15 @@ was expected, so it is one no more.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import string
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jumar.child.two_process.wire.containers.shared_container import get_fact
+from jumar.child.two_process.wire.conversation import find_equality
 from jumar.child.two_process.wire.endings import is_unused
 
 MADE = "_jumar_made"
@@ -70,9 +73,13 @@ ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 class OwnInstances:
     """Notes which things of the product the tests made themselves."""
 
-    def __init__(self, note_back: Callable[[Any], None]) -> None:
-        self._note_back = note_back
-        """Hears of a thing of the tests that the product hands back."""
+    def __init__(self, note_back: Callable[[Any], None], fault: Callable[[str], None]) -> None:
+        self._note_back, self._fault = note_back, fault
+        """Hear of a thing of the tests that the product hands back, and of what is no evidence."""
+        self._making: Any = None
+        """The class of which the tests are making an instance."""
+        self._equalities: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
+        """Class -> a method of the tests by which its objects compare; or empty."""
         self._came: list[Any] = []
         self._returned: list[tuple[Any, str]] = []
         """Things that came with the last message though they were known, and what was noted of them before."""
@@ -93,9 +100,31 @@ class OwnInstances:
         matched, self._matched = self._matched, False
         return matched
 
+    @contextlib.contextmanager
+    def make(self, kind: Any) -> Iterator[None]:
+        """Expect an instance of *kind* in the body, which a test makes."""
+        before, self._making = self._making, kind
+        try:
+            yield
+        finally:
+            self._making = before
+
+    def note_kind(self, kind: Any) -> None:
+        """Note that an object of *kind* comes: if the tests extended a class by an equality of theirs, it would decide.
+
+        Unless a test has just made it itself.
+        """
+        if kind is self._making:
+            return
+        if kind not in self._equalities:
+            self._equalities[kind] = find_equality(kind)
+        if name := self._equalities[kind]:
+            self._fault(f"{name} of a {kind.__name__} that the code makes or keeps would decide a comparison")
+
     def note_returned(self, thing: Any) -> None:
         """Note that the product hands back *thing*, which crossed before."""
         if get_fact(thing, "_jumar_thing") is not None:
+            self.note_kind(type(thing))
             self._came.append(thing)
         else:
             self._note_back(thing)
