@@ -15,6 +15,7 @@ from jumar.child.challenge.compared_data import KIND, WHOLE
 from jumar.child.two_process import SAY
 from jumar.core.gate.challenge_rounds import Round
 from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Cause
 from jumar.verify.evidence import find_unproved, list_beyond, list_swayed, list_wavering, run_alone
 from jumar.verify.execution import HeldOut, TreeRunner
 from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round, run_round_apart
@@ -141,3 +142,27 @@ def test_what_another_test_gave_in_is_not_known_and_what_differs_by_chance_does_
     assert apart == set(names)
     assert unproved == OTHER
     assert told[: len(names)] == [(number, len(names)) for number in range(1, len(names) + 1)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("made", "cause"), [("return 2 * n", None), ("return {3: 6}.get(n, 0)", Cause.HELD_OUT)], ids=["right", "by heart"]
+)
+def test_a_held_out_file_is_no_test_that_the_candidate_wrote(tmp_path: Path, made: str, cause: Cause | None) -> None:
+    """Whatever its name: the candidate's own ones are not there while the task's are judged."""
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
+    head = "from app import double\ndef test_"
+    tests = {"test_app.py": f"{head}one(): assert double(3) == 6\n"}
+    base = court.tree({"app.py": "def double(n): return n\n", **tests})
+    own = {"test_own.py": f"{head}two(): assert 0\n", "test_more.py": f"{head}more(): assert 0\n"}
+    tree = court.tree({"app.py": f"def double(n): {made}\n", **tests, **own})
+    verifier = court.verifier
+    verifier.held_out = HeldOut(court.tree({"test_more.py": f"{head}more(): assert double(8) == 16\n"}), (HIDDEN,))
+    verifier.sandbox, verifier.environ, verifier.sources = s3(), ENVIRON, "app.py".__eq__
+    verifier.own = lambda path: path.startswith("test_") and path not in tests
+    verifier.base, verifier.expected = base, (VISIBLE,)
+
+    done = court.judge(tree, control=base)
+
+    assert (done.verdict.void and done.verdict.void.cause) == cause
+    assert done.verdict.green is (cause is None)

@@ -164,7 +164,7 @@ class TreeRunner:
         """Run *ids*; the report, and the runner's names of annotated ids. *beside* as in `ReportPart`."""
         async with lay_out(self.store, tree, self.rooms) as room:
             if beside is not None:
-                await to_thread.run_sync(self.remove_own_tests, room, beside)
+                await to_thread.run_sync(self.remove_own_tests, room, tree, beside)
             naming = await self.map_ids(room, ids)
             if ids and not naming.asked:
                 return naming.map_report(Report(ended=Ended.NORMAL)), naming.natives
@@ -182,7 +182,7 @@ class TreeRunner:
         *seed* shuffles the tests, None leaves them in their order.
         """
         async with lay_out(self.store, tree, self.rooms) as room:
-            await to_thread.run_sync(self.remove_own_tests, room, "")
+            await to_thread.run_sync(self.remove_own_tests, room, tree)
             await to_thread.run_sync(replace_files, room, challenge.files)
             run = self._build_fresh_invocation(room, ids, seed, challenge.told)
             records, child = await self.run(run, room, self.new_output(), role=Role.CONFIRMING)
@@ -241,10 +241,13 @@ class TreeRunner:
         """Return the names that annotations give to tests of *room*."""
         return read_names(self.runner, room, list_paths(room), self.suite.select)
 
-    def remove_own_tests(self, room: Path, kept: str) -> None:
-        """Remove the candidate's own test files from *room*, all but *kept*."""
+    def remove_own_tests(self, room: Path, tree: str, kept: str = "") -> None:
+        """Remove the candidate's own test files from *room*, where *tree* lies, all but *kept*, and no held-out one."""
+        laid, hidden = self.store.manifest(tree), self.held_out.tree
+        ours = self.store.manifest(hidden).items() & laid.items() if hidden else ()
+        held_out = {path for path, _ in ours}
         for path in list_paths(room):
-            if path != kept and self.own(path):
+            if path not in held_out and path != kept and self.own(path):
                 room.joinpath(path).unlink()
 
     async def run(

@@ -160,7 +160,7 @@ class KeptRuns:
         room = tests.rooms.absolute() / secrets.token_hex(4)
         try:
             await to_thread.run_sync(tests.store.materialise, tree, room)
-            await to_thread.run_sync(tests.remove_own_tests, room, "")
+            await to_thread.run_sync(tests.remove_own_tests, room, tree)
             assert isinstance(tests.runner, KeepingRunner)  # noqa: S101  for the type checker: it was asked before
             invocation = await tests.prepare(tests.runner.resident(tests.suite), room)
             return ResidentProcess(invocation, tests.build_confinement(room, output.with_name(f"{room.name}.log")))

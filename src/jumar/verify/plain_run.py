@@ -174,7 +174,7 @@ async def _start(green: GreenCandidate, config: Mapping[str, object]) -> tuple[l
     verifier = green.verifier
     green.runs.append(green.tree)
     async with lay_out(verifier.store, green.tree, verifier.rooms) as room:
-        await to_thread.run_sync(verifier.remove_own_tests, room, "")
+        await to_thread.run_sync(verifier.remove_own_tests, room, green.tree)
         run = verifier.runner.verification(verifier.suite, room, green.ids)
         run = msgspec.structs.replace(run, config={**run.config, **config})
         return await verifier.run(_build_start(run, verifier), room, verifier.new_output(), role=Role.CONFIRMING)
