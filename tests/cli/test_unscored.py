@@ -64,6 +64,15 @@ def test_final_exits_1_where_tests_have_judged_and_a_real_0_stays_0(tmp_path: Pa
     assert result.standing == "0 of 17 passed"
 
 
+def test_final_exits_1_where_the_only_verdict_is_void_and_says_why(tmp_path: Path) -> None:
+    result = finished(world(tmp_path, (program(99),), Terms(policy=TestPolicy.ON_FINAL)))
+
+    assert (result.stop, result.exit) == (StopReason.FINAL, 1)
+    assert counts(result) == NULLS
+    assert result.standing == "no usable verdict"
+    assert result.why.endswith("; no verdict on what it wrote: forged")
+
+
 def test_before_any_verdict_the_counts_are_null_and_the_exit_code_is_that_of_the_stop(tmp_path: Path) -> None:
     made = world(tmp_path, (program(9),))
     made.kernel.halt(Halt(StopReason.INTERRUPTED, "stopped by a signal"))

@@ -139,11 +139,11 @@ def test_other_ends_keep_their_names_without_tests(tmp_path: Path) -> None:
 
 
 def test_final_fails_only_where_tests_have_judged_the_run() -> None:
-    assert get_exit_code(StopReason.FINAL, scored=False) == 0
-    assert get_exit_code(StopReason.FINAL, scored=True) == EXIT_CODES[StopReason.FINAL] == 1
+    assert get_exit_code(StopReason.FINAL, judges=False) == 0
+    assert get_exit_code(StopReason.FINAL, judges=True) == EXIT_CODES[StopReason.FINAL] == 1
     for stop in StopReason:
-        assert get_exit_code(stop, scored=True) == EXIT_CODES[stop]
-    assert get_exit_code(StopReason.UNTESTED, scored=False) == 1
+        assert get_exit_code(stop, judges=True) == EXIT_CODES[stop]
+    assert get_exit_code(StopReason.UNTESTED, judges=False) == 1
 
 
 # --- a test command ------------------------------------------------------------------------------------------------

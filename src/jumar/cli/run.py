@@ -177,7 +177,7 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
 def _format_gate_line(result: Result) -> str:
     """Return the line on a gate other than the strict one; else empty."""
     if result.gate == Gate.OFF:
-        return UNGATED if result.best is not None else UNJUDGED
+        return UNGATED if result.best is not None or result.test_runs else UNJUDGED
     return REFACTORED if result.gate == Gate.REFACTOR else ""
 
 

@@ -52,6 +52,6 @@ EXIT_CODES: dict[StopReason, int] = {
 }
 
 
-def get_exit_code(stop: StopReason, *, scored: bool) -> int:
-    """Return the exit code of a run that stopped so; an end of its own is no failure if no test judged it."""
-    return 0 if stop is StopReason.FINAL and not scored else EXIT_CODES[stop]
+def get_exit_code(stop: StopReason, *, judges: bool) -> int:
+    """Return the exit code of a run that stopped so. An end of its own is no failure where no test *judges*."""
+    return 0 if stop is StopReason.FINAL and not judges else EXIT_CODES[stop]

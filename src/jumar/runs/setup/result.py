@@ -14,7 +14,7 @@ from jumar.core.run.reducers.transitions import IllegalEvent, reduce
 from jumar.core.state.events import Entry
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import Escalation, StopReason, get_exit_code
-from jumar.core.state.test_policy import Gate
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.journal.line_format import JournalEnd
 from jumar.journal.writer import read_journal
@@ -96,6 +96,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         """Describe the test results of the best tree, for people."""
         if self.best is not None:
             return f"{self.best.passed} of {self.best.total} passed"
+        if self.test_runs:
+            return "no usable verdict"
         return f"tests {NOT_RUN}" if self.stop is not StopReason.UNTESTED else "no tests"
 
 
@@ -107,7 +109,7 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         run=state.run.run,
         task=state.run.task,
         stop=stop,
-        exit=get_exit_code(stop, scored=score is not None),
+        exit=get_exit_code(stop, judges=state.run.test_policy is not TestPolicy.NEVER),
         passed=score.passed if score else None,
         failed=score.failed if score else None,
         errors=score.errors if score else None,
@@ -145,6 +147,9 @@ def _find_end(state: RunState) -> tuple[StopReason, str, Mapping[str, str], Mapp
     """Return how and why the run ended, and `below` and `weaker` of its result."""
     if state.end is None:
         return StopReason.INFRA, "the run could not be ended in its journal", {}, {}
+    void = state.judged.tests.void if state.judged and not state.best else None
+    if state.end.stop is StopReason.FINAL and void:
+        return state.end.stop, f"{state.end.why.rstrip('. ')}; no verdict on what it wrote: {void.reason}", {}, {}
     if state.judged is None or state.end.stop is not StopReason.UNPROVED:
         return state.end.stop, state.end.why, {}, {}
     below = list_below(state.judged.grades, state.judged.better, state.run.settings.min_grade)
