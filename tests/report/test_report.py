@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from jumar.campaigns.plan import CampaignPlan, CampaignTask, Rollout, get_run_folder, save_plan
 from jumar.cli.main import call
 from jumar.core.run.effects import Halt
 from jumar.core.state.budget import Budget
@@ -30,6 +31,7 @@ from jumar.report.read_run import RunReport, Verification
 from jumar.report.render import render_page
 from jumar.report.statistics import Tally, average_pass_at_k, choose_ks, compute_wilson_interval, estimate_pass_at_k
 from jumar.report.summary import format_summary
+from jumar.task.option_values import OptionValues
 from support.worlds.rollout_world import CRASH, work, write_passing
 from support.worlds.run_world import IDS, TOTAL, Terms, judge
 
@@ -251,6 +253,23 @@ def test_the_same_change_is_shown_once_and_a_long_one_is_cut(tmp_path: Path) -> 
     assert f"+line {LINES}" not in page
     assert "the command shows all of it" in page
     assert read_change(tmp_path) is None
+
+
+def test_a_planned_task_without_a_run_is_named_and_counts(tmp_path: Path) -> None:
+    tasks = tuple(CampaignTask(name=name, path=str(tmp_path)) for name in ("app", "refused"))
+    plan = CampaignPlan(began="20261130-101500", tasks=tasks, options=OptionValues(model="repair"))
+    (tmp_path / "c").mkdir()
+    save_plan(tmp_path / "c", plan, {"HOME": str(tmp_path)})
+    work(get_run_folder(tmp_path / "c", plan, Rollout(tasks[0], 1)), (write_passing(TOTAL),))
+
+    report = build_report([tmp_path / "c"])
+
+    assert report.not_run == ("refused",)
+    assert list(format_summary(report))[:2] == [
+        "1 of 2 tasks solved  1 of 1 runs green",
+        "no run   1 of these tasks: refused",
+    ]
+    assert "1 of 2 tasks solved</h1>\n<p>No run of refused" in render_page(report)
 
 
 class TestCommand:

@@ -44,7 +44,7 @@ from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 @click.option(
     "--min-grade",
     type=click.Choice([*map(str, Grade)]),
-    help="Weakest grade of a green (default B, where there is one).",
+    help="Weakest grade of a green (default A, where the runner can have one).",
 )
 @click.option("--max-prompt-chars", type=click.IntRange(1), default=200_000, help="Longest prompt (default 200000).")
 @click.option("--test-share", type=click.FloatRange(0, 1), default=0.0, help="Share of the tasks for FILE.test.")

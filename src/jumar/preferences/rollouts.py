@@ -70,7 +70,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     target: Target = Target.PATCH
     min_grade: str = ""
-    """Weakest grade of a green; empty: B where the runner can have one."""
+    """Weakest grade of a green; empty: A where the runner can have one."""
     max_prompt_chars: int = 200_000
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -65,6 +65,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     configurations: tuple[ConfigurationReport, ...]
     failures: tuple[RecurringFailure, ...]
     tasks: tuple[TaskReport, ...]
+    not_run: tuple[str, ...]
+    """Planned tasks without a run: not begun yet, refused, or left out by --patience."""
     damaged: tuple[str, ...]
     """Journals that cannot be read, one sentence each."""
 
@@ -102,6 +104,7 @@ def build_report(places: Sequence[Path]) -> Report:
         configurations=tuple(compare_configurations(tasks)),
         failures=find_recurring(tasks),
         tasks=tasks,
+        not_run=tuple(_list_tasks_without_run(plans, {Path(run.folder).name for run in runs})),
         damaged=tuple(damaged),
     )
 
@@ -121,6 +124,16 @@ def _describe(folder: Path, plan: CampaignPlan, runs: Iterable[RunReport]) -> Ca
     unfinished = any(stops.get(directory) in CAN_GO_ON for directory in planned.values())
     resume = f"jumar batch --resume {quote(str(folder))}" if missing or unfinished else ""
     return CampaignState(str(folder), len(planned), missing, resume)
+
+
+def _list_tasks_without_run(plans: Mapping[Path, CampaignPlan], known: Container[str]) -> Iterator[str]:
+    """Yield the name of each task of *plans* none of whose rollouts has a folder among the *known* ones."""
+    for folder, plan in plans.items():
+        tasks: dict[str, bool] = {}
+        for rollout in list_rollouts(plan):
+            ran = get_run_folder(folder, plan, rollout).name in known
+            tasks[rollout.task.name] = ran or tasks.get(rollout.task.name, False)
+        yield from (name for name, ran in tasks.items() if not ran)
 
 
 def _find_attention(runs: Iterable[RunReport]) -> Iterator[Attention]:

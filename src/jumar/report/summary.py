@@ -16,7 +16,10 @@ ATTENTION = 10
 def format_summary(report: Report) -> Iterator[str]:
     """Yield the report as lines: solved tasks, cost, and the runs that a person should look at."""
     totals = report.totals
-    yield f"{report.solved} of {len(report.tasks)} tasks solved  {totals.green} of {totals.counted} runs green"
+    planned = len(report.tasks) + len(report.not_run)
+    yield f"{report.solved} of {planned} tasks solved  {totals.green} of {totals.counted} runs green"
+    if report.not_run:
+        yield f"no run   {len(report.not_run)} of these tasks: {make_one_line(', '.join(report.not_run), 160)}"
     if totals.runs != totals.counted:
         yield f"not counted, as they say nothing about the agent: {totals.runs - totals.counted} of {totals.runs} runs"
     for part in report.configurations:

@@ -26,8 +26,9 @@ def list_notes(
     if usd.source == UNCAPPED and not usd.overridden:
         own = seconds.source != UNCAPPED or seconds.value is None
         hours = "" if own else f" and {float(str(seconds.value)) / 3600:g} hours"
+        spends = "the agent may spend beside the proxy" if options.allow_unmetered else f"{model.value} costs money"
         yield (
-            f"{model.value} costs money and nobody set a cap on it: the profile workday caps this run at "
+            f"{spends} and nobody set a cap on it: the profile workday caps this run at "
             f"{usd.value:g} usd{hours}; --budget-usd sets another cap"
         )
     if options.allow_unmetered:

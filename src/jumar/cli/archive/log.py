@@ -101,6 +101,7 @@ def bundle(run_dir: Path, out: Path, *, as_json: bool, quiet: bool) -> int:
 def audit(file: Path, *, as_json: bool, quiet: bool) -> int:
     """Check a FILE of `jumar log bundle` with nothing but the file: every change is named, exit 1.
 
+    A file that is no bundle any more (a changed header, something behind its end) cannot be checked: exit 2.
     Bytes, hash chain, the objects of every tree, and the result, which must follow from the journal.
     """
     voice = Console(json=as_json, quiet=quiet)

@@ -49,6 +49,8 @@ def scars(  # noqa: PLR0913  one parameter for each option
         voice.say(f"    {make_one_line(each.text)}")
     points = count_points(found)
     distinct = len({each.rule for each in found})
-    voice.say(f"{len(found)} findings of {distinct} rules in {len(files)} files: -{points:g} points (each rule once)")
+    voice.say(
+        f"{len(found)} findings in {len(files)} files, of {distinct} of {len(search.rules)} rules: -{points:g} points"
+    )
     voice.print_result({"findings": found, "points": points, "files": len(files), "rules": len(search.rules)})
     return 1 if found else 0

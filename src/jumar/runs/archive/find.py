@@ -33,14 +33,18 @@ def find_run(name: str, runs: Path) -> Path:
     known = find_runs(runs)
     if name == LAST:
         if not known:
-            raise BadInput(f"there is no run in {runs}; `jumar run` makes one, --runs DIR names another folder")
+            raise BadInput(
+                f"there is no run in {runs}; `jumar run` makes one; one in another folder is named by its path"
+            )
         return known[0]
     exact = [run for run in known if run.name == name]
     found = exact or [run for run in known if name and run.name.startswith(name)]
     if len(found) == 1:
         return found[0]
     if not found:
-        raise BadInput(f"there is no run {name!r} in {runs}; `jumar runs` lists them, --runs DIR names another folder")
+        raise BadInput(
+            f"there is no run {name!r} in {runs}; `jumar runs` lists them; one in another folder is named by its path"
+        )
     names = ", ".join(run.name for run in found[:SHOWN]) + (", ..." if len(found) > SHOWN else "")
     raise BadInput(f"{len(found)} runs in {runs} begin with {name!r}: {names}; give more of the name")
 
