@@ -319,6 +319,14 @@ class TestAnAgentWithAShell:
         assert f"- app.py: still red: {RED}" in outing.prompt(2)
         assert outing.snapshot()["app.py"][0] == FILES["app.py"]
 
+    @pytest.mark.slow
+    def test_whose_edit_was_not_claimed_is_told_how_it_claims(self, tmp_path: Path) -> None:
+        with wire.Server() as server:
+            outing = Outing(tmp_path, f"ask()\nwrite('app.py', {program(9)!r})", server, STRICT)
+            outing.run()
+        assert "run `jumar claim TEST_ID app.py` in the shell" in outing.prompt(2)
+        assert "edit_claim" not in outing.prompt(2)
+
     @pytest.mark.parametrize("way", sampled(["mkfifo pipe", OVER, DEEP, UNREAD], OVER, DEEP, UNREAD))
     def test_that_leaves_what_no_tree_can_hold_has_it_taken_away(self, tmp_path: Path, way: str) -> None:
         script = f"""

@@ -311,6 +311,9 @@ def test_the_first_session_of_a_repository_without_tests_is_a_guarded_refactorin
     assert "make check succeeded" in result["why"]
     assert "+    return a + b" in (Path(result["events"]).parent / "best.patch").read_text()
 
+    gone = ("--verify", "no-such-program --all")
+    assert jumar(["run", str(root), "-i", "add must add", "--model", model, *gone, *runs]) == 2
+    assert "the program no-such-program of [gate] verify is not on PATH; install it" in capsys.readouterr().err
     assert jumar(["run", str(root), "--model", model, *runs]) == 2
     assert "no instruction: say what to do with -i" in capsys.readouterr().err
 

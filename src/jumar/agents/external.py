@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from textwrap import dedent
 
-from jumar.core.gate.admission import Action
+from jumar.core.gate.admission import Action, adapt_to_shell
 from jumar.core.gate.leave_refactor import REFUSALS, explain_red
 from jumar.core.prompts.feedback import OUTPUT_LIMIT
 from jumar.core.quoting import cut_middle, fence_text, strip_control_sequences
@@ -136,7 +136,7 @@ def _describe_reverted(history: Sequence[ev.Event]) -> str:
     # What was judged after the turn before was told when this one began.
     told = [e for n, e in enumerate(history) if n > ends[-1] or (n > begun and _belongs_to_turn(e))]
     lines = [line for event in told if (line := _format_event(event))]
-    shown = cut_middle(strip_control_sequences("\n".join(dict.fromkeys(lines))), OUTPUT_LIMIT)
+    shown = cut_middle(adapt_to_shell(strip_control_sequences("\n".join(dict.fromkeys(lines)))), OUTPUT_LIMIT)
     return f"Of what you did in your last turn, this did not stay:\n{shown}" if lines else ""
 
 

@@ -18,10 +18,10 @@ from jumar.child.hook.published_state import HookRefusal, find_root
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.environment import read_environment
+from jumar.core.gate.admission import adapt_to_shell
 from jumar.core.state.claims import explain_not_red
 from jumar.core.state.reply import ToolCall
 from jumar.errors import BadInput, Infra
-from jumar.hooks.full_rule import adapt_to_shell
 from jumar.hooks.repository_session import RepositorySession, explain_exclusion
 from jumar.runs.session import ActionOutcome, Session
 

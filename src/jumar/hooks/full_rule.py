@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 import traceback
@@ -29,6 +28,7 @@ from jumar.child.hook.ruling import (
     read,
 )  # fmt: skip
 from jumar.cli.parameters.environment import read_environment
+from jumar.core.gate.admission import adapt_to_shell
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.quoting import make_one_line
 from jumar.core.state.claims import find_red_ids
@@ -250,12 +250,6 @@ def _format_paths(paths: tuple[str, ...]) -> str:
 
 def _describe_put_back(told: ActionOutcome) -> str:
     return adapt_to_shell(f"{', '.join(told.reverted)} went back to what it was, byte for byte: {told.why}")[:LONGEST]
-
-
-def adapt_to_shell(text: str) -> str:
-    """Return *text* of the gate, for an agent that claims in its shell and has none of jumar's tools."""
-    text = re.sub(r"(?:call )?edit_claim\(test_id, '([^']*)'\)", r"run `jumar claim TEST_ID \1` in the shell", text)
-    return text.replace("edit_claim(test_id, edit_target)", "`jumar claim TEST_ID FILE` in the shell")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 
 import msgspec
@@ -109,6 +110,12 @@ def rule_on_write(path: str, state: RunState, guard: WriteRules) -> Ruling:  # n
 def parse_steps(action: Action) -> tuple[PlanStep, ...]:
     """Return the steps of a plan that *action* submits."""
     return msgspec.convert(action.args["steps"], tuple[PlanStep, ...])
+
+
+def adapt_to_shell(text: str) -> str:
+    """Return *text* of the gate, for an agent that claims in its shell and has none of jumar's tools."""
+    text = re.sub(r"(?:call )?edit_claim\(test_id, '([^']*)'\)", r"run `jumar claim TEST_ID \1` in the shell", text)
+    return text.replace("edit_claim(test_id, edit_target)", "`jumar claim TEST_ID FILE` in the shell")
 
 
 def _explain_unclaimed(path: str, book: GateState) -> str:

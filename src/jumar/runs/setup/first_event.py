@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,6 +38,12 @@ from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay
 from jumar.workspace.workspace import Workspace
 
+WORD = re.compile(r"[\w.+-]+")
+"""The first word of a command, if it is the name of a program and nothing else."""
+
+PROGRAM_SECONDS = 30.0
+"""Longest time to find out whether a program is there."""
+
 PAIR = 2
 """A single run cannot differ from itself."""
 
@@ -54,6 +61,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     if not found:
         task = await _settle_untested(task, place, settings, tree)
         settings = replace(settings, verify=task.verify)
+    await _refuse_missing_program(task, build_verifier(place, settings, tree, ()))
     settings = _add_judging_files(settings, task.root)
     unprotected = find_targets(settings, place.store.manifest(tree))
     files = find_files_of_tests(found, place, tree, load_runner(settings.suite.runner))
@@ -132,6 +140,19 @@ async def _settle_untested(task: Task, place: RunPlace, settings: Settings, tree
         if (await verifier.check(tree, command, settings.verify_seconds)).ok:
             return replace(task, verify=command)
     return task
+
+
+async def _refuse_missing_program(task: Task, verifier: TrustedVerifier) -> None:
+    """Refuse a command of `[gate] verify` whose program is not there: it would send every edit back.
+
+    Raises:
+        BadInput: if it is not, as the shell says that would run it.
+    """
+    words = task.verify.split()
+    if not words or not WORD.fullmatch(words[0]):
+        return
+    if not (await verifier.check(verifier.base, f"command -v -- {words[0]}", PROGRAM_SECONDS)).ok:
+        raise BadInput(f"the program {words[0]} of [gate] verify is not on PATH; install it, or name another command")
 
 
 async def _try_tests(task: Task, verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
