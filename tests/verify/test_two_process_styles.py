@@ -310,6 +310,46 @@ class Other(Base):
     check_bodies(tmp_path, EXTENDED, head, OWN_EQUALITY)
 
 
+SUBCLASSES = """
+import collections, io
+
+class Last(collections.deque):
+    def newest(self): return self[-1]
+
+class Lines(io.StringIO):
+    def first(self): return self.getvalue().split("\\n")[0]
+
+class Raw(io.BytesIO): pass
+
+class Same(int):
+    def twice(self): return 2 * self
+
+class Other(int):
+    numerator = denominator = property(lambda self: 0)
+
+def last(size=None): return Last([1, 2, 3], size)
+def lines(): return Lines("a\\nb")
+def raw(): return Raw(b"ab")
+def same(): return Same(3)
+def other(): return Other(3)
+"""
+
+OF_SUBCLASSES: Bodies = {
+    "assert last() == collections.deque([1, 2, 3]) and last().newest() == 3": "passed",
+    "assert list(last(2)) == [2, 3] and last(2).maxlen == 2": "passed",
+    "assert lines().first() == 'a' and lines().getvalue() == 'a\\nb'": "passed",
+    "assert raw().getvalue() == b'ab'": "passed",
+    "assert same().numerator == 3 and Fraction(5, 2) < same() < Fraction(7, 2) and same().twice() == 6": "passed",
+    "assert Fraction(7, 2) <= other() <= Fraction(5, 2)": "failed",
+    "assert other().numerator == 0": "failed",
+}
+
+
+@pytest.mark.slow
+def test_what_extends_a_container_or_a_number_has_the_content_and_the_data_of_it(tmp_path: Path) -> None:
+    check_bodies(tmp_path, SUBCLASSES, "import collections\nfrom fractions import Fraction", OF_SUBCLASSES)
+
+
 LIBRARY = """
 import argparse, http, re, types
 

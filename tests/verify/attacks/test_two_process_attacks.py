@@ -35,6 +35,9 @@ class Limit(BaseException):
 class Lent:
     """Equal to all that there is."""
 
+    def __init__(self) -> None:
+        self.size = 3
+
     def __eq__(self, other: object) -> bool:
         return True
 
@@ -125,6 +128,17 @@ LIES: dict[str, Callable[[list[Any]], bytes]] = {
     "an enumeration": lambda asked: framed(
         ["answer", asked[1], NEWS, ["E", class_form("A", "m", [["n", "object"]]), []]]
     ),
+    "a fraction of one number": lambda asked: framed(["answer", asked[1], NEWS, ["v", "Fraction", [3]]]),
+    "a fraction of what extends a number": lambda asked: framed(
+        ["answer", asked[1], NEWS, ["v", "Fraction", [thing_form(3, ["n", "int"]), 1]]]
+    ),
+    "a zone by what extends a text": lambda asked: framed(
+        ["answer", asked[1], NEWS, ["v", "ZoneInfo", [thing_form("Europe/Berlin", ["n", "str"])]]]
+    ),
+    "a view of no dict": lambda asked: framed(
+        ["answer", asked[1], NEWS, ["v", "mappingproxy", [["m", 13, "list", []]]]]
+    ),
+    "data of an object as a container": lambda asked: framed(["answer", asked[1], NEWS, ["m", asked[4][0][4][0]]]),
     "a text that a thing would say": lambda asked: framed(
         ["answer", asked[1], NEWS, thing_form(["y", asked[4][0][1]], ["n", "str"])]
     ),
@@ -159,6 +173,13 @@ def test_a_product_that_does_not_keep_to_the_rules_is_not_asked_again(name: str)
         assert side.faults
         with pytest.raises(exceptions.ProductLost):
             peer.ask("call")
+
+
+@pytest.mark.parametrize("name", ["Exception", "BaseException", "AssertionError"])
+def test_an_exception_that_failed_assertions_belong_to_has_no_other_name(name: str) -> None:
+    form = class_form(name, "builtins", [["n", "Exception"]])
+    with product(lambda asked: framed(["answer", asked[1], NEWS, form])) as (peer, _):
+        assert not issubclass(AssertionError, peer.ask("call"))
 
 
 @pytest.mark.parametrize(

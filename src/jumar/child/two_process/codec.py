@@ -14,8 +14,6 @@
 from __future__ import annotations
 
 import contextlib
-import pathlib
-import re
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -241,10 +239,12 @@ class Codec:
         if tag == "m":
             if len(form) > 2:  # noqa: PLR2004  a new one
                 return self.show(self._new_container(form, depth))
-            self.tables.note_known(self.shared[form[1]].thing)
-            return self.show(self.shared[form[1]].thing)
+            if (entry := self.shared[form[1]]).kind not in self.named:  # data of an object is no container
+                raise ValueError("a container that cannot be")
+            self.tables.note_known(entry.thing)
+            return self.show(entry.thing)
         if tag == "v":
-            return self._make(form[1], [self.decode(a, depth + 1) for a in form[2]])
+            return library_values.make_value(form[1], [self.decode(a, depth + 1) for a in form[2]])
         if tag == "n":
             kind = self.decode_class(form, depth)
             return kind if self.paths is None else self.paths.check_class(kind)
@@ -273,15 +273,6 @@ class Codec:
         if form[0] != "n":
             return self.decode(form, depth)
         return library_values.get_made(form[1][1:]) if form[1].startswith(".") else self.named[form[1]]
-
-    def _make(self, name: str, arguments: list[Any]) -> Any:
-        if name not in library_values.MADE:
-            return library_values.make_value(name, *arguments)
-        maker: Any = re.compile if name == "Pattern" else library_values.get_made(name)
-        made = maker(*arguments)
-        if self.paths is not None and len(arguments) > 1 and isinstance(made, pathlib.PurePath):
-            return type(made)() if self.paths.check(str(made)) else made
-        return made
 
     def _new_container(self, form: list[Any], depth: int) -> Any:
         number, kind = self.check_theirs(form[1]), form[2]

@@ -212,6 +212,15 @@ def may_tell(thing: Any, name: str) -> bool:
     return bool(told) or name in OPERATORS or name in proxies.COMPARING - {"__contains__"}
 
 
+def _note_read(thing: Any, base: Any, name: str, found: Any, give_up: Callable[[str], NoReturn]) -> None:
+    """Note whose *found* is, the attribute *name* of *thing*; give up where a number has other data than it is."""
+    if isinstance(found, proxies.Proxy):
+        object.__setattr__(found, OWNER, (proxies.get_number(thing), hasattr(base, name)))
+    data = base in NUMBERS and name[:2] != "__" and not callable(getattr(base, name, len))
+    if data and not agrees(found, getattr(CONTENTS[base](thing), name)):
+        give_up(f"{name} of a {type(thing).__name__} is not that of its content")
+
+
 def check_method(thing: Any, name: str, found: Any, give_up: Callable[[str], NoReturn]) -> Any:
     """Return *found*, the attribute *name* of *thing*; a method that its built-in type has, too, has to do the same.
 
@@ -219,8 +228,8 @@ def check_method(thing: Any, name: str, found: Any, give_up: Callable[[str], NoR
     that says another thing says no more of the content. A field of a named tuple may have such a name, too.
     """
     base = find_base(thing)
-    if base is not None and isinstance(found, proxies.Proxy):
-        object.__setattr__(found, OWNER, (proxies.get_number(thing), hasattr(base, name)))
+    if base is not None:
+        _note_read(thing, base, name, found, give_up)
     if base is None or name[:2] == "__" or not (callable(getattr(base, name, None)) and callable(found)):
         return found
 

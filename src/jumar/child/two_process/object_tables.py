@@ -13,7 +13,7 @@ from typing import Any
 from jumar.child.two_process import codec, proxies
 from jumar.child.two_process.object_data import open_fields, split_body
 from jumar.child.two_process.wire import exceptions, library_values, signatures, stand_ins
-from jumar.child.two_process.wire.containers.shared_container import CHANGING, FIELDS, CopiedFields, get_fact
+from jumar.child.two_process.wire.containers.shared_container import CHANGING, FIELDS, CopiedFields, begin, get_fact
 from jumar.child.two_process.wire.own_instances import TOLD, list_told
 
 SPARE = 32
@@ -269,8 +269,7 @@ class ObjectTables:
         object.__setattr__(thing, "_jumar_thing", number)
         self._known[number] = thing
         if base in CHANGING:
-            if len(state) > 1:
-                base.__init__(thing, self._values.decode(state[1], depth + 1))
+            begin(thing, base, [self._values.decode(part, depth + 1) for part in state[1:]])
             self._values.share(thing, CHANGING[base], number, state[0], depth)
             self._known[number] = thing = self._values.show(thing)
         if state is not None and base is object:

@@ -244,7 +244,8 @@ class TestsSide(ProductThings):
         """Return the library's exception or enumeration that a class of the product's process is, if it is here."""
         known = proxies.find_library_object(str(module), str(qualname))
         same = isinstance(known, type) and (issubclass(known, BaseException) or library_values.has_members(known))
-        return known if same and type(known) is not proxies.ProxyClass else None
+        named = known in self.peer.values.names  # as such it crosses, and is checked
+        return known if same and not named and type(known) is not proxies.ProxyClass else None
 
     def build_extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
         """Return what a proxy class has beside what it asks for: a generator is one for `isinstance`."""

@@ -30,7 +30,7 @@ MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
     "timedelta": (dt.timedelta, lambda v: (v.days, v.seconds, v.microseconds)),
     "timezone": (dt.timezone, lambda v: v.__getinitargs__()),
     "Decimal": (decimal.Decimal, lambda v: (str(v),)),
-    "Fraction": (fractions.Fraction, lambda v: (v.numerator, v.denominator)),
+    "Fraction": (fractions.Fraction, lambda v: (int(v.numerator), int(v.denominator))),
     "Path": (type(pathlib.Path()), lambda v: (str(v),)),
     "PurePosixPath": (pathlib.PurePosixPath, lambda v: (str(v),)),
     "UUID": (uuid.UUID, lambda v: (str(v),)),
@@ -83,6 +83,19 @@ NAMESPACES = ("argparse", "types")
 """Modules of plain objects, whose data is all that they are."""
 
 DICTS = (dict, OrderedDict, defaultdict, Counter)
+
+ARGUMENTS: dict[str, tuple[tuple[type, ...], ...]] = {
+    **dict.fromkeys(("date", "timedelta"), ((int,), (int,), (int,))),
+    **dict.fromkeys(("datetime", "time"), ((bytes,), (dt.tzinfo,))),
+    "timezone": ((dt.timedelta,), (str,)),
+    "Fraction": ((int,), (int,)),
+    "Pattern": ((str, bytes), (int,)),
+    **dict.fromkeys(VIEWS.values(), (DICTS,)),
+}
+"""Name of a type -> the types of what it is made from; of others it is one text. What extends one would be asked."""
+
+OPTIONAL = ("datetime", "time", "timezone")
+"""Types of which the last argument may be missing."""
 
 CONSTANTS = {
     "builtins": ("Ellipsis", "NotImplemented"),
@@ -159,19 +172,29 @@ def find_argument(value: Any) -> tuple[str, Any] | None:
     return (name, argument) if type(argument) is str else None
 
 
-def make_value(name: str, argument: Any) -> Any:
-    """Return the value of the type *name* that is made from *argument*.
+def make_value(name: str, arguments: list[Any]) -> Any:
+    """Return the value of the type *name* that is made from *arguments*, exactly those that it crosses as.
 
     Raises:
         KeyError, ValueError, TypeError: if there is none.
     """
+    kinds = ARGUMENTS.get(name, ((str,),))
+    kinds = kinds[: len(arguments)] if name in OPTIONAL and arguments else kinds
+    if len(kinds) != len(arguments) or not all(map(_is_exact, arguments, kinds)):
+        raise TypeError("a value of other arguments")
+    if name in MADE:
+        maker: Any = re.compile if name == "Pattern" else get_made(name)
+        return maker(*arguments)
     if name == "mappingproxy":
-        return types.MappingProxyType(argument)
+        return types.MappingProxyType(*arguments)
     if name in VIEWS.values():
-        if type(argument) not in DICTS:
-            raise TypeError("a view of what is no dict")
-        return getattr(argument, name)()
-    return getattr(importlib.import_module(MODULES[name]), name)(argument)
+        return getattr(arguments[0], name)()
+    return getattr(importlib.import_module(MODULES[name]), name)(*arguments)
+
+
+def _is_exact(argument: Any, kinds: tuple[type, ...]) -> bool:
+    """Return whether *argument* is of one of *kinds*, and of no class that extends one, but for a time zone."""
+    return type(argument) in kinds or (kinds == (dt.tzinfo,) and isinstance(argument, dt.tzinfo))
 
 
 def get_bare_value(value: Any, base: Any) -> Any:

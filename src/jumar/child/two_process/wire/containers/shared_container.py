@@ -48,6 +48,14 @@ class CopiedFields(dict):  # type: ignore[type-arg]  # no generic class before 3
         """Note nothing."""
 
 
+def begin(thing: Any, base: Any, more: list[Any]) -> None:
+    """Make *thing*, whose class extends the container *base*, an empty one, with what it is made from beside items."""
+    if base is collections.deque:
+        collections.deque.__init__(thing, (), *more)
+    elif more or CHANGING[base] in FILES:
+        base.__init__(thing, *more)
+
+
 def is_same(one: Any, other: Any) -> bool:
     """Return whether *one* is the *other*, or a number or text like it, which is another one each time it crosses."""
     return one is other or (type(one) is type(other) and type(one) in CROSSING and bool(one == other))

@@ -113,7 +113,7 @@ class ProductGuard:
         if self._is_suspect(path):
             self._side.give_up(f"a test opens {path}, and the product may have named it")
         if self._is_opened_again(path) and self._side.running:
-            self._side.tie(f"a test opens {path} twice, and the product may have named it")
+            self._side.give_up(f"a test opens {path} twice, and the product may have named it")
         if self._paths.is_temporary(path) and self._frame(2).f_globals.get("__name__") != shared_files.__name__:
             self._check_temporary(os.path.abspath(path), flags)  # noqa: PTH100  asked with each file
         self._paths.note_temporary(path)
