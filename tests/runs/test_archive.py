@@ -149,6 +149,17 @@ def test_apply_refuses_a_run_that_came_with_a_repository(jumar: Called, tmp_path
     assert (tmp_path / "origin" / "app.py").read_text() == program(12)
 
 
+def test_apply_to_a_folder_that_was_moved_away_says_what_applies_the_changes(jumar: Called, tmp_path: Path) -> None:
+    run = ran(tmp_path, "20260101-000000-app-aaaaaa")
+    (tmp_path / "origin").rename(tmp_path / "moved")
+
+    code, _, err = jumar("apply", str(run))
+
+    assert code == 2
+    assert "is no folder any more; where it was moved to, `jumar diff" in err
+    assert "| git apply` writes the changes" in err
+
+
 def test_apply_to_lays_the_whole_best_tree_out(jumar: Called, tmp_path: Path) -> None:
     ran(tmp_path, "20260101-000000-app-aaaaaa")
     assert jumar("apply", "last", "--to", "best")[0] == 0

@@ -57,6 +57,6 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
     for path in written:
         voice.say(f"wrote    {path}")
     if not written:
-        voice.say("nothing to write: what the run changed is there already")
+        voice.say("nothing to write: the run changed nothing, or what it changed is there already")
     voice.print_result({"run": folder.name, "written": written, "conflicts": [], "exit": 0})
     return 0

@@ -75,12 +75,17 @@ def apply_best(run: TrustedRun) -> tuple[str, ...]:
     Files that were changed there since the run began are merged.
 
     Raises:
-        BadInput: if one cannot be merged, or is a test of the task's own; nothing is written.
+        BadInput: if one cannot be merged, or is a test of the task's own, or that folder is gone; nothing is written.
         Infra: if the disk refuses.
     """
     entries = read_journal(run.folder)
     state = _load_state(run.folder, entries)
     store, origin = Store(find_objects_folder(run.folder)), Path(state.run.settings.origin)
+    if not origin.is_dir():
+        raise BadInput(
+            f"{origin}, which the task came from, is no folder any more; where it was moved to, "
+            f"`jumar diff {run.folder} | git apply` writes the changes"
+        )
     written = frozenset(entry.event.path for entry in entries if isinstance(entry.event, ev.Write))
     return apply(store, state.run.tree, find_best_tree(state), origin, _build_closed(state, store, written))
 
