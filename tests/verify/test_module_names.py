@@ -29,7 +29,11 @@ last = []
 
 class Kept: pass
 
+class method:
+    __module__ = "builtins"
+
 class Kind(type):
+    CALLED = property(lambda kind: method())
     ANSWER = property(lambda kind: last[-1][0])
     def __getattribute__(kind, name):
         return name if name == "carl" else type.__getattribute__(kind, name)
@@ -41,6 +45,11 @@ class Level(metaclass=Kind):
     def READ(cls): return 1
 
 levels = Level()
+
+class Newest(type):
+    latest = property(lambda kind: kind())
+
+class Member(metaclass=Newest): pass
 
 def grow():
     global LIMIT
@@ -66,6 +75,8 @@ def __getattr__(name):
         return last[-1][0]
     if name == "MADE":
         return Kept()
+    if name == "Latest":
+        return type("Latest", (), {})
     raise AttributeError(name)
 
 def read(thing): return (thing.level, len(thing.names))
@@ -118,11 +129,20 @@ def test_a_number_in_capitals_grows():
 
 def test_a_constant_of_a_class():
     assert product.Level.FULL is product.Level.FULL and product.Level.LAST == (1, "a") == product.Level.LAST
-    assert product.Level.READ() == product.Level.READ() == 1
+    assert product.Level.READ() == 1 == product.levels.READ() == product.levels.READ()
 
 def test_a_constant_of_a_class_follows():
     assert product.level("b") == product.Level.ANSWER
     assert product.level("c") == product.Level.ANSWER
+
+def test_a_constant_of_a_class_is_no_method_by_its_name_follows():
+    assert product.Level.CALLED is not product.Level.CALLED
+
+def test_a_constant_is_a_member_that_follows():
+    assert product.Member.latest is not product.Member.latest
+
+def test_a_constant_is_a_class_that_follows():
+    assert product.Latest is not product.Latest
 
 def test_a_constant_of_an_object_follows():
     assert product.level("b") == product.levels.ANSWER

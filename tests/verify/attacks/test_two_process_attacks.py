@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio import pytest_plugin
 
 from jumar.child.two_process import codec, object_tables, tests_side
 from jumar.child.two_process.environment.changes import ProductEnvironment
@@ -180,6 +181,14 @@ def test_an_exception_that_failed_assertions_belong_to_has_no_other_name(name: s
     form = class_form(name, "builtins", [["n", "Exception"]])
     with product(lambda asked: framed(["answer", asked[1], NEWS, form])) as (peer, _):
         assert not issubclass(AssertionError, peer.ask("call"))
+
+
+def test_an_exception_of_pytest_has_no_name_in_a_library() -> None:
+    """Where a module of one holds pytest itself, a name leads through that."""
+    form = class_form("Failed", pytest_plugin.__name__, [["n", "Exception"]])
+    form[2][2] = "pytest.fail.Exception"
+    with product(lambda asked: framed(["answer", asked[1], NEWS, form])) as (peer, _):
+        assert not issubclass(pytest.fail.Exception, peer.ask("call"))
 
 
 @pytest.mark.parametrize(

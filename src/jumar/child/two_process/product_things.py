@@ -70,7 +70,7 @@ class ProductThings:
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
         if told is not contents.NOTHING and isinstance(thing, type) and not (found is told or found == told):
             self.give_up(f"{name}, in a class of the tests, is not what they wrote there")
-        self.names.check_constant(proxies.get_number(thing), name, found)
+        self.names.check_constant(thing, proxies.get_number(thing), name, found)
         endings.mark_step(found, name, thing, proxies.Proxy)
         known = import_hook.is_known(thing)
         if why := self.own_instances.note_method(found, name, thing, known=known):

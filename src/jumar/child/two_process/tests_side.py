@@ -243,9 +243,9 @@ class TestsSide(ProductThings):
     def own_class(self, module: Any, qualname: Any) -> Any:
         """Return the library's exception or enumeration that a class of the product's process is, if it is here."""
         known = proxies.find_library_object(str(module), str(qualname))
-        same = isinstance(known, type) and (issubclass(known, BaseException) or library_values.has_members(known))
-        named = known in self.peer.values.names  # as such it crosses, and is checked
-        return known if same and not named and type(known) is not proxies.ProxyClass else None
+        own = proxies.is_library_class(known) and known not in self.peer.values.names  # it crosses by a name
+        error = own and issubclass(known, BaseException) and not issubclass(known, self.fatal + self.failing)
+        return known if own and (error or library_values.has_members(known)) else None
 
     def build_extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
         """Return what a proxy class has beside what it asks for: a generator is one for `isinstance`."""

@@ -66,7 +66,7 @@ class KnownNames:
         """
         self._lasts, self._fault, self._things = lasts, fault, things
         self._constants: dict[tuple[int, str], Any] = {}
-        """Names in capitals of modules, classes and objects, each with the first value that it had."""
+        """Constants of modules, classes and objects, each with the first value that it had."""
         self._changes = 0
         self._watched: set[tuple[int, str]] = set()
         self._known: dict[tuple[int, str], Any] = {}
@@ -94,9 +94,16 @@ class KnownNames:
         """Forget what *name* was: the tests set it."""
         self._constants = {key: held for key, held in self._constants.items() if key[1] != name}
 
-    def check_constant(self, number: int, name: str, found: Any) -> None:
-        """Record a fault if *name*, of the thing with *number*, is one in capitals, and not what it was."""
-        if not name.isupper() or type(found).__name__ in MADE_ANEW:
+    def check_constant(self, thing: Any, number: int, name: str, found: Any) -> None:
+        """Record a fault if *name*, of *thing* with *number*, is a constant, and not what it was.
+
+        That is a name in capitals, a class in a module, and an object of a class in that class, as enumerations have.
+        """
+        lasting = isinstance(thing, (type, types.ModuleType))
+        member = isinstance(thing, type) and thing in type.mro(type(found))
+        if not (name.isupper() or member or (isinstance(thing, types.ModuleType) and isinstance(found, type))):
+            return
+        if not lasting and type(found).__name__ in MADE_ANEW:
             return
         first = self._constants.setdefault((number, name), found)
         alike = type(first) is type(found) and not isinstance(found, self._things)
