@@ -66,7 +66,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[RecurringFailure, ...]
     tasks: tuple[TaskReport, ...]
     not_run: tuple[str, ...]
-    """Planned tasks without a run: not begun yet, refused, or left out by --patience."""
+    """Planned tasks without a run that can be read: not begun yet, refused, left out by --patience, or damaged."""
     damaged: tuple[str, ...]
     """Journals that cannot be read, one sentence each."""
 

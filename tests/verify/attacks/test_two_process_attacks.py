@@ -184,7 +184,7 @@ def test_an_exception_that_failed_assertions_belong_to_has_no_other_name(name: s
 
 
 def test_an_exception_of_pytest_has_no_name_in_a_library() -> None:
-    """Where a module of one holds pytest itself, a name leads through that."""
+    """A module of a library that holds pytest itself is no way to it."""
     form = class_form("Failed", pytest_plugin.__name__, [["n", "Exception"]])
     form[2][2] = "pytest.fail.Exception"
     with product(lambda asked: framed(["answer", asked[1], NEWS, form])) as (peer, _):

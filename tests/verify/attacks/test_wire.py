@@ -340,7 +340,7 @@ MESSAGES = st.one_of(
 
 
 def runs_here(kind: type, known: Collection[type]) -> bool:
-    """Whether a method in Python could be found in *kind*, of the product, that the product does not answer for."""
+    """Return whether *kind*, of the product, has a base in Python that the product does not answer for."""
     return not all(
         type(base) is proxies.ProxyClass or base in (proxies.Proxy, *known) or issubclass(base, BaseException)
         for base in type.mro(kind)

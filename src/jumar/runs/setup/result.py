@@ -149,7 +149,8 @@ def _find_end(state: RunState) -> tuple[StopReason, str, Mapping[str, str], Mapp
         return StopReason.INFRA, "the run could not be ended in its journal", {}, {}
     void = state.judged.tests.void if state.judged and not state.best else None
     if state.end.stop is StopReason.FINAL and void:
-        return state.end.stop, f"{state.end.why.rstrip('. ')}; no verdict on what it wrote: {void.reason}", {}, {}
+        said = (state.end.why.rstrip(". "), f"no verdict on what it wrote: {void.reason}")
+        return state.end.stop, "; ".join(filter(None, said)), {}, {}
     if state.judged is None or state.end.stop is not StopReason.UNPROVED:
         return state.end.stop, state.end.why, {}, {}
     below = list_below(state.judged.grades, state.judged.better, state.run.settings.min_grade)
