@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,12 @@ from jumar.child.challenge.compared_data import KIND, WHOLE
 from jumar.child.two_process import SAY
 from jumar.core.gate.challenge_rounds import Round
 from jumar.core.state.settings import Suite
-from jumar.core.state.verdict import Cause
-from jumar.verify.evidence import find_unproved, list_beyond, list_swayed, list_wavering, run_alone
+from jumar.core.state.verdict import Cause, Report
+from jumar.verify.evidence import find_unproved, list_beyond, list_swayed, list_wavering, run_ahead
 from jumar.verify.execution import HeldOut, TreeRunner
 from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round, run_round_apart
+from jumar.verify.two_process import TwoProcessTrial
+from jumar.verify.verifier import TrustedVerifier
 from support.judging.real_verifier import Court
 from support.processes.sandboxes import ENVIRON, s3
 
@@ -133,9 +135,9 @@ def test_what_another_test_gave_in_is_not_known_and_what_differs_by_chance_does_
 
     async def find() -> tuple[frozenset[str], frozenset[str]]:
         apart = (await run_round_apart(whole, Round(), draw_seeds(shuffled=False))).kept
-        alone = await run_alone(whole, apart)
+        ahead = await run_ahead(whole, apart)
         await run_round(rest, Round(), draw_seeds(shuffled=False))
-        return apart, await find_unproved(whole, rest, apart, alone)
+        return apart, find_unproved(whole, rest, apart, ahead)
 
     apart, unproved = anyio.run(find)
 
@@ -166,3 +168,67 @@ def test_a_held_out_file_is_no_test_that_the_candidate_wrote(tmp_path: Path, mad
 
     assert (done.verdict.void and done.verdict.void.cause) == cause
     assert done.verdict.green is (cause is None)
+
+
+HARDER = """
+from dataclasses import dataclass
+@dataclass
+class Money:
+    amount: int
+    def __eq__(self, other):
+        return self.amount == other
+def total(rows):
+    return Money(sum(rows))
+def double(n):
+    return 2 * n
+"""
+HIDDEN_TESTS = """
+import secrets
+from app import double, total
+def test_harder():
+    assert total([5, 2]) == 7
+def test_waits():
+    for _ in range(1 + secrets.randbelow(1000)):
+        assert double(5) == 10
+"""
+
+
+class Logged(TrustedVerifier):
+    """Keeps in how many processes each run was in which the code saw held-out tests."""
+
+    ran: list[str]
+
+    def _log(self, kind: str, tree: str, ids: Any) -> None:
+        app = self.store.get(self.store.manifest(tree)["app.py"].sha256).decode()
+        self.ran = [*getattr(self, "ran", []), *([kind] if app == HARDER and "test_more" in str(ids) else [])]
+
+    async def run_fresh(self, tree: str, ids: Any, *more: Any) -> Report:
+        """As any verifier does."""
+        self._log("one", tree, ids)
+        return await super().run_fresh(tree, ids, *more)
+
+    def build_two_process_trial(self, tree: str, ids: Any, **more: Any) -> TwoProcessTrial:
+        """As any verifier does."""
+        self._log("two", tree, ids)
+        return super().build_two_process_trial(tree, ids, **more)
+
+
+@pytest.mark.slow
+def test_no_run_in_two_processes_comes_after_one_in_which_the_code_has_seen_held_out_tests(tmp_path: Path) -> None:
+    """It could have left a word for that one, bit by bit, where nothing forbids it."""
+    court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
+    tests = {"test_app.py": "from app import double\ndef test_one(): assert double(3) == 6\n"}
+    base = court.tree({"app.py": "def double(n): raise NotImplementedError\ntotal = double\n", **tests})
+    tree = court.tree({"app.py": HARDER, **tests})
+    verifier = court.verifier = Logged(**{f.name: getattr(court.verifier, f.name) for f in fields(court.verifier)})
+    names = tuple(f"test_more.py::test_{what}" for what in ("harder", "waits"))
+    verifier.held_out = HeldOut(court.tree({"test_more.py": HIDDEN_TESTS}), names)
+    verifier.sandbox, verifier.environ, verifier.sources = s3(), ENVIRON, "app.py".__eq__
+    verifier.base, verifier.expected = base, (VISIBLE,)
+    done = court.judge(tree, control=base)
+
+    kinds = verifier.ran
+    assert done.verdict.green
+    assert kinds == sorted(kinds, key=["two", "one"].index)
+    assert kinds.count("two") > len(names) + 2
+    assert "one" in kinds

@@ -64,8 +64,8 @@ async def _accept_green(
     """Accept or refute *first*, a green of *tree*: in two processes, by a challenge, or by plain fresh runs.
 
     It stays green and gets its grades, or it is void (a forged report, held-out tests that fail), or the tests whose
-    outcome changed are flaky. Returned with it is how the tests that were run in one process were falsified.
-    *excused* is what the frozen run had for ids that did not pass.
+    outcome changed are flaky. Returned with it is how those of one process were falsified. *excused* is what the frozen
+    run had for ids that did not pass.
     """
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
@@ -75,7 +75,7 @@ async def _accept_green(
     rest = replace(whole, strengths={}, swayed=set(), reached={}, missed={})
     judge = partial(judge_plainly, whole, first.verdict, names, beyond)
     calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest), judge]
-    (apart, alone, found), *plainly = await run_side_by_side(calls if may_run_beside(whole) else calls[:1])
+    (apart, ahead, found), *plainly = await run_side_by_side(calls if may_run_beside(whole) else calls[:1])
     if found.void is not None or found.flaky:
         # Held-out tests that fail are no flake, and visible ones that waver beside them could tell of them, bit by bit.
         if found.flaky and verifier.held_out.ids:
@@ -84,8 +84,8 @@ async def _accept_green(
     plain = plainly[0] if plainly else await judge()
     if not plain.green:
         return msgspec.structs.replace(first, verdict=plain, executions=first.executions + len(whole.runs)), {}
-    unproved = await evidence.find_unproved(whole, rest, apart, alone)
-    grades, warnings, agreed = await evidence.grade_green(whole, rest, apart - unproved, names)
+    apart -= evidence.find_unproved(whole, rest, apart, ahead)
+    grades, warnings, agreed = await evidence.grade_green(whole, rest, apart, ahead, names)
     done = msgspec.structs.replace(
         first,
         executions=first.executions + len(whole.runs),
@@ -125,17 +125,18 @@ class _Found(NamedTuple):
     """True if they were cut short: see `RoundResult`."""
 
 
-async def _run_rounds(whole: GreenCandidate, rest: GreenCandidate) -> tuple[frozenset[str], evidence.AloneRuns, _Found]:
+async def _run_rounds(whole: GreenCandidate, rest: GreenCandidate) -> tuple[frozenset[str], evidence.RunsAhead, _Found]:
     """Run the rounds in two processes, and in one those of *rest*; return what the first prove, and what refutes it."""
     apart, found = await _run_apart(whole)
-    alone = await evidence.run_alone(whole, apart)  # before code that sees held-out tests could leave a word of them
+    refuted = found.void is not None or found.flaky
+    ahead = evidence.RunsAhead() if refuted else await evidence.run_ahead(whole, apart)
     unreached = evidence.note_unreached(whole, apart)
     # What the code under test does to its own process is seen in one alone, as visible tests did in the first run.
     settled = apart.difference(whole.verifier.held_out.ids, unreached)
-    if len(settled) < len(whole.ids) and found.void is None and not found.flaky:
+    if len(settled) < len(whole.ids) and not refuted:
         before, found = found, await _confirm_green(rest, settled)
         found = found._replace(warnings=(*before.warnings, *found.warnings))
-    return apart - evidence.list_left_out(whole, rest, unreached), alone, found
+    return apart - evidence.list_left_out(whole, rest, unreached), ahead, found
 
 
 def _list_rest(ids: Sequence[str], apart: Collection[str], part: Callable[[str], str]) -> tuple[str, ...]:

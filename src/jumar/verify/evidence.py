@@ -17,7 +17,7 @@ from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
 from jumar.process.progress import ProgressPart
 from jumar.verify.rounds import GreenCandidate, draw_seeds, is_pytest, run_round_apart
-from jumar.verify.untouched_tree import find_drawn_in, find_red_tests, find_retreated
+from jumar.verify.untouched_tree import Retreat, find_drawn_in, find_red_tests, find_retreated
 
 UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a challenge proves it: no +H"
 
@@ -34,13 +34,14 @@ MOST_RUNS = 16
 """Runs among which held-out tests are dealt out: so many of them are alone, and of more one meets few others."""
 
 TRIES = 3
-"""Times that a test which differs is run again: what differs by chance may come out alike once."""
+"""Times that a held-out test is run alone if it comes to other places in one of them: it may differ in several."""
 
 
 async def grade_green(
     whole: GreenCandidate,
     rest: GreenCandidate,
     apart: frozenset[str],
+    ahead: RunsAhead,
     names: Mapping[str, str],
 ) -> tuple[Grades, tuple[str, ...], bool]:
     """Grade the tests of a green; the untouched tree is run only where that decides something.
@@ -49,7 +50,8 @@ async def grade_green(
     what nobody could write down, so a verdict is worth no more than what proves them. Returned with the grades are
     warnings about them, and whether held-out tests agreed and something proves that.
 
-    *rest* is the part of *whole* that was run in one process, *apart* are the tests that passed in two.
+    *rest* is the part of *whole* that was run in one process, *apart* are the tests that passed in two, and *ahead* is
+    what else two showed.
     """
     verifier = whole.verifier
     evidence = _gather(whole, rest, apart)
@@ -63,7 +65,7 @@ async def grade_green(
     agreed = bool(held_out) and (not is_pytest(verifier) or evidence.proved.issuperset(held_out))
     told: list[str] = []
     if len(grades.counts) > 1 or (grades.lowest is not Grade.A and is_pytest(verifier)):
-        gone = await _find_harder(whole, apart, evidence.falsified)
+        gone = ahead.retreat.settle(evidence.falsified)
         drawn = await find_drawn_in(whole, evidence.conversed - red - held_out)
         before = verifier.experience.base_apart
         known = evidence.conversed.union(before.conversed if before else ())
@@ -79,17 +81,44 @@ async def grade_green(
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
 
 
-async def _find_harder(whole: GreenCandidate, apart: Collection[str], falsified: frozenset[str]) -> frozenset[str]:
+class RunsAhead(NamedTuple):
+    """Outcome of runs in two processes that come before one in which the code sees held-out tests: it keeps no word."""
+
+    passed: frozenset[str] = frozenset()
+    """Held-out tests that passed beside few others or none, each time."""
+    wavering: Mapping[str, frozenset[str]] = {}
+    """Held-out test -> the places where it differs from run to run: a time, a loop that waits."""
+    retreat: Retreat = Retreat()
+
+
+async def run_ahead(whole: GreenCandidate, apart: frozenset[str]) -> RunsAhead:
+    """Run all that two processes are still to tell of a green, whose tests *apart* passed there.
+
+    A held-out test that wavers is run alone more often: it may waver elsewhere, too.
+    """
+    passed = todo = apart.intersection(whole.verifier.held_out.ids)
+    wavering = dict.fromkeys(passed, frozenset[str]())
+    for _ in range(TRIES):
+        if todo:
+            alone = await run_alone(whole, todo)
+            passed -= todo - alone.passed
+            wavering.update({i: wavering[i] | list_wavering(whole, alone.green, i) for i in todo})
+            todo = frozenset(i for i in todo & passed if wavering[i])
+    return RunsAhead(passed, wavering, await _find_harder(whole, (apart - wavering.keys()) | passed))
+
+
+async def _find_harder(whole: GreenCandidate, apart: Collection[str]) -> Retreat:
     """Return the tests that the change made harder to judge; held-out ones are asked again without the others.
 
     One that was red has to come to an assertion then. Another may have none here, as on another platform.
     """
-    gone = await find_retreated(whole, apart, falsified)
-    held_out = gone.intersection(whole.verifier.held_out.ids)
+    retreat = await find_retreated(whole, apart)
+    held_out = retreat.ids.intersection(whole.verifier.held_out.ids) - retreat.seeing
     red = await find_red_tests(whole) if held_out else frozenset[str]()
     for ids, step in ((held_out & red, Round()), (held_out - red, Round(challenge=False))):
-        gone -= (await run_alone(whole, ids, step)).passed if ids else frozenset()
-    return gone
+        passed = (await run_alone(whole, ids, step)).passed if ids else frozenset[str]()
+        retreat = retreat._replace(ids=retreat.ids - passed)
+    return retreat
 
 
 class AloneRuns(NamedTuple):
@@ -100,13 +129,13 @@ class AloneRuns(NamedTuple):
     """All that was come to there."""
 
 
-async def run_alone(whole: GreenCandidate, apart: Collection[str], step: Round | None = None) -> AloneRuns:
-    """Run each held-out test in *apart* in two processes again, dealt out at random among fresh ones.
+async def run_alone(whole: GreenCandidate, chosen: Collection[str], step: Round | None = None) -> AloneRuns:
+    """Run each held-out test that is *chosen* in two processes again, dealt out at random among fresh ones.
 
     One test may give in what another one expects, and the code under test remembers it. So that no two of them can
     talk to each other, one process follows another.
     """
-    ids = tuple(i for i in whole.verifier.held_out.ids if i in apart)
+    ids = tuple(i for i in whole.verifier.held_out.ids if i in chosen)
     green = replace(whole, reached={}, swayed=set(), strengths={}, missed={})
     dealt, passed = SystemRandom().sample(ids, len(ids)), frozenset[str]()
     hands = min(MOST_RUNS, len(ids))
@@ -118,26 +147,17 @@ async def run_alone(whole: GreenCandidate, apart: Collection[str], step: Round |
     return AloneRuns(passed, green)
 
 
-async def find_unproved(
-    whole: GreenCandidate, rest: GreenCandidate, apart: frozenset[str], alone: AloneRuns
+def find_unproved(
+    whole: GreenCandidate, rest: GreenCandidate, apart: frozenset[str], ahead: RunsAhead
 ) -> frozenset[str]:
     """Return the held-out tests in *apart* that two processes do not prove, although they passed there.
 
-    They have to pass *alone*, too, and to come to all that they come to in one process, in *rest*, and no object of the
-    code may decide there, where none does in two. What differs by chance does in these runs, too.
+    They have to pass alone, too, *ahead* of all runs in one process, and to come to all that they come to in one, in
+    *rest*, but for what differs from run to run. And no object of the code may decide there, where none does in two.
     """
     held_out = apart.intersection(whole.verifier.held_out.ids)
-    unproved = list_swayed(whole, rest) | (held_out - alone.passed)
-    beyond = {i: list_beyond(whole, rest, i) for i in held_out - unproved}
-    for again in range(TRIES):
-        if again:
-            alone = await run_alone(whole, beyond)
-        unproved |= beyond.keys() - alone.passed
-        wavering = {i: list_wavering(whole, alone.green, i) for i in beyond}
-        beyond = {i: more for i in beyond.keys() & alone.passed if (more := beyond[i] - wavering[i])}
-        if not beyond:
-            break
-    return unproved.union(beyond)
+    unproved = list_swayed(whole, rest) | (held_out - ahead.passed)
+    return unproved.union(i for i in held_out - unproved if list_beyond(whole, rest, i) - ahead.wavering[i])
 
 
 def list_swayed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
@@ -49,20 +49,34 @@ async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
     return (known.red or frozenset()).intersection(green.ids)
 
 
-async def find_retreated(green: GreenCandidate, apart: Collection[str], falsified: frozenset[str]) -> frozenset[str]:
+class Retreat(NamedTuple):
+    """Tests that the change seems to have made harder to judge."""
+
+    ids: frozenset[str] = frozenset()
+    seeing: frozenset[str] = frozenset()
+    """Those of them that pass in two processes as soon as they see what others do not: they are no harder."""
+    in_place: frozenset[str] = frozenset()
+    """The same about code that works in place: no harder, if one process shows that they can be falsified."""
+
+    def settle(self, falsified: frozenset[str]) -> frozenset[str]:
+        """Return the tests that are harder to judge, where *falsified* failed whenever they were."""
+        return self.ids - self.seeing - (self.in_place & falsified)
+
+
+async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> Retreat:
     """Return the tests that come out alike in one process and in two on the untouched tree, and fail in two here.
 
     Where that tree did not get as far as a comparison (a stub raised, what the tests import is not there), or had an
     answer that would decide it, it says little of a test. Those are no such that compare objects of the code under test
     with their own, or that need it in their own process by what they do themselves: no change could pass them in two.
-    Nor are those that compare objects of a class that the untouched tree has, or that are *falsified* and about code
-    which works in place. All these have to pass in two processes where they see what others do not. Of held-out tests
-    those are returned, too, that pass when they are asked again beside others.
+    Nor are those that compare objects of a class that the untouched tree has, or that can be falsified and are about
+    code which works in place. All these have to pass in two processes where they see what others do not. Held-out tests
+    are returned, too, that pass when they are asked again beside others.
     """
     verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
     known = verifier.experience
     if not missing or is_untouched(green) or not can_run_apart(verifier):
-        return frozenset()
+        return Retreat()
     if new := missing - known.compared:
         await _compare_base(green, new)
     decided = _list_decided(known.base_apart)
@@ -70,22 +84,17 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str], falsifie
     unknown = retreated & (known.unseen | _list_unasserted(known.base_apart) | decided.keys())
     asked = tuple(i for i in green.ids if i in retreated - (unknown & green.tied))
     if not asked:
-        return frozenset()
+        return Retreat()
     # A round that falsified one of them may have compared something else, and a busy machine may have cut it short.
     again = await run_round_apart(replace(green, ids=asked), Round(challenge=False), Seeds())
     # What this run noted of a test, a round that made its comparison stricter may not have come to.
     left = retreated - (again.kept - frozenset(green.verifier.held_out.ids)) - (unknown & green.tied)
     own = (unknown | _list_known_style(green, left)) & green.matched
-    return left - await _find_seeing(green, left & (own | _list_in_place(green, left & falsified)))
-
-
-async def _find_seeing(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
-    """Return those of *ids* that pass in two processes as soon as they see what others do not.
-
-    That is what the code changes of what they hold, and how objects compare that they made of its classes.
-    """
-    seeing = replace(green, ids=tuple(i for i in green.ids if i in ids), in_place=True)
-    return (await run_round_apart(seeing, Round(challenge=False), Seeds())).kept if seeing.ids else frozenset()
+    in_place = _list_in_place(green, left) - own
+    # They see what the code changes of what they hold, and how objects compare that they made of its classes.
+    seeing = replace(green, ids=tuple(i for i in green.ids if i in left & (own | in_place)), in_place=True)
+    seen = (await run_round_apart(seeing, Round(challenge=False), Seeds())).kept if seeing.ids else frozenset[str]()
+    return Retreat(left, seen & own, seen & in_place)
 
 
 def _list_in_place(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
