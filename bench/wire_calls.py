@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest  # noqa: F401  the tests' side looks for its outcomes
 
-from jumar.child.two_process import codec, object_tables, product_main, tests_side
+from jumar.child.two_process import codec, object_tables
 from jumar.child.two_process.environment.changes import ProductEnvironment
+from jumar.child.two_process.product_process import main as product_main
+from jumar.child.two_process.test_process import side as tests_side
 from jumar.child.two_process.wire import frames, rpc
 
 SECONDS = 2.0

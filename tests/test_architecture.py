@@ -58,6 +58,7 @@ FLOORS = (
     ("agents/tools", "core/prompts", "core/run/reducers", "sandbox/probes", "ports"),
     ("commands", "core/run", "journal", "sandbox", "verify/challenge", "workspace/store"),
     ("child/warm",),
+    ("child/two_process/product_process", "child/two_process/test_process"),
     ("child/cargo", "child/go", "child/javascript", "child/plain", "child/screening", "child/two_process"),
     ("child/two_process/environment", "core/gate", "repair/operators", "workspace/files"),
     ("child/analysis", "child/commands", "child/pytest", "child/sandbox", "child/two_process/wire"),

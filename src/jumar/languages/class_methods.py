@@ -21,6 +21,33 @@ PLAIN = repr(([], [], [], []))
 """Description of a class with none of the methods, no decorators and no bases."""
 
 
+DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
+"""Reason that two processes are no evidence for a test: a class of the code under test has that method."""
+
+OPERATED = re.compile(r"a (\w+) that an operator came to would decide it by \w+$")
+"""Another one: what an operator of such a class made is read."""
+
+
+def find_style(why: str) -> tuple[str, frozenset[str]] | None:
+    """Return the class that would have a say, and the methods by which, if that is the reason *why*."""
+    if match := DECIDING.match(why):
+        return match[1], frozenset((match[2],))
+    match = OPERATED.match(why)
+    return (match[1], ARITHMETIC) if match else None
+
+
+def is_as_before(
+    kind: str,
+    methods: frozenset[str],
+    before: Mapping[str, Sequence[ast.ClassDef]],
+    now: Mapping[str, Sequence[ast.ClassDef]],
+) -> bool:
+    """Return whether classes called *kind* come to one of *methods* *now* as they did *before*, or had no equality."""
+    there, here = describe_classes(kind, methods, before), describe_classes(kind, methods, now)
+    kept = here.keys() <= there.keys() and any(here.values())
+    return kept or (there.keys() == {PLAIN} and "__eq__" in methods)
+
+
 def list_classes(texts: Iterable[bytes]) -> dict[str, list[ast.ClassDef]]:
     """Return the classes in *texts*, Python files, by name; none of a text that cannot be parsed."""
     found: dict[str, list[ast.ClassDef]] = {}

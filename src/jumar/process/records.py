@@ -20,6 +20,7 @@
 | `["matched", id]` | the test compares an object of the code under test with one that it made of its class |
 | `["copied", id]` | the code changed its copy of what the test holds, which the test does not see |
 | `["tied", id]` | the test does what needs the code under test in its own process: it lends a file, patches a library |
+| `["led", id]` | the test does that in a step with what the code answered, which chooses what it answers |
 | `["strength", id, n]` | the test came to no assertion (-1), cannot be falsified (0), or not wholly (1) |
 | `["reached", id, places]` | how often the test came to an assertion or comparison, by place; sums of data |
 | `["missed", id, lines]` | the lines of its own assertions and comparisons that the test did not come to |
@@ -41,6 +42,9 @@ from jumar.ports import Collected, Record
 ORDER = ("hello", "collected", "start", "result", "finish", "end")
 """Records of a serial runner come in this order, but for the start of the next test; others come at any time."""
 
+
+NOTED = ("tied", "led", "matched", "copied")
+"""Records that note something of a test, and fields of a report."""
 
 LINE = 300
 """Characters of what a process says in a reason."""
@@ -126,7 +130,7 @@ def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
 def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
     """Add to *report* what bears on the grade: the separation of processes."""
     asked, unconfined = report.asked_tests, list(report.unconfined)
-    noted: dict[str, list[str]] = {"tied": [*report.tied], "matched": [*report.matched], "copied": []}
+    noted: dict[str, list[str]] = {what: [*getattr(report, what)] for what in NOTED}
     shadows: tuple[str, ...] = ()
     lost, strengths, beyond = "", dict[str, int](), list[str]()
     reasons: dict[str, dict[str, str]] = {"doubted": {}, "conversed": {}}
@@ -142,7 +146,7 @@ def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
                 reasons[what][test_id] = make_one_line(why, LINE)
             case ["strength", str(test_id), int(strength)]:
                 strengths[test_id] = strength
-            case ["tied" | "matched" | "copied" as what, str(test_id)]:
+            case [str(what), str(test_id)] if what in noted:
                 noted[what].append(test_id)
             case ["hello", {"shadows": list(paths)}]:
                 shadows = tuple(map(str, paths))

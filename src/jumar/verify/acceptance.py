@@ -177,7 +177,7 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         kept &= result.kept
         plan.note_conversed(map(get_function, kept.intersection(green.conversed)))
     known.conversed |= plan.conversed
-    kept -= await rounds.find_dependent(green, kept)
+    kept -= await evidence.find_dependent(green, kept)
     return kept - await find_hollow(green, kept), _Found()
 
 

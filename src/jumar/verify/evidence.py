@@ -16,7 +16,7 @@ from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
 from jumar.process.progress import ProgressPart
-from jumar.verify.rounds import GreenCandidate, draw_seeds, is_pytest, run_round_apart
+from jumar.verify.rounds import GreenCandidate, Seeds, draw_seeds, is_pytest, run_round_apart
 from jumar.verify.untouched_tree import Retreat, find_drawn_in, find_red_tests, find_retreated
 
 UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a challenge proves it: no +H"
@@ -71,14 +71,18 @@ async def grade_green(
         known = evidence.conversed.union(before.conversed if before else ())
         evidence = msgspec.structs.replace(evidence, retreated=gone, conversed=known)
         grades = grade_tests(ids, evidence, red | held_out | gone | drawn)
-        if gone:
-            some = "1 test comes" if len(gone) == 1 else f"{len(gone)} tests come"
-            some += " out alike in one process and in two on the untouched files, and not here"
-            first = min((i for i in gone if i in names), key=lambda i: (i not in whole.doubted, i), default="")
-            reason = f": {_word_reason(whole, whole.doubted[first])}" if first in whole.doubted else ""
-            told.append(f"{some}{first and f' ({names[first]}{reason})'}: C at best")
+        told += [_describe_harder(whole, gone, names)] if gone else []
     told += [UNPROVED_HELD_OUT] if held_out and not agreed else []
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
+
+
+def _describe_harder(whole: GreenCandidate, gone: frozenset[str], names: Mapping[str, str]) -> str:
+    """Return the warning that tells of tests which the change made harder to judge."""
+    some = "1 test comes" if len(gone) == 1 else f"{len(gone)} tests come"
+    some += " out alike in one process and in two on the untouched files, and not here"
+    first = min((i for i in gone if i in names), key=lambda i: (i not in whole.doubted, i), default="")
+    reason = f": {_word_reason(whole, whole.doubted[first])}" if first in whole.doubted else ""
+    return f"{some}{first and f' ({names[first]}{reason})'}: C at best"
 
 
 class RunsAhead(NamedTuple):
@@ -158,6 +162,21 @@ def find_unproved(
     held_out = apart.intersection(whole.verifier.held_out.ids)
     unproved = list_swayed(whole, rest) | (held_out - ahead.passed)
     return unproved.union(i for i in held_out - unproved if list_beyond(whole, rest, i) - ahead.wavering[i])
+
+
+async def find_dependent(green: GreenCandidate, kept: frozenset[str]) -> frozenset[str]:
+    """Return those of *kept* that pass only as long as they do not see what the code changes of what they hold.
+
+    Values cross by copy, so a change that must not be would go unseen, and one that must be made alike could be. What
+    comes to the same in both ways depends on neither. All tests of a file run, as a later one may hold the same thing.
+    """
+    copied = {i for i in kept if i in green.copied or get_function(i) in green.copied}
+    files = {i.partition("::")[0] for i in copied}
+    if not (ids := tuple(i for i in green.ids if i in kept and i.partition("::")[0] in files)):
+        return frozenset()
+    seeing = replace(green, ids=ids, copied=set(), in_place=True)
+    shown = await run_round_apart(seeing, Round(challenge=False), Seeds())
+    return frozenset(ids) - frozenset(i for i in shown.kept if i not in copied or i in seeing.copied)
 
 
 def list_swayed(whole: GreenCandidate, rest: GreenCandidate) -> frozenset[str]:

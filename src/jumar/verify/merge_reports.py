@@ -135,6 +135,7 @@ def merge_reports(first: Report, more: Report) -> Report:
         lost=first.lost or more.lost,
         shadows=(*first.shadows, *more.shadows),
         tied=(*first.tied, *more.tied),
+        led=(*first.led, *more.led),
         matched=(*first.matched, *more.matched),
         copied=(*first.copied, *more.copied),
         strengths={**first.strengths, **more.strengths},

@@ -68,6 +68,8 @@ class GreenCandidate:
     """Tests that compare an object of the code under test with one that they made of a class of it."""
     tied: set[str] = field(default_factory=set)
     """Tests that need the code under test in their own process by what they do themselves."""
+    led: set[str] = field(default_factory=set)
+    """Tests that need it there by a step with what it answered."""
     doubted: dict[str, str] = field(default_factory=dict)
     """Tests that are no evidence in two processes, each with why."""
     conversed: dict[str, str] = field(default_factory=dict)
@@ -191,8 +193,8 @@ async def _run_part_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Ap
         doubted = {**dict.fromkeys(frozenset(plain).difference(kept), FAILED), **empty, **report.doubted}
         green.doubted.update({**{get_function(i): why for i, why in doubted.items()}, **doubted})
         green.conversed.update({**{get_function(i): why for i, why in report.conversed.items()}, **report.conversed})
-        green.matched.update(report.matched, map(get_function, report.matched))
-        green.tied.update(report.tied, map(get_function, report.tied))
+        for noted, ids in ((green.matched, report.matched), (green.tied, report.tied), (green.led, report.led)):
+            noted.update(ids, map(get_function, ids))
         green.copied.update(report.copied)
         note_strengths(green, report, step)
         able = [r for r in report.results if not is_unable(report, get_function(r.id))]
@@ -241,21 +243,6 @@ def _limit_tests(build: Callable[[Path], Invocation], green: GreenCandidate, roo
     more = {"patience": estimate_patience(green.ids, green.took, measure_load()), "in_place": green.in_place}
     more["bare"] = made.config["bare"] or "challenge" in made.config
     return msgspec.structs.replace(made, config={**made.config, **more})
-
-
-async def find_dependent(green: GreenCandidate, kept: frozenset[str]) -> frozenset[str]:
-    """Return those of *kept* that pass only as long as they do not see what the code changes of what they hold.
-
-    Values cross by copy, so a change that must not be would go unseen, and one that must be made alike could be. What
-    comes to the same in both ways depends on neither. All tests of a file run, as a later one may hold the same thing.
-    """
-    copied = {i for i in kept if i in green.copied or get_function(i) in green.copied}
-    files = {i.partition("::")[0] for i in copied}
-    if not (ids := tuple(i for i in green.ids if i in kept and i.partition("::")[0] in files)):
-        return frozenset()
-    seeing = replace(green, ids=ids, copied=set(), in_place=True)
-    shown = await run_round_apart(seeing, Round(challenge=False), Seeds())
-    return frozenset(ids) - frozenset(i for i in shown.kept if i not in copied or i in seeing.copied)
 
 
 def lay_held_out(verifier: TreeRunner, tree: str) -> str:

@@ -1,7 +1,7 @@
 """Runs the tests in one process and the code under test in another; neither can see the other's memory or files.
 
 The tests' process imports proxies in place of the product's modules (`import_hook`), the product's process serves them
-(`product_main`), over two pipes that jumar made. The product has no channel for records, no file of the tests and
+(`product_process`), over two pipes that jumar made. The product has no channel for records, no file of the tests and
 no frame of theirs; what it says are values, to be compared elsewhere. A suite that cannot run that way comes out red.
 """
 

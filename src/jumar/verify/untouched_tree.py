@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
-from jumar.languages.class_methods import ARITHMETIC, PLAIN, describe_classes, list_classes
+from jumar.languages.class_methods import DECIDING, find_style, is_as_before, list_classes
 from jumar.verify.challenge.falsified_files import list_falsifiable
 from jumar.verify.challenge.literal_tests import find_literal_tests
 from jumar.verify.challenge.round_challenge import UNCHALLENGED
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 
     from jumar.verify.execution import SuiteKnowledge, TreeRunner
     from jumar.verify.rounds import GreenCandidate
-
-DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
-"""Reason that two processes are no evidence for a test: a class of the code under test has that method."""
-
-OPERATED = re.compile(r"a (\w+) that an operator came to would decide it by \w+$")
-"""Another one: what an operator of such a class made is read."""
 
 LUCKY = 2
 """Further runs of the untouched tree in which a test has to pass that says nothing in two processes."""
@@ -54,7 +48,7 @@ class Retreat(NamedTuple):
 
     ids: frozenset[str] = frozenset()
     seeing: frozenset[str] = frozenset()
-    """Those of them that pass in two processes as soon as they see what others do not: they are no harder."""
+    """Tests among them that pass in two processes as soon as they see what others do not: they are no harder."""
     in_place: frozenset[str] = frozenset()
     """The same about code that works in place: no harder, if one process shows that they can be falsified."""
 
@@ -68,10 +62,10 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> Retre
 
     Where that tree did not get as far as a comparison (a stub raised, what the tests import is not there), or had an
     answer that would decide it, it says little of a test. Those are no such that compare objects of the code under test
-    with their own, or that need it in their own process by what they do themselves: no change could pass them in two.
-    Nor are those that compare objects of a class that the untouched tree has, or that can be falsified and are about
-    code which works in place. All these have to pass in two processes where they see what others do not. Held-out tests
-    are returned, too, that pass when they are asked again beside others.
+    with their own, or that need it in their own process by what they do themselves, or by what they do with an answer
+    there, too: no change could pass them in two. Nor are those that compare objects of a class that the untouched tree
+    has, or that can be falsified and are about code which works in place. All these have to pass in two processes where
+    they see what others do not. Held-out tests are returned, too, that pass when they are asked again beside others.
     """
     verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
     known = verifier.experience
@@ -80,15 +74,18 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> Retre
     if new := missing - known.compared:
         await _compare_base(green, new)
     decided = _list_decided(known.base_apart)
-    retreated = missing & known.alike.union(i for i, why in decided.items() if green.doubted.get(i) != why)
+    same = {i for i, why in decided.items() if green.doubted.get(i) == why}
+    # The same reason is no other class, which the code called by the same name.
+    retreated = missing & known.alike.union(decided.keys() - _list_known_style(green, same, foreign=True))
     unknown = retreated & (known.unseen | _list_unasserted(known.base_apart) | decided.keys())
-    asked = tuple(i for i in green.ids if i in retreated - (unknown & green.tied))
+    excused = unknown & green.tied.union(green.led.intersection(_list_tied(known.base_apart)))
+    asked = tuple(i for i in green.ids if i in retreated - excused)
     if not asked:
         return Retreat()
     # A round that falsified one of them may have compared something else, and a busy machine may have cut it short.
     again = await run_round_apart(replace(green, ids=asked), Round(challenge=False), Seeds())
     # What this run noted of a test, a round that made its comparison stricter may not have come to.
-    left = retreated - (again.kept - frozenset(green.verifier.held_out.ids)) - (unknown & green.tied)
+    left = retreated - (again.kept - frozenset(green.verifier.held_out.ids)) - excused
     own = (unknown | _list_known_style(green, left)) & green.matched
     in_place = _list_in_place(green, left) - own
     # They see what the code changes of what they hold, and how objects compare that they made of its classes.
@@ -139,23 +136,27 @@ def _list_decided(two: Report | None) -> dict[str, str]:
 
     A test that makes one of the two sides itself, or ties the code under test to its process, left it no choice.
     """
-    own = {*two.matched, *two.tied} if two else set[str]()
+    own = {*two.matched, *_list_tied(two)} if two else set[str]()
     return {i: why for i, why in two.doubted.items() if i not in own and DECIDING.match(why)} if two else {}
 
 
-def _list_known_style(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
+def _list_tied(two: Report | None) -> tuple[str, ...]:
+    """Return the tests that need the code under test in their own process, with or without its doing."""
+    return (*two.tied, *two.led) if two else ()
+
+
+def _list_known_style(green: GreenCandidate, ids: Collection[str], *, foreign: bool = False) -> frozenset[str]:
     """Return those of *ids* that ask a class for what it has, as it is, in the untouched tree already: no way out.
 
-    Nor is there one where that class has no equality at all, which what a test compares must have.
+    Nor is there one where that class has no equality at all, which what a test compares must have. *foreign*: nor where
+    it stands in neither tree, as that of a library.
     """
-    styles = {i: style for i in ids if (style := _find_style(green.doubted.get(i, "")))}
-    before, now = (_list_classes(green.verifier, tree) if styles else {} for tree in (green.verifier.base, green.alone))
-    known = set()
-    for style in set(styles.values()):
-        there, here = describe_classes(*style, before), describe_classes(*style, now)
-        kept = here.keys() <= there.keys() and any(here.values())
-        if kept or (there.keys() == {PLAIN} and "__eq__" in style[1]):
-            known.add(style)
+    styles = {i: style for i in ids if (style := find_style(green.doubted.get(i, "")))}
+    if not styles:
+        return frozenset()
+    before, now = (_list_classes(green.verifier, tree) for tree in (green.verifier.base, green.alone))
+    known = {style for style in styles.values() if is_as_before(*style, before, now)}
+    known |= {style for style in styles.values() if foreign and style[0] not in {**before, **now}}
     return frozenset(i for i, style in styles.items() if style in known)
 
 
@@ -167,14 +168,6 @@ def _list_classes(verifier: TreeRunner, tree: str) -> Mapping[str, Sequence[ast.
         for path, node in nodes
         if node.kind is EntryKind.FILE and path.endswith(".py") and verifier.sources(path)
     )
-
-
-def _find_style(why: str) -> tuple[str, frozenset[str]] | None:
-    """Return the class that would have a say, and the methods by which, if that is the reason *why*."""
-    if match := DECIDING.match(why):
-        return match[1], frozenset((match[2],))
-    match = OPERATED.match(why)
-    return (match[1], ARITHMETIC) if match else None
 
 
 async def find_hollow(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
@@ -262,7 +255,7 @@ def _compare(one: Report, two: Report) -> frozenset[str]:
         result.id
         for result in one.results
         if said.get(result.id) == _describe(result)
-        and (result.id not in two.tied or counts_as_pass(result.outcome, None))
+        and (result.id not in _list_tied(two) or counts_as_pass(result.outcome, None))
     )
 
 
@@ -276,7 +269,7 @@ def _list_unasserted(two: Report | None) -> frozenset[str]:
 def _list_asserted(report: Report | None) -> frozenset[str]:
     """Return the tests that failed by an assertion, and by nothing that two processes lack."""
     failed = [r.id for r in report.results if r.outcome is Outcome.FAILED and _describe(r)[1]] if report else []
-    return frozenset(failed).difference((*report.tied, *report.doubted) if report else ())
+    return frozenset(failed).difference((*_list_tied(report), *report.doubted) if report else ())
 
 
 def _describe(result: TestResult) -> tuple[Outcome, str, str]:

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from anyio import pytest_plugin
 
-from jumar.child.two_process import codec, object_tables, tests_side
+from jumar.child.two_process import codec, object_tables
 from jumar.child.two_process.environment.changes import ProductEnvironment
+from jumar.child.two_process.test_process import side as tests_side
 from jumar.child.two_process.wire import exceptions, frames, rpc
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended

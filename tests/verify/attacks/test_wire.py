@@ -16,8 +16,10 @@ import pytest
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from jumar.child.two_process import codec, object_tables, product_main, proxies, tests_side
+from jumar.child.two_process import codec, object_tables, proxies
 from jumar.child.two_process.environment.changes import ProductEnvironment
+from jumar.child.two_process.product_process import main as product_main
+from jumar.child.two_process.test_process import side as tests_side
 from jumar.child.two_process.wire import exceptions, frames, library_values, rpc
 
 CALLED: list[str] = []

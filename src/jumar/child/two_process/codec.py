@@ -270,6 +270,9 @@ class Codec:
 
     def decode_class(self, form: list[Any], depth: int) -> Any:
         """Return the class that *form* stands for, where it is no value: of a thing, or one that another extends."""
+        if form[0] == "C" and depth <= DEPTH + 4:
+            with self._keep_decoded():
+                return self.tables.decode_class(form, depth)
         if form[0] != "n":
             return self.decode(form, depth)
         return library_values.get_made(form[1][1:]) if form[1].startswith(".") else self.named[form[1]]

@@ -23,7 +23,8 @@ from jumar.child.analysis import warnings_main
 from jumar.child.plain import plain_main
 from jumar.child.pytest import pytest_main
 from jumar.child.sandbox import bubble, enter_main, locks, probe_main
-from jumar.child.two_process import product_main, tests_plugin
+from jumar.child.two_process.product_process import main as product_main
+from jumar.child.two_process.test_process import plugin as tests_plugin
 from jumar.child.warm import captured, ready_pytest
 
 if TYPE_CHECKING:

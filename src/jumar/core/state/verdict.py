@@ -103,6 +103,8 @@ class Report(msgspec.Struct, frozen=True):
     as in one process."""
     tied: tuple[str, ...] = ()
     """Tests that need the code under test in their own process by what they do themselves: lend it a file, say."""
+    led: tuple[str, ...] = ()
+    """Tests that need it there by a step with what it answered."""
     matched: tuple[str, ...] = ()
     """Tests that compare an object of the code under test with one that they made of a class of it."""
     copied: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ def _refuse(ask: Callable[[Any], bool], side: Any, things: type) -> Callable[[An
         kind = type(thing)
         asked = isinstance(thing, things) and kind.__module__ == "builtins" and kind.__name__ in KINDS[ask.__name__]
         if side.running and asked and by_test:
-            side.tie(f"{ask.__name__} is asked of a {kind.__name__} of the product, which is none here")
+            side.tie(f"{ask.__name__} is asked of a {kind.__name__} of the product, which is none here", thing)
         return ask(thing)
 
     return ask_checked

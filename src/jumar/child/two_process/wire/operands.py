@@ -23,19 +23,6 @@ CONTAINERS = (dict, list, set, tuple, frozenset, collections.deque, collections.
 """Types of what the product could fill with what it hears."""
 
 
-@contextlib.contextmanager
-def keep_tie(side: Any) -> Iterator[None]:
-    """Note no tie of *side* within the body, a comparison: what it would hand out does not say why it is given up.
-
-    It is a class of the product that would decide there, whatever the other thing is.
-    """
-    before = side.tied
-    try:
-        yield
-    finally:
-        side.tied = before
-
-
 class Operands(Listener):
     """Notes what is compared up to the next assertion, and objects of the tests that the product has in this test.
 

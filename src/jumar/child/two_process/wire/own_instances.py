@@ -52,6 +52,9 @@ TOLD = "_jumar_told"
 PLAIN = frozenset(("builtins", "collections", "datetime", "decimal", "fractions", "pathlib", "uuid"))
 """Modules of the types of constants in it, unless they are empty or nothing: those are to be filled or counted."""
 
+REACHED = "_jumar_reached"
+"""Fact of a function or method of the product: the tests found it where they look for one, by a name of theirs."""
+
 SELVES = frozenset((
     "__enter__", "__iter__", "__pos__", "__radd__",
     *(f"__i{name}__" for name in ("add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift",
@@ -135,6 +138,7 @@ class OwnInstances:
         self._came = []
         for thing, _ in self._returned:
             object.__setattr__(thing, MADE, RETURNED)
+            object.__setattr__(thing, REACHED, False)
 
     def note_method(self, found: Any, name: str, thing: Any, *, known: bool) -> str:
         """Note that the test took *found* as *name* of *thing*; *known*: that is a class or module it has by a name.
@@ -180,6 +184,10 @@ class OwnInstances:
         plain = name == "__call__" and get_fact(answer, "_jumar_thing") is None
         deciding = get_fact(thing, DECIDES) if plain else ""
         return f"{deciding} would decide what a text, list or set is" if deciding else ""
+
+    def is_own(self, thing: Any) -> bool:
+        """Return whether a test made *thing*, or a method or operator of such a thing made it of the same class."""
+        return get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
 
     def may_contain(self, thing: Any) -> bool:
         """Return whether *thing* is a test's own, so that its `in` is a method under test like any other."""

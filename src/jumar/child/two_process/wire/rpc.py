@@ -80,8 +80,10 @@ class RpcPeer:
         pid, thread = self._home
         if os.getpid() != pid or (self._turns is None and threading.get_ident() != thread):
             self._hurry(pid)
-            self.side.tie("only the thread and the process that began with it can talk to the other process")
-        with self._turns.ask() if self._turns else ALONE:
+            self.side.tie(
+                "only the thread and the process that began with it can talk to the other process", *arguments[:1]
+            )
+        with self._turns.ask() if self._turns else self.side.ties.ask(*arguments[:1]):
             return self._ask(op, arguments)
 
     def _hurry(self, home: int) -> None:
@@ -255,7 +257,8 @@ class RpcPeer:
         while True:
             message = self._receive_next(mask)
             if message[0] == "ask" and len(message) == 5:  # noqa: PLR2004  the parts of a request
-                self.serve(message, mask)
+                with ALONE if self._turns else self.side.ties.serve():
+                    self.serve(message, mask)
             elif message[0] == "said" and len(message) == 3:  # noqa: PLR2004  a stream and a text
                 self.side.receive_output(message[1], message[2])
             elif message[0] in ("answer", "error") and len(message) == 4 and message[1] == request:  # noqa: PLR2004  as above

@@ -48,7 +48,7 @@ class CopiedFields(dict):  # type: ignore[type-arg]  # no generic class before 3
         """Note nothing."""
 
 
-def begin(thing: Any, base: Any, more: list[Any]) -> None:
+def begin_container(thing: Any, base: Any, more: list[Any]) -> None:
     """Make *thing*, whose class extends the container *base*, an empty one, with what it is made from beside items."""
     if base is collections.deque:
         collections.deque.__init__(thing, (), *more)

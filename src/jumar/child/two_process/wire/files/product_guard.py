@@ -5,6 +5,7 @@ The product has no code in the tests' process, so nothing of it can remove the h
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -136,7 +137,8 @@ class ProductGuard:
             self._side.give_up(f"a test opens {path}, a file of its own that the product may have named")
         reads = type(flags) is int and flags & os.O_ACCMODE != os.O_WRONLY and not flags & os.O_TRUNC
         if reads and self._side.running and Path(path).is_file() and not self._paths.files.is_of_product(path):
-            self._side.tie(f"a test reads {path}, a file of its own, which may be what it expects")
+            with self._side.ties.serve() if self._paths.files.is_lent(path) else contextlib.nullcontext():
+                self._side.tie(f"a test reads {path}, a file of its own, which may be what it expects")
         if str(self._frame(3).f_globals.get("__name__")) in IMPORTING:
             self._side.tie("a test imports a file of its own folder, which the product may have written")
 

@@ -54,15 +54,11 @@ class RoomPaths:
     """
 
     def __init__(self, room: str, side: Any, shared: Collection[str]) -> None:
-        self._room, self._capabilities, self._fault = room, side.capabilities, side.fault
+        self._room, self._capabilities, self._fault, self._ties = room, side.capabilities, side.fault, side.ties
         self.files: SharedFiles = side.files
         """Files of the temporary folder that both sides have."""
         self._private: str = self.files.top
         self._shared = {os.path.join(os.path.realpath(room), path) for path in shared}  # noqa: PTH118  compared as text
-        self.lends_files = False
-        """True if this test hands out a path in the temporary folder, or works there: the product may not have it."""
-        self._lends_data = False
-        """True if it hands out a path of a file in the room of the tests: the product does not have that."""
         self.found = False
         """True if the product has named a file of the tests, or what would read them, since this was set to False."""
         self._keeping = False
@@ -141,12 +137,18 @@ class RoomPaths:
 
     def note_temporary(self, path: str) -> None:
         """Note that a test opens *path*: a relative one within the temporary folder is a file of its own."""
-        self.lends_files |= not path.startswith("/") and f"{os.getcwd()}/".startswith(f"{self._private}/")  # noqa: PTH109  as below
+        if not path.startswith("/") and f"{os.getcwd()}/".startswith(f"{self._private}/"):  # noqa: PTH109  as below
+            self._note_lent()
+
+    def _note_lent(self) -> None:
+        """Note that a test hands out a path in the temporary folder, or works there: the product may not have it."""
+        if not self.files.active:
+            self._ties.note()
 
     def hand_out(self, text: str) -> None:
         """Let the product name what *text* names, and say what it would reach as a format string."""
         if self._private in text:
-            self.lends_files = True
+            self._note_lent()
             if chosen := next(filter(self.may_be_named, self.files.find_paths(text)), ""):
                 self._fault(f"a test hands out {chosen}, and the product may have named it")
             else:
@@ -155,15 +157,10 @@ class RoomPaths:
             self._capabilities.hand_out(text)
         named = [path for path in self._list_paths(text) if self._leads_in(path)] if "/" in text else []
         named += filter(self._is_module, REFERENCE.findall(text[:MOST])) if ":" in text else ()
-        self._lends_data |= any(os.path.isabs(path) and self._is_there(path) for path in named)  # noqa: PTH117  as below
+        if any(os.path.isabs(path) and self._is_there(path) for path in named):  # noqa: PTH117  as below
+            self._ties.note()  # the product does not have the files of the tests' room
         for path in dict.fromkeys((text, *named) if named or is_reaching(text) else ()):
             self._capabilities.hand_out(path)
-
-    def take_lent(self) -> bool:
-        """Return whether a test handed out files that the product does not have since this was asked the last time."""
-        lent = self._lends_data or (self.lends_files and not self.files.active)
-        self._lends_data = self.lends_files = False
-        return lent
 
     def check(self, text: str) -> bool:
         """Record a fault if *text*, of the product, leads to a file of the tests that it was not given.

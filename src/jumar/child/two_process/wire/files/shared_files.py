@@ -98,6 +98,10 @@ class SharedFiles:
         left, now = self._made[path], _read_stamp(path)
         return left[:4] == now[:4] and now.digest in (b"", left.digest)
 
+    def is_lent(self, path: str) -> bool:
+        """Return whether the tests have handed out the file *path* by itself: the product may leave it as it is."""
+        return path in self._lasting | self._lent
+
     def knows(self, path: str) -> bool:
         """Return whether *path* is shared, or something that the product has made."""
         return path in self._known or _is_below(path, self._list_roots())

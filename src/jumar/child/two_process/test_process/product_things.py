@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from jumar.child.two_process import SAY, contents, import_hook, object_data, proxies
-from jumar.child.two_process.capabilities import Capabilities
+from jumar.child.two_process import SAY, contents, object_data, proxies
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
 from jumar.child.two_process.environment.module_names import KnownNames
+from jumar.child.two_process.environment.ties import Ties
+from jumar.child.two_process.test_process import import_hook
+from jumar.child.two_process.test_process.capabilities import Capabilities
 from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
 from jumar.child.two_process.wire.containers.shared_container import get_fact
 from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances, is_constant
@@ -26,7 +28,7 @@ class ProductThings:
     capabilities: Capabilities
     running: bool
     give_up: Callable[[str], NoReturn]
-    tie: Callable[[str], NoReturn]
+    tie: Callable[[str, Any], NoReturn]
     fault: Callable[[str], None]
     failing: tuple[type[BaseException], ...]
 
@@ -39,6 +41,7 @@ class ProductThings:
             lambda thing: self.capabilities.conversation.note_back(thing),  # noqa: PLW0108  they come to be later
             self.fault,
         )
+        self.ties = Ties(lambda thing: import_hook.is_known(thing) or self.own_instances.is_own(thing))
         self.note_known, self.note_kind = self.own_instances.note_returned, self.own_instances.note_kind
         self.operands = operands.Operands(self.fault)
         self.asked_within = endings.AskedWithin(self.fault)
@@ -52,10 +55,10 @@ class ProductThings:
     def get_attribute(self, thing: Any, name: str, owner: int | None = None) -> Any:
         """Return the attribute *name* of a thing of the product, as the class *owner* has it or as it has it itself."""
         if name == "throw" and self.capabilities.is_waiting():
-            self.tie("what the product awaits of the tests would not hear that it is cancelled")
+            self.tie("what the product awaits of the tests would not hear that it is cancelled", thing)
         told = (get_fact(thing, TOLD) or {}).get(name, contents.NOTHING)
         if self.running and not self.capabilities.performing and told is not contents.NOTHING and is_constant(told):
-            self.tie(f"a test reads {name}, a constant of its own class that the product knows, too")
+            self.tie(f"a test reads {name}, a constant of its own class that the product knows, too", thing)
         marked = any(get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
         if (marked and name == "__wrapped__") or not proxies.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
@@ -76,9 +79,10 @@ class ProductThings:
         if why := self.own_instances.note_method(found, name, thing, known=known):
             self.give_up(why)
         import_hook.note_name(found, name)
+        self.ties.mark(found, thing)
         known = known or self.own_instances.may_contain(thing)
         if owner is None and (why := self.capabilities.doubles.find_fault(thing, name, found, known=known)):
-            self.tie(why)
+            self.tie(why, thing)
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
 
     def assign(self, thing: Any, name: str, value: Any) -> None:
@@ -249,7 +253,7 @@ class ProductThings:
             ask = functools.partial(self.peer.ask, "method", thing, owner, name)
             return self.own_instances.note_held(self.invoke(thing, owner, name, others, {}), thing, others[0], ask)
         decides = isinstance(thing, type) or name == "__contains__"
-        with operands.keep_tie(self):
+        with self.ties.keep():
             if not decides and self._mark(answer := self.invoke(thing, owner, name, others, {})):
                 return answer
         # Not where a set is just being decoded that the product put them into.
@@ -283,17 +287,3 @@ class ProductThings:
         if endings.swallows(answer, error, self.failing, self.capabilities.is_file):
             self.give_up("a context manager of the product makes an exception disappear")
         return answer
-
-    def belongs(self, kind: Any, thing: Any, known: bool, op: str = "isinstance") -> bool:  # noqa: FBT001  an answer
-        """Return whether *thing* belongs to *kind*, which extends it if it is *known* to. A protocol, say, is asked.
-
-        A test may ask for it, and what handles exceptions may not. Of what is no thing of its own it hears the type.
-        """
-        if not type.__getattribute__(kind, "_jumar_checks"):
-            return known
-        raised = (isinstance(one, type) and issubclass(one, BaseException) for one in (kind, thing, type(thing)))
-        if any(raised) or not self.capabilities.is_file(sys._getframe(2).f_globals.get("__file__")):  # noqa: SLF001  as above
-            return known or self.give_up(f"{kind.__name__} would decide what its instances are")
-        self.capabilities.conversation.note(f"{kind.__name__} says itself what belongs to it")
-        whole = op == "issubclass" or isinstance(thing, proxies.Proxy)
-        return self.peer.ask(*((op, thing) if whole else ("issubclass", type(thing))), kind) is True

@@ -15,13 +15,14 @@ import warnings
 from typing import Any
 
 from jumar.child.channel import join
-from jumar.child.two_process import codec, object_data, object_tables, product_operations, proxies
+from jumar.child.two_process import codec, object_data, object_tables, proxies
 from jumar.child.two_process.environment.arithmetic import FollowedArithmetic
 from jumar.child.two_process.environment.clocks import FollowedClock
 from jumar.child.two_process.environment.levels import FollowedLevels
 from jumar.child.two_process.environment.module_names import WatchedNames
 from jumar.child.two_process.environment.seeds import FollowedSeeds
-from jumar.child.two_process.tests_things import TestsThings, build_members
+from jumar.child.two_process.product_process import operations
+from jumar.child.two_process.product_process.tests_things import TestsThings, build_members
 from jumar.child.two_process.wire import endings, event_loop, frames, library_values, notices, rpc
 from jumar.child.two_process.wire.containers.shared_container import CopiedFields
 from jumar.child.two_process.wire.files import shared_files
@@ -43,8 +44,8 @@ def main() -> None:
     tables = object_tables.ObjectTables(known, side)
     peer = rpc.RpcPeer(pipes, known, tables, side)
     sys.argv[:] = [""]
-    sys.stdout, sys.stderr = (product_operations.RemoteOutput(side, number) for number in (1, 2))
-    sys.stdin = product_operations.NoInput()
+    sys.stdout, sys.stderr = (operations.RemoteOutput(side, number) for number in (1, 2))
+    sys.stdin = operations.NoInput()
     warnings.simplefilter("always")
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
     notices.send_records(side.print)
@@ -76,11 +77,11 @@ class ProductSide(TestsThings):
         self.heard_ends = endings.HeardEnds()
         self.files = shared_files.SharedFiles(None)
         self._size = 0
-        self._input, self._stdin = builtins.input, product_operations.NoInput()
+        self._input, self._stdin = builtins.input, operations.NoInput()
         self._inserted: list[str] = []
         self._replaced: dict[tuple[type, str], Any] = {}
         self._operations: dict[str, Any] = {
-            **product_operations.OPERATIONS,
+            **operations.OPERATIONS,
             "import": self._import, "set": self._set, "restore": self._set, "extend": self._extend,
             "member": self._get_member, "method": self._call_method, "get": self._get,
             "reserve": lambda: self.peer.values.number(),  # noqa: PLW0108  the peer comes later
@@ -158,7 +159,7 @@ class ProductSide(TestsThings):
 
     hand_out = hand_back = take_back = admit = admit_error = refuse_told = note_known = allow
     note_broken = receive_output = check_answer = check_lent = allow
-    note_kind = list_choices = list_members = own_class = has_fields = check_use = allow
+    note_kind = note_class = list_choices = list_members = own_class = has_fields = check_use = allow
 
     def belongs(self, kind: Any, thing: Any, known: bool, op: str = "") -> bool:  # noqa: ARG002, FBT001  as above
         """Return *known*: nothing belongs to a class of the tests that does not extend it."""
@@ -178,7 +179,7 @@ class ProductSide(TestsThings):
 
     def build_extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
         """Return the attributes that the tests told; a function becomes a method where it is put into a class."""
-        bound = {"__get__": product_operations.bind_function} if (name, module) == ("function", "builtins") else {}
+        bound = {"__get__": operations.bind_function} if (name, module) == ("function", "builtins") else {}
         return {**build_members(members or {}), **bound}
 
     def resolve(self, form: list[Any]) -> Any:
@@ -221,12 +222,12 @@ class ProductSide(TestsThings):
         return found
 
     def _get_member(self, thing: Any, owner: int, name: str) -> Any:
-        return product_operations.get_member(thing, self.peer.tables.own.get(owner), name)
+        return operations.get_member(thing, self.peer.tables.own.get(owner), name)
 
     def _call_method(self, thing: Any, owner: int, name: str, args: Any, keywords: Any) -> Any:
         if name == "__await__":
             return self._loop.drive(thing)
-        return product_operations.get_method(thing, self.peer.tables.own.get(owner), name)(*args, **(keywords or {}))
+        return operations.get_method(thing, self.peer.tables.own.get(owner), name)(*args, **(keywords or {}))
 
     def _set(self, thing: Any, name: str, *value: Any) -> None:
         """Set an attribute, or, without a value, put back what a class had before it was first set."""
@@ -261,11 +262,11 @@ class ProductSide(TestsThings):
         made: dict[str, Any] = {}
         for key, (how, *given) in body.items():
             if how == "property":
-                made[key] = property(*(each and product_operations.wrap_function(each) for each in given))
+                made[key] = property(*(each and operations.wrap_function(each) for each in given))
             elif how == "value":
                 made[key] = given[0]
             else:
                 wrap: Any = {"staticmethod": staticmethod, "classmethod": classmethod}.get(how, lambda f: f)
-                made[key] = wrap(product_operations.wrap_function(given[0]))
+                made[key] = wrap(operations.wrap_function(given[0]))
         kind = types.new_class(name, bases, keywords, lambda namespace: namespace.update(made))
         return int(self.peer.tables.keep(kind, number))

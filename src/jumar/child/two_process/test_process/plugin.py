@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.challenge_plugin import ChallengePlugin, get_file, unwrap_chain
 from jumar.child.sandbox import lock_down
-from jumar.child.two_process import codec, import_hook, object_tables, patches, proxies, tests_side
+from jumar.child.two_process import codec, object_tables, proxies
 from jumar.child.two_process.environment.changes import ProductEnvironment
 from jumar.child.two_process.environment.clocks import refuse_clocks
 from jumar.child.two_process.environment.kinds import refuse_kinds
 from jumar.child.two_process.environment.levels import watch_levels
 from jumar.child.two_process.environment.own_process import find_state
 from jumar.child.two_process.environment.seeds import end_early, watch_seeds
+from jumar.child.two_process.test_process import import_hook, patches
+from jumar.child.two_process.test_process import side as tests_side
 from jumar.child.two_process.wire import frames, library_values, rpc
 from jumar.child.two_process.wire.containers.held_changes import HeldChanges
 from jumar.child.two_process.wire.containers.in_place_changes import InPlaceChanges
@@ -69,8 +71,8 @@ class DoubtPlugin:
         self._blamed = 0
         self._doubted_collectors: dict[str, str] = {}
         """Node ids of files and folders whose tests are no evidence, each with why; empty: of all tests."""
-        self._lasting_tie = False
-        """True if a fixture of several tests did what needs the product in this process: those after it may use it."""
+        self._lasting_tie = ""
+        """Record of a fixture of several tests that needs the product in this process: those after it may use it."""
         self._fixed: list[tuple[dict[str, Any], str, Any]] = []
         """Functions, classes and constants of the tests' modules: namespace, name and value."""
         self._doubted_files: dict[str, str] = {}
@@ -142,8 +144,8 @@ class DoubtPlugin:
                 yield
         finally:
             capabilities.lasting = before
-            if fixturedef.scope != "function" and self._side.take_tied():
-                self._lasting_tie = True
+            if fixturedef.scope != "function":
+                self._lasting_tie = self._lasting_tie or self._side.ties.take()
             if self._side.faults > faults and fixturedef.scope != "function":
                 self._doubted_fixtures.append((fixturedef, self._side.why))
 
@@ -154,15 +156,15 @@ class DoubtPlugin:
         for part in (peer, self._side.capabilities, paths, peer.values.changes, self._side.operands):
             part.begin_test()
         self._side.own_instances.take_matched()  # of what was compared between tests
-        self._side.take_tied()
+        self._side.ties.take()
         before, faults = self._side.peer.lost, self._side.faults
         yield
         peer.end_test()
         if paths.found:  # a helper of that file may remember what it has read
             self._doubted_files[get_file(item)] = self._side.why
         self._side.capabilities.end_test()
-        if self._side.take_tied() or self._lasting_tie:
-            self._send(["tied", item.nodeid])
+        if tie := self._side.ties.take() or self._lasting_tie:
+            self._send([tie, item.nodeid])
         if why := self._side.capabilities.conversation.why:
             self._send(["conversed", item.nodeid, why])
         if self._side.own_instances.take_matched():

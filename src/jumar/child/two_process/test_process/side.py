@@ -13,10 +13,12 @@ import unittest
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from jumar.child.two_process import import_hook, object_data, proxies
-from jumar.child.two_process.capabilities import Capabilities
+from jumar.child.two_process import object_data, proxies
 from jumar.child.two_process.environment.changes import ProductEnvironment
-from jumar.child.two_process.product_things import ProductThings
+from jumar.child.two_process.test_process import import_hook
+from jumar.child.two_process.test_process.capabilities import Capabilities
+from jumar.child.two_process.test_process.class_rules import ClassRules
+from jumar.child.two_process.test_process.product_things import ProductThings
 from jumar.child.two_process.wire import endings, frames, library_values, notices, stand_ins
 from jumar.child.two_process.wire.exceptions import CannotRunApart, ProductLost
 from jumar.child.two_process.wire.files import shared_files
@@ -26,7 +28,7 @@ WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType
 """From these the product could reach the tests themselves."""
 
 
-class TestsSide(ProductThings):
+class TestsSide(ProductThings, ClassRules):
     """Rights of the product in the tests' process, and checks of what it sends."""
 
     __test__ = False
@@ -60,7 +62,7 @@ class TestsSide(ProductThings):
         self.find_changed_class: Callable[[], str] = str
         """Returns the name of a class that a pickle has changed; empty: there is none."""
         self.files = shared_files.SharedFiles(self)
-        self.tied, self._said = False, 0
+        self._said = 0
         self._told: list[Callable[[], Any]] = []
         """Warnings and records of logs that come with the next answer."""
 
@@ -80,14 +82,14 @@ class TestsSide(ProductThings):
         self.fault(why)
         raise CannotRunApart(why)
 
-    def note_tie(self, why: str) -> None:
-        """Record that what the tests do themselves, *why*, needs the product in their own process."""
-        self.tied = True
+    def note_tie(self, why: str, thing: Any = None) -> None:
+        """Record that what the tests do, *why*, with *thing* if that is of the product, needs it in their process."""
+        self.ties.note(thing)
         self.fault(why)
 
-    def tie(self, why: str) -> NoReturn:
-        """Give the test up for what it does itself."""
-        self.note_tie(why)
+    def tie(self, why: str, thing: Any = None) -> NoReturn:
+        """Give the test up for what it does, with *thing* if that is of the product."""
+        self.note_tie(why, thing)
         raise CannotRunApart(why)
 
     def raise_lost(self, why: str) -> NoReturn:
@@ -159,13 +161,6 @@ class TestsSide(ProductThings):
             self.peer.values.paths.hand_out(value)
         return news and [*news[:5], *(self.peer.values.encode(each) for each in news[5:])]
 
-    def can_unpickle(self, module: str, name: str) -> bool:
-        """Return whether a pickle that a test loads may name that: a type of values, or what is the product's."""
-        if type(sys.modules.get(module)) is not import_hook.ModuleFacade:
-            return (module, name) in library_values.UNPICKLED
-        found = None if "." in name else getattr(sys.modules[module], name, None)
-        return type(found) is proxies.ProxyClass or isinstance(found, proxies.Proxy) or name == import_hook.UNPICKLER
-
     def encode_special(self, value: Any, depth: int) -> Any:
         """Return the form of what the product's process has itself: what libraries name, and what is made from data."""
         if type(value) is import_hook.ModuleFacade:
@@ -187,14 +182,10 @@ class TestsSide(ProductThings):
         """
         of_class = issubclass(type(value), type)
         if not self.admits(value):
-            self.tied = True
+            self.ties.note()
             raise ValueError(f"a {(value if of_class else type(value)).__name__}")
-        self.tied |= not of_class and not self.capabilities.knows(value)
-
-    def take_tied(self) -> bool:
-        """Return whether tests did what needs the product in their own process since this was asked the last time."""
-        tied, self.tied = self.peer.values.paths.take_lent() or self.tied, False
-        return tied
+        if not of_class and not self.capabilities.knows(value):
+            self.ties.note()
 
     def admits(self, value: Any) -> bool:
         """Return whether *value* may be sent to the product's process."""
@@ -228,10 +219,6 @@ class TestsSide(ProductThings):
             self.capabilities.is_own_class(kind) and not (isinstance(value, type) or self.capabilities.runs_tests(kind))
         )
 
-    def refuse_told(self, what: str) -> NoReturn:
-        """Refuse *what* only the tests tell of their things: there is a rule for each thing that comes here."""
-        raise ValueError(f"{what} of the product")
-
     def tells_errors(self, kind: type) -> bool:
         """Return whether the plain data of an exception of *kind* crosses."""
         return proxies.is_library(kind.__module__) or self.capabilities.is_own_class(kind)
@@ -239,19 +226,6 @@ class TestsSide(ProductThings):
     def name_class(self, kind: type) -> list[str]:
         """Return the name of a class, without its module, as that names the test."""
         return [kind.__name__, "builtins" if kind.__module__ == "builtins" else "__main__", kind.__name__]
-
-    def own_class(self, module: Any, qualname: Any) -> Any:
-        """Return the library's exception or enumeration that a class of the product's process is, if it is here."""
-        known = proxies.find_library_object(str(module), str(qualname))
-        own = proxies.is_library_class(known) and known not in self.peer.values.names  # it crosses by a name
-        error = own and issubclass(known, BaseException) and not issubclass(known, self.fatal + self.failing)
-        return known if own and (error or library_values.has_members(known)) else None
-
-    def build_extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
-        """Return what a proxy class has beside what it asks for: a generator is one for `isinstance`."""
-        if members is not None:
-            self.refuse_told("members of a class")
-        return {"__class__": types.GeneratorType} if (name, module) == ("generator", "builtins") else {}
 
     def resolve(self, form: list[Any]) -> Any:
         """Return a module of the product."""

@@ -1,0 +1,91 @@
+"""Ties: what a test does that needs the product in its own process, and whether the product had a part in that."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jumar.child.two_process.wire.containers.shared_container import get_fact
+from jumar.child.two_process.wire.own_instances import REACHED
+
+ANSWERED = "_jumar_answered"
+"""Fact of a class of the product: it came as a value, so it may stand where data is due."""
+
+FUNCTIONS = tuple(("builtins", name) for name in ("function", "method", "builtin_function_or_method"))
+"""Types of functions and methods: module and name."""
+
+
+class Ties:
+    """Notes what ties a test to one process: its own doing, or a step that it took with what the product answered.
+
+    The product chooses what it answers: where data is due, an object would have the test take another step.
+    """
+
+    def __init__(self, is_own: Callable[[Any], bool]) -> None:
+        """*is_own* tells a module or class that the tests know by a name of theirs, and what they made of one."""
+        self._is_own = is_own
+        self.own = False
+        """True if the test did that itself."""
+        self.led = False
+        """True if the product had a part in that."""
+        self.serving = 0
+        """Number of requests of the product that are being served: it chooses when."""
+        self._asked: Any = None
+
+    @contextlib.contextmanager
+    def ask(self, thing: Any = None) -> Iterator[None]:
+        """Let what is noted in the body be about a request to *thing*."""
+        before, self._asked = self._asked, thing
+        try:
+            yield
+        finally:
+            self._asked = before
+
+    @contextlib.contextmanager
+    def serve(self) -> Iterator[None]:
+        """Let what is noted in the body be the doing of the product."""
+        self.serving += 1
+        try:
+            yield
+        finally:
+            self.serving -= 1
+
+    @contextlib.contextmanager
+    def keep(self) -> Iterator[None]:
+        """Note nothing in the body, a comparison: what it would hand out does not say why the test is given up.
+
+        It is a class of the product that would decide there, whatever the other thing is.
+        """
+        before = self.own, self.led
+        try:
+            yield
+        finally:
+            self.own, self.led = before
+
+    def note(self, thing: Any = None) -> None:
+        """Note what ties the test: a step with *thing*, of the product, or with what is being asked."""
+        thing = self._asked if thing is None else thing
+        apart = get_fact(thing, "_jumar_thing") is not None or get_fact(thing, "_jumar_peer") is not None
+        led = self.serving or (apart and not (self._is_reached(thing) or get_fact(thing, REACHED)))
+        self.led |= bool(led)
+        self.own |= not led
+
+    def mark(self, found: Any, thing: Any) -> None:
+        """Mark *found*, of *thing*, if it is a function or method of what the tests know by a name, or made."""
+        kind = type(found)
+        if get_fact(found, "_jumar_thing") is not None and (kind.__module__, kind.__name__) in FUNCTIONS:
+            object.__setattr__(found, REACHED, self._is_reached(thing))
+
+    def _is_reached(self, thing: Any) -> bool:
+        return self._is_own(thing) and not get_fact(thing, ANSWERED)
+
+    def note_answered(self, kind: Any) -> None:
+        """Note that the class *kind* of the product came as a value."""
+        type.__setattr__(kind, ANSWERED, True)
+
+    def take(self) -> str:
+        """Return `tied`, `led`, or an empty text: what was noted since this was asked the last time."""
+        said = "tied" if self.own else "led" if self.led else ""
+        self.own = self.led = False
+        return said

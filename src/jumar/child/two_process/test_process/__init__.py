@@ -1,0 +1,1 @@
+"""Process of the tests: stands in for the code under test, and lets it decide nothing."""
