@@ -615,6 +615,11 @@ def test_far():
     assert one != other
     assert far(one, other) == 3
 """
+STUBS = (
+    "import os; os._exit(1)", "raise KeyboardInterrupt", "raise StopIteration", "import os; os.kill(os.getpid(), 9)",
+    "import unittest; raise unittest.SkipTest('later')", "import pytest; pytest.xfail('later')",
+)  # fmt: skip
+"""Ends of a stub that a test does not see as they are where the code is in another process."""
 TWICE = "from calc import double\ndef test_it(): assert double(2) == 4"
 DOUBLE = "def double(n):\n    return {}\n\n"
 
@@ -629,7 +634,9 @@ DOUBLE = "def double(n):\n    return {}\n\n"
     (TURN.format("raise NotImplementedError") + ORDER, TURN.format("items.reverse()") + ORDER, TURNED, "C"),
     (POINT + "def far(one, other):\n    raise NotImplementedError\n\n" + ORDER,
      UNLIKE + "\ndef far(one, other):\n    return Found(other.x - one.x)\n", FAR, "A"),
-], ids=["nothing to import", "in a folder", "it was green", "a connection", "no stub", "in place", "late"])  # fmt: skip
+    *(pytest.param(f"def order(text):\n    {stub}\n", JUDGING, "", "A", marks=[pytest.mark.proof] * (stub != STUBS[0]))
+      for stub in STUBS),
+], ids=["nothing to import", "in a folder", "it was green", "a connection", "no stub", "in place", "late", *STUBS])  # fmt: skip
 def test_a_change_that_is_harder_to_judge_than_it_could_be_is_seen(
     base: str, change: str, tests: str, reachable: str, tmp_path: Path
 ) -> None:

@@ -115,7 +115,8 @@ async def _compare_base(green: GreenCandidate, new: frozenset[str]) -> None:
     known.compared |= new
     if two is None:
         return
-    unseen = new.difference(result.id for result in one.results)
+    # A stub that raises what does not cross, skips a test or ends its process says nothing of what the test compares.
+    unseen = new.difference(_list_seen(one), _list_tied(two))
     alike = unseen | (new & _compare(one, two))
     if differing := new & _list_asserted(one) & _list_asserted(two) - alike:
         # What it says may be another thing in each run, by chance or by the time: that tells nothing of processes.
@@ -257,6 +258,12 @@ def _compare(one: Report, two: Report) -> frozenset[str]:
         if said.get(result.id) == _describe(result)
         and (result.id not in _list_tied(two) or counts_as_pass(result.outcome, None))
     )
+
+
+def _list_seen(report: Report) -> frozenset[str]:
+    """Return the tests that passed, or failed by an assertion: they came to compare something."""
+    kinds = {result.id: _describe(result) for result in report.results}
+    return frozenset(i for i, (outcome, said, _) in kinds.items() if outcome is Outcome.PASSED or said)
 
 
 def _list_unasserted(two: Report | None) -> frozenset[str]:
