@@ -127,15 +127,46 @@ def test_bad_input_is_one_sentence_and_nothing_runs(
     assert before == sorted(p.as_posix() for p in tmp_path.rglob("*"))
 
 
+@pytest.mark.parametrize(("variable", "said"), [
+    ("JUMAR_RUN_GATE=bogus", "unknown value 'bogus' of JUMAR_RUN_GATE; known are off"),
+    ("JUMAR_RUN_GAT=strict", "unknown variable JUMAR_RUN_GAT; did you mean JUMAR_RUN_GATE?"),
+    ("JUMAR_SCORE_SANDBOX=S9", "unknown value 'S9' of JUMAR_SCORE_SANDBOX; "),
+    ("JUMAR_RUN_SECONDS=-1", "JUMAR_RUN_SECONDS must be 0 or more"),
+    ("JUMAR_SCORE_QQQ=1", "unknown variable JUMAR_SCORE_QQQ; unset it"),
+])  # fmt: skip
+def test_a_variable_that_would_do_nothing_or_has_a_wrong_value_is_named(
+    jumar: Called, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str, said: str
+) -> None:
+    lay(tmp_path, GOOD)
+    monkeypatch.setenv(*variable.split("="))
+
+    code, out, err = jumar(*(["score", ".", "."] if "SCORE" in variable else ["run", "."]))
+
+    assert (code, out) == (2, "")
+    assert f"jumar: {said}" in err
+
+
+NODE = {"package.json": '{"scripts": {"test": "node --test"}}', "a.test.js": "\n"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("files", [{"app.py": "x = 1\n"}, {"app.py": "x = 1\n", "test_app.py": "# no test yet\n"}])
-def test_no_tests_is_one_sentence_and_leaves_nothing(jumar: Called, tmp_path: Path, files: Files) -> None:
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({"app.py": "x = 1\n"}, "make check"),
+        ({"app.py": "x = 1\n", "test_app.py": "# no test yet\n"}, "make check"),
+        ({**NODE, "Makefile": "test:\n\ttrue\n"}, "npm test"),
+        ({"app.rb": "x = 1\n", "Makefile": "all: a\ntest:\n\ttrue\n"}, "make test"),
+    ],
+)
+def test_no_tests_is_one_sentence_and_leaves_nothing(jumar: Called, tmp_path: Path, files: Files, command: str) -> None:
     lay(tmp_path, files)
 
     code, _, err = jumar("run", ".", "--model", "repair", "-q")
 
     assert code == 2
     assert "no tests found" in err
+    assert f"--test-command '{command}'" in err
     assert err.count("\n") == 1
     assert not list((tmp_path / ".jumar" / "runs").glob("*/"))
 

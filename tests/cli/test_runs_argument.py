@@ -26,7 +26,7 @@ def test_a_place_that_is_not_there_is_named(
     monkeypatch.chdir(tmp_path)
 
     assert call([*words, "nowhere"]) == 2
-    assert "there is no nowhere; name the folder of a campaign or of runs, or `last`" in capsys.readouterr().err
+    assert "there is no nowhere; name a campaign, a run, or a folder of runs, or `last`" in capsys.readouterr().err
     assert call([*words, "last"]) == 2
     assert "there is no campaign in .jumar/campaigns; `jumar batch TASKS` begins one" in capsys.readouterr().err
 
@@ -41,3 +41,17 @@ def test_a_campaign_is_found_by_each_of_its_names(
         work(tmp_path / ".jumar" / "campaigns" / name / "runs" / "r", (write_passing(TOTAL),))
 
     assert call([*words, place]) != 2, "the exit code of bad input"
+
+
+@pytest.mark.parametrize("words", READERS[:4], ids=lambda words: words[0])
+def test_a_run_is_found_by_its_name_and_a_file_that_cannot_be_there_is_bad_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    work(tmp_path / ".jumar" / "runs" / "20261124-r", (write_passing(TOTAL),))
+    wanted = "no/such/place.jsonl" if words[0] != "report" else "no/such/place.html"
+    elsewhere = [*words[: words.index("-o")], *words[words.index("-o") + 2 :]] if "-o" in words else words
+
+    assert call([*words, "20261124-r"]) != 2
+    assert call([*elsewhere, "20261124-r", "-o", wanted.replace("jsonl", "xml" if "junit" in words else "jsonl")]) == 2
+    assert "; name another place with -o" in capsys.readouterr().err

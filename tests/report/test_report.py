@@ -289,7 +289,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (["no-such"], "there is no no-such; name the folder of a campaign or of runs"),
+            (["no-such"], "there is no no-such; name a campaign, a run, or a folder of runs"),
             (["."], "holds none"),
             (["runs", "-o", "x.txt"], "-o x.txt has no suffix .html"),
             (["runs", "-o", "runs/r/x.html"], "lies in the run"),

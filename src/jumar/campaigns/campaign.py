@@ -21,7 +21,7 @@ from jumar.campaigns.standing import read_standing
 from jumar.core.quoting import make_one_line
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 SESSION_LOCK, WORKER_LOCK = "session.lock", "worker.lock"
 """Names in a campaign's folder."""

@@ -25,7 +25,7 @@ from jumar.runs.setup.choose_sandbox import SandboxSurroundings, try_sandbox
 from jumar.task.budget_options import USUAL_PROFILE, read_profile
 from jumar.task.option_values import OptionValues
 from jumar.task.task import Task
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 CAMPAIGNS = Path(".jumar") / "campaigns"
 """The folder of campaigns where nobody chose another."""

@@ -15,7 +15,8 @@ from jumar.runs.setup.marks import Trust, is_own, mark
 from jumar.task.option_values import OptionValues
 from jumar.task.resolve import Options, apply_options
 from jumar.task.task import Task, load_task
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 PLAN, LEDGER, VERDICTS, CORES, RUNS = "campaign.json", "ledger.db", "verdicts.db", "cores.lock", "runs"
 """Names in a campaign's folder."""

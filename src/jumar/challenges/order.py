@@ -14,7 +14,7 @@ from jumar.challenges.challenge_file import Challenge, find_tasks_below
 from jumar.errors import BadInput
 from jumar.task.option_values import OptionValues
 from jumar.task.task import load_task
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 CONFIGS = "agents"
 """Name in the campaign's folder: the routes of its agents."""

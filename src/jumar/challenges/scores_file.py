@@ -11,7 +11,8 @@ from jumar.challenges.ranking.rank_agents import RankedAgent, rank_agents
 from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
 from jumar.errors import BadInput
 from jumar.scorers.axes import AxisPoints, Label
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 SCORES, PAGE = "scores.json", "ranking.html"
 """Names in the campaign's folder."""

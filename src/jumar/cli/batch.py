@@ -32,7 +32,8 @@ from jumar.errors import BadInput
 from jumar.models.wire.providers import check_temperature
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 if TYPE_CHECKING:
     from jumar.campaigns.summary import CampaignSummary

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
-from uuid import uuid4
 
 import click
 
@@ -27,6 +25,8 @@ from jumar.runs.setup import choose_sandbox
 from jumar.runs.setup.marks import Trust
 from jumar.sandbox.request import AUTO
 from jumar.task.task import Task, find_interpreter
+from jumar.workspace.files.disk_faults import explain_output_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 STANDARD = "-"
 """Standard input or output, where a file is named."""
@@ -101,13 +101,8 @@ def _write(out: Path, data: bytes) -> None:
     if out.exists() and not out.is_file():  # a pipe or a device
         out.write_bytes(data)
         return
-    fresh = out.with_name(f".jumar-{uuid4().hex}.tmp")
-    try:
-        fresh.write_bytes(data)
-        os.replace(fresh, out)  # noqa: PTH105  Path.replace would hide that the target goes
-    except OSError as fault:
-        fresh.unlink(missing_ok=True)
-        raise BadInput(f"cannot write {out}: {fault.strerror}; name another place with -o") from None
+    with explain_output_faults(out):
+        replace_file(out, data)
 
 
 @corpus.command("replay", epilog="Example: jumar corpus replay corpus.jsonl --runs .jumar/runs")

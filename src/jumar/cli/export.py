@@ -20,7 +20,8 @@ from jumar.interop.junit_report import build_junit_report
 from jumar.interop.otlp import build_spans
 from jumar.interop.predictions import build_predictions
 from jumar.interop.stored_runs import StoredRun, read_stored_runs
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_output_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 
 class ExportFormat(StrEnum):
@@ -65,7 +66,7 @@ def export(runs: tuple[Path, ...], out: Path, kind: str, *, as_json: bool, quiet
     refuse_inside_runs(find_run_directories(runs), out)
     found = read_stored_runs(runs)
     data, told = _encode(form, found, out)
-    with explain_disk_faults(f"cannot write {out}"):
+    with explain_output_faults(out):
         replace_file(out, data)
     for name in told.get("left_out", ()):
         voice.note(f"left out {name}: a prediction of its task is there already")

@@ -11,6 +11,7 @@ from importlib import import_module
 import click
 
 from jumar.cli.console.output import fail, get_exit_code
+from jumar.cli.parameters.environment import explain_unknown_variable
 from jumar.core.prompts.suggestion import build_suggestion
 from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import JumarError
@@ -66,7 +67,12 @@ class LazyGroup(click.Group):
         """Return the command that *args* begin with; an unknown one is refused with the nearest known one."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"unknown command {args[0]!r}; {build_suggestion(args[0], COMMANDS)}")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not isinstance(command, click.Group):
+            why = explain_unknown_variable(f"JUMAR_{str(name).upper()}_", [str(p.name).upper() for p in command.params])
+            if why:
+                ctx.fail(why)
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  as above
         """Print the table of commands, without importing one."""

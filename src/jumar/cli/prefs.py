@@ -17,7 +17,8 @@ from jumar.preferences.completions import Target
 from jumar.preferences.export import Format, build_card, build_examples, encode_rows, split_by_task
 from jumar.preferences.pairs import PairRules
 from jumar.preferences.rollouts import Selection
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_output_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 
 @click.command(epilog="Example: jumar prefs .jumar/campaigns/20261123-101500-1a2b -o pairs.jsonl --target trajectory")
@@ -70,7 +71,7 @@ def prefs(runs: tuple[Path, ...], out: Path, *, as_json: bool, quiet: bool, **ch
     parts = {out: train, **({out.with_suffix(f".test{out.suffix}"): test} if chosen["test_share"] else {})}
     files = {path: encode_rows(rows, path) for path, rows in parts.items()}
     card = build_card(found, {p.name: (len(parts[p]), files[p]) for p in files}, chosen)
-    with explain_disk_faults(f"cannot write {out}"):
+    with explain_output_faults(out):
         for path, data in files.items():
             replace_file(path, data)
         replace_file(out.with_suffix(".card.md"), card.encode())

@@ -12,7 +12,8 @@ from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import MANY_RUNS
 from jumar.corpus.export import refuse_inside_runs
 from jumar.errors import BadInput
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_output_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 
 @click.command(epilog="Example: jumar report last -o report.html")
@@ -35,7 +36,7 @@ def report(runs: tuple[Path, ...], out: Path | None, *, as_json: bool, quiet: bo
     found = build_report(runs)
     if out is not None:
         refuse_inside_runs([Path(run.folder) for task in found.tasks for run in task.runs], out)
-        with explain_disk_faults(f"cannot write {out}"):
+        with explain_output_faults(out):
             replace_file(out, render_page(found).encode())
     for line in format_summary(found):
         voice.say(line)

@@ -17,7 +17,8 @@ from pathlib import Path
 from jumar.errors import Infra
 from jumar.journal.lock import LOCK
 from jumar.runs.setup.marks import MARK
-from jumar.workspace.files.safe_paths import explain_disk_faults, sync
+from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.safe_paths import sync
 from jumar.workspace.store.deltas import SUFFIX
 from jumar.workspace.store.lease import SHARED, Lease
 from jumar.workspace.store.shared import OBJECTS, RECORD, find_objects_folder, share

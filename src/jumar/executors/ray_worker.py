@@ -24,7 +24,8 @@ from jumar.executors.rollout_task import RolloutOrder, RolloutReturn
 from jumar.journal.ledger import compute_bills
 from jumar.journal.writer import EVENTS, read_journal
 from jumar.runs.setup.marks import mark
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 LOG = "ray.txt"
 """In the campaign's folder of output: what Ray says of tasks that died."""

@@ -30,7 +30,7 @@ from jumar.executors.uploads import upload
 from jumar.journal.writer import EVENTS
 from jumar.runs.judging.shared_judging import CoreLimit, SharedJudging
 from jumar.runs.setup.marks import Trust
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 
 class ClusterParts(NamedTuple):

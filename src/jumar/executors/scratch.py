@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from jumar.errors import Infra
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 from jumar.workspace.store.lease import open_locked
 
 LOCK_SUFFIX = ".lock"

@@ -25,6 +25,17 @@ from jumar.workspace.files.safe_paths import make_temporary_name
 SECONDS = {PRE: 60, POST: 180, FAILED: 180, STOP: 900, SUBAGENT_STOP: 900, PROMPT: 900, BEGIN: 30}
 """Timeout of the host for each event; most of it is for the tests of a whole turn, or of the beginning."""
 
+HELP = {
+    PRE: "Before a tool is used: may it write there?",
+    POST: "After a tool was used: unclaimed changes go back.",
+    FAILED: "The same of a tool that failed.",
+    STOP: "The agent wants to stop: its edits are judged.",
+    SUBAGENT_STOP: "The same of an agent that it started.",
+    PROMPT: "A person wrote: a turn begins.",
+    BEGIN: "A session begins.",
+}
+"""Line of help for each event; Claude Code asks, not a person."""
+
 MARGIN_SECONDS = 10
 """The hook itself ends so much earlier: a host lets through what takes longer."""
 
@@ -43,7 +54,7 @@ class Hooks(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command called *cmd_name*."""
         if cmd_name in EVENTS:
-            return click.Command(cmd_name, callback=partial(hook_fast.answer, [cmd_name]), help="An event of the host.")
+            return click.Command(cmd_name, callback=partial(hook_fast.answer, [cmd_name]), help=HELP[cmd_name])
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

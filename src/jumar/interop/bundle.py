@@ -18,7 +18,8 @@ from jumar.interop.stored_runs import StoredRun, read_stored_run
 from jumar.journal.line_format import JournalEnd, hash_line
 from jumar.journal.writer import EVENTS
 from jumar.runs.setup.result import build_result
-from jumar.workspace.files.safe_paths import explain_disk_faults, make_temporary_name, sync
+from jumar.workspace.files.disk_faults import explain_output_faults
+from jumar.workspace.files.safe_paths import make_temporary_name, sync
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 
@@ -64,7 +65,7 @@ def write_bundle(folder: Path, out: Path) -> WrittenBundle:
         )
     parent = out.parent
     draft = parent / make_temporary_name()
-    with explain_disk_faults(f"cannot write {out}"):
+    with explain_output_faults(out):
         try:
             with draft.open("w+b") as file:
                 written = _write(run, file)

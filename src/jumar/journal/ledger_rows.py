@@ -14,7 +14,7 @@ import msgspec
 from jumar.core.state.budget import MICRO, Budget, Cost, Spend, reserve, to_micro_usd
 from jumar.errors import BadInput, Infra
 from jumar.journal.spans import TABLE, begin_span, extend_span, sum_worked_seconds
-from jumar.workspace.files import safe_paths
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 MARK, LAYOUT = 0x6A756D72, 1
 """SQLite's application id (`jumr`) and user version of such a file: one without them is none of ours."""
@@ -105,7 +105,7 @@ class LedgerRows:
         self._span: int | None = None
         """The time since this process entered a run, see `jumar.journal.spans`; None: it entered none."""
         _check(self.path, caps)
-        with safe_paths.explain_disk_faults(f"cannot make {self.path.parent}"):
+        with explain_disk_faults(f"cannot make {self.path.parent}"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._explain_faults():
             self._db = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None)

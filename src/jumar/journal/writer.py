@@ -19,6 +19,7 @@ from jumar.journal.line_format import JournalEnd, format_group, hash_line
 from jumar.journal.lock import take_lock
 from jumar.journal.read_groups import TornLine, read_groups
 from jumar.workspace.files import safe_paths
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 EVENTS, ANCHOR, BALLAST = "events.jsonl", "head", "ballast"
 """Files in a run's directory: the lines, the newest line's hash, space for the last words."""
@@ -53,7 +54,7 @@ class Journal:
             BadInput: if it holds a journal already, or another process writes there.
             Infra: if the disk refuses.
         """
-        with safe_paths.explain_disk_faults(f"cannot begin a journal in {folder}"):
+        with explain_disk_faults(f"cannot begin a journal in {folder}"):
             fresh = not folder.is_dir()
             folder.mkdir(parents=True, exist_ok=True)
             try:
@@ -72,7 +73,7 @@ class Journal:
             BadInput: if there is no journal, another process writes it, or a line of it is damaged.
             Infra: if the disk refuses.
         """
-        with safe_paths.explain_disk_faults(f"cannot open the journal in {folder}"):
+        with explain_disk_faults(f"cannot open the journal in {folder}"):
             if not (folder / EVENTS).is_file():
                 raise BadInput(f"{folder} holds no journal (no {EVENTS} in it); name the directory of a run")
             return cls._open_new(folder, 0, write)
@@ -131,7 +132,7 @@ class Journal:
         # this very fault to stop, writes its end; and what the disk got back early, others would eat.
         closing = any(isinstance(event, Final | RunEnd) for event in events)
         try:
-            with safe_paths.explain_disk_faults(f"the journal in {self.folder} cannot be written"):
+            with explain_disk_faults(f"the journal in {self.folder} cannot be written"):
                 self._put(data, spare=closing)
             yield entries
         except BaseException:

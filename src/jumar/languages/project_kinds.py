@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
@@ -73,6 +74,9 @@ PROJECTS = {
 }
 """Runner -> its kind of project. For any other runner a task names its files itself; until then it is as for Python."""
 
+_TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
+"""Target of a makefile."""
+
 TESTS = tuple(dict.fromkeys(line for project in PROJECTS.values() for line in project.tests))
 """All general rules for what is a test."""
 
@@ -115,11 +119,26 @@ def _is_python(root: Path) -> bool:
 
 def _recognise_script(root: Path) -> str:
     """Return the runner that the `package.json` of *root* wants: among its dependencies, else in its script `test`."""
+    wanted, script = _read_package(root)
+    return next((runner for runner in ("vitest", "jest") if runner in wanted or runner in script), "")
+
+
+def suggest_test_command(root: Path) -> str:
+    """Return the command that seems to run the tests in *root*: its script `test`, a target of its makefile, or any."""
+    if _read_package(root)[1]:
+        return "npm test"
+    try:
+        targets = _TARGET.findall((root / "Makefile").read_text("utf-8", "replace"))
+    except OSError:
+        targets = []
+    return next((f"make {name}" for name in ("test", "tests", "check") if name in targets), "make check")
+
+
+def _read_package(root: Path) -> tuple[Collection[str], str]:
+    """Return the dependencies that the `package.json` of *root* names, and its script `test`, if there are any."""
     try:
         package = json.loads((root / "package.json").read_bytes())
         wanted = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
-        script = str(package.get("scripts", {}).get("test", ""))
+        return wanted, str(package.get("scripts", {}).get("test", ""))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
-        return ""
-    named = [runner for runner in ("vitest", "jest") if runner in wanted or runner in script]
-    return named[0] if named else ""
+        return (), ""

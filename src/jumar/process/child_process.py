@@ -24,7 +24,7 @@ from jumar.ports import Invocation, Record
 from jumar.process.launch import Confinement, Role, StartedProcess, Supervisor, start_confined
 from jumar.process.output import read_output
 from jumar.process.room import discard
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 GRACE_SECONDS = 0.8
 """After its deadline a reaper has this long to answer, or to be at work; if it was stopped, jumar does the killing."""

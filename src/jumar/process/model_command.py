@@ -25,7 +25,7 @@ from jumar.process.shell_check import build_shell_invocation
 from jumar.sandbox import bwrap
 from jumar.sandbox.program_files import PATH, find_interpreter_files
 from jumar.sandbox.request import Reach
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 COMMAND_BYTES = 100_000
 """A longer command is refused: no kernel takes an argument of 128 KiB."""

@@ -17,7 +17,7 @@ from jumar.process.room import lay_out
 from jumar.process.shell_check import build_shell_invocation
 from jumar.sandbox import seccomp
 from jumar.sandbox.bwrap import Bubblewrap, find_programs
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 PROBE_SECONDS = 20.0
 

@@ -19,7 +19,7 @@ from jumar.ports import Invocation, Record
 from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement, Role, WarmStart
 from jumar.process.room import discard
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 
 class ScriptStart(NamedTuple):

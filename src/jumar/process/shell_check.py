@@ -19,7 +19,7 @@ from jumar.ports import Checked, Invocation
 from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement
 from jumar.process.output import read_output
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 NO_ENV: Mapping[str, str] = MappingProxyType({})
 

@@ -16,7 +16,8 @@ from jumar.runs.remove_workspace import leave_workspace
 from jumar.runs.setup.assembly import RunPlace
 from jumar.runs.setup.result import Result, build_result
 from jumar.runs.setup.selftest_cache import SelftestCache
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.patch import make_best_patch
 
 

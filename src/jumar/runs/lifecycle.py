@@ -51,7 +51,7 @@ from jumar.task.budget_options import format_flag
 from jumar.task.task import Task, find_interpreter
 from jumar.verify.kept_process import KeepingRunner, KeptRuns
 from jumar.verify.mutation_probe import probe
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal. See `jumar.process.progress.Telling`."""

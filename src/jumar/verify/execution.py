@@ -30,7 +30,7 @@ from jumar.verify.challenge.round_challenge import UNCHALLENGED, Challenge
 from jumar.verify.merge_reports import PlainAhead, ReportPart, find_differences, merge_reports
 from jumar.verify.naming.test_names import IdMapping, read_names, read_test_files
 from jumar.verify.two_process import TwoProcessTrial, find_imports
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 from jumar.workspace.store.object_store import Store
 
 

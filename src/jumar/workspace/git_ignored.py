@@ -18,8 +18,9 @@ import msgspec
 
 from jumar.errors import BadInput, Infra
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
-from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files import trees
 from jumar.workspace.files.checkout import Skip
+from jumar.workspace.files.disk_faults import explain_disk_faults
 from jumar.workspace.git import explain_failure, run_git
 
 _PASSED_ON = ("PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL")
@@ -133,7 +134,7 @@ def _read_rules(root: Path, within: Path, environ: Mapping[str, str]) -> Ignored
     for file in (*(file for file in outer if file.is_file() and not file.is_symlink()), *_list_rule_files(within)):
         folder = file.parent.relative_to(root).as_posix()
         lines += _translate_rules(file, "" if folder == "." else folder)
-    with safe_paths.explain_disk_faults("cannot write to the temporary folder"), tempfile.NamedTemporaryFile() as rules:
+    with explain_disk_faults("cannot write to the temporary folder"), tempfile.NamedTemporaryFile() as rules:
         # Not --exclude-standard: what the settings name may be a pipe, and git would wait for it.
         rules.write("".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
         rules.flush()

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from jumar.errors import Infra
-from jumar.workspace.files import safe_paths
+from jumar.workspace.files.disk_faults import explain_disk_faults
 from jumar.workspace.git import NO_SETTINGS, explain_failure, run_git
 
 _FAILED = 128
@@ -28,7 +28,7 @@ def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
     if git is None or any(b"\0" in side for side in (base, mine, theirs)):
         return None
     with (
-        safe_paths.explain_disk_faults("texts cannot be merged"),
+        explain_disk_faults("texts cannot be merged"),
         tempfile.TemporaryDirectory(prefix="jumar-merge-") as room,
     ):
         sides = {"mine": mine, "base": base, "theirs": theirs}

@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from jumar.errors import BadInput, Infra
-from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files import trees
+from jumar.workspace.files.disk_faults import explain_disk_faults
 from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.git import NO_SETTINGS, explain_failure, run_git
 from jumar.workspace.store.object_store import Store
@@ -84,7 +85,7 @@ def _run_on_trees(store: Store, base: str, best: str, words: tuple[str, ...]) ->
         return b""
     program = find_git()
     with (
-        safe_paths.explain_disk_faults("the patch cannot be made"),
+        explain_disk_faults("the patch cannot be made"),
         tempfile.TemporaryDirectory(prefix="jumar-patch-") as room,
     ):
         git = _Git(program, Path(room))
@@ -107,7 +108,7 @@ def explain_misfit(store: Store, patch: bytes, before: Manifest, after: Manifest
     if program is None:
         raise BadInput("git was not found on PATH; install it to have patches checked")
     with (
-        safe_paths.explain_disk_faults("the patch cannot be checked"),
+        explain_disk_faults("the patch cannot be checked"),
         tempfile.TemporaryDirectory(prefix="jumar-patch-") as room,
     ):
         git = _Git(program, Path(room))

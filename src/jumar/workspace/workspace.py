@@ -11,6 +11,7 @@ from pathlib import Path
 from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.checkout import Skip
+from jumar.workspace.files.disk_faults import explain_disk_faults
 from jumar.workspace.files.restore_modes import unlock
 from jumar.workspace.files.scan import FolderScan
 from jumar.workspace.files.stat_cache import StatCache
@@ -75,7 +76,7 @@ class Workspace:
         """
         manifest = self._store.manifest(tree)
         self._tree = ""
-        with safe_paths.explain_disk_faults(f"cannot lay out a tree in {self.folder}"):
+        with explain_disk_faults(f"cannot lay out a tree in {self.folder}"):
             if self.folder.is_symlink() or self.folder.is_file():
                 self.folder.unlink()
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +131,7 @@ class Workspace:
             raise ValueError(f"{path!r} is never part of a tree: histories, caches and what git ignores are left out")
         manifest = self._get_manifest()
         with (
-            safe_paths.explain_disk_faults(f"cannot write {path!r} in {self.folder}"),
+            explain_disk_faults(f"cannot write {path!r} in {self.folder}"),
             safe_paths.open_root(self.folder) as top,
         ):
             try:

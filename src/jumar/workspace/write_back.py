@@ -13,6 +13,7 @@ import msgspec
 
 from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files.disk_faults import explain_disk_faults
 from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.merge import merge
 from jumar.workspace.store.object_store import Store
@@ -53,7 +54,7 @@ def apply(
         BadInput: if a path is *closed*; nothing was written.
         Infra: if the disk refuses half-way; the files written before stay, each of them whole.
     """
-    with safe_paths.explain_disk_faults(f"cannot write to {origin}"), safe_paths.open_root(origin) as top:
+    with explain_disk_faults(f"cannot write to {origin}"), safe_paths.open_root(origin) as top:
         due = plan(store, base, best, top)
         for change in due:
             if closed(change.path):

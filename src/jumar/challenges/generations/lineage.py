@@ -11,7 +11,8 @@ import msgspec
 from jumar.challenges.agents_file import ChallengeAgent
 from jumar.challenges.generations.search import Trial
 from jumar.errors import BadInput
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 GENERATIONS, LINEAGE, GENOME = "generations", "lineage.jsonl", "genome.md"
 """Names in the campaign's folder: the campaigns of the search, its trials, and the genome that is left."""

@@ -18,7 +18,8 @@ from jumar.cli.parameters.run_argument import TRUST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
 from jumar.runs.setup.marks import Trust
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 if TYPE_CHECKING:
     from jumar.challenges.order import ChallengeOrigin

@@ -23,7 +23,8 @@ from jumar.challenges.ranking.rank_agents import is_last
 from jumar.cli.challenges.session import ChallengeSession
 from jumar.core.run.strategy import FRONTIER
 from jumar.errors import BadInput
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 if TYPE_CHECKING:
     from jumar.challenges.agents_file import ChallengeAgent, ModelTable

@@ -10,7 +10,8 @@ import msgspec
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.core.quoting import make_one_line
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.files.disk_faults import explain_output_faults
+from jumar.workspace.files.safe_paths import replace_file
 
 
 @click.command(epilog="Example: jumar scars src tests --sarif scars.sarif")
@@ -42,7 +43,7 @@ def scars(  # noqa: PLR0913  one parameter for each option
     files = read_source_files(paths)
     found = search.search(files)
     if sarif is not None:
-        with explain_disk_faults(f"cannot write {sarif}"):
+        with explain_output_faults(sarif, "--sarif"):
             replace_file(sarif, msgspec.json.format(msgspec.json.encode(build_sarif(found, search.rules))) + b"\n")
     for each in found:
         voice.say(make_one_line(f"{each.path}:{each.line}: {each.rule} (-{each.points:g}) {each.message}"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from jumar.cli.parameters.environment import read_environment
 from jumar.task.resolve import Options
@@ -37,12 +38,26 @@ class SharedOption(click.Option):
         )
 
 
+def check_value(ctx: click.Context, option: click.Parameter, value: Any) -> Any:
+    """Return *value* of *option*; refuse one from the environment, that it cannot have, by the name of its variable.
+
+    Raises:
+        BadInput: naming the option, the value and what would do.
+    """
+    row = next(row for row in SETTINGS.values() if row.flag in option.opts)
+    name = str(option.name)
+    if value is not None and ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT:
+        own = f"{ctx.auto_envvar_prefix}_{name.upper()}"
+        row.check(value, own if own in read_environment() else f"JUMAR_RUN_{name.upper()}")
+    return value
+
+
 def build_options(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
     """Yield the command-line options for the rows *names* of `jumar.task.settings.run_settings`."""
     for row in map(SETTINGS.__getitem__, names):
         kind = None if row.kind is str else row.kind
         cls = SharedOption if row.name in SHARED else click.Option
-        yield click.option(row.flag, cls=cls, type=kind, help=row.help)
+        yield click.option(row.flag, cls=cls, type=kind, help=row.help, callback=check_value)
 
 
 EVIDENCE = (

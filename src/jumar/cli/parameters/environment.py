@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from jumar.core.prompts.suggestion import find_nearest
 
 
 def read_environment() -> Mapping[str, str]:
     """Return a copy of this process's environment; the verifier lets little of it through."""
     return dict(os.environ)
+
+
+def explain_unknown_variable(prefix: str, known: Sequence[str]) -> str:
+    """Return what is wrong with a variable that begins with *prefix*, of a command, and goes on as none of *known*.
+
+    Those are the names of its parameters, in capitals. Empty: there is no such variable, which would do nothing.
+    """
+    for variable in sorted(name for name in os.environ if name.startswith(prefix)):
+        if (word := variable.removeprefix(prefix)) not in known:
+            near = find_nearest(word, known)
+            hint = f"did you mean {prefix}{near}?" if near else "unset it: no option of this command has that name"
+            return f"unknown variable {variable}; {hint}"
+    return ""
 
 
 def find_cache_folder() -> Path:

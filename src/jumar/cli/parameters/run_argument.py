@@ -23,16 +23,18 @@ class RunPath(click.ParamType):  # type: ignore[type-arg]  # generic only in new
 
 
 class RunsPath(click.ParamType):  # type: ignore[type-arg]  # as above
-    """A folder of runs: a campaign by path or name, a run, or a folder that holds some."""
+    """A folder of runs: a campaign or a run, by path or name, or a folder that holds some."""
 
     name = "runs"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002  click's
         """Return the folder called *value*: `last`, if nothing has that name, is the campaign begun last."""
-        place = value if isinstance(value, Path) or Path(value).exists() else _find_campaign(value)
-        if not Path(place).exists():
-            raise BadInput(f"there is no {value}; name the folder of a campaign or of runs, or `last`")
-        return Path(place)
+        if isinstance(value, Path) or Path(value).exists():
+            return Path(value)
+        place = RUNS / value if (RUNS / value).is_dir() else _find_campaign(value)
+        if not place.exists():
+            raise BadInput(f"there is no {value}; name a campaign, a run, or a folder of runs, or `last`")
+        return place
 
 
 def _find_campaign(name: str) -> Path:

@@ -9,7 +9,7 @@ import anyio
 from anyio import to_thread
 
 from jumar.process.launch import OUTPUT_BYTES
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 MARK_SECONDS, LOOK_SECONDS = 1.0, 0.002
 """The supervisor writes what was printed to a file: how late that may be, and how often it is looked for."""

@@ -20,7 +20,7 @@ from jumar.process.child_process import Child
 from jumar.process.launch import Confinement, start_confined
 from jumar.process.resident.marked_output import MarkedOutput
 from jumar.process.room import discard
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 LIFE_SECONDS = 4 * 3600.0
 """Time limit of the whole process; an order has its own."""

@@ -25,7 +25,7 @@ from jumar.runs.external.visible_files import AgentView
 from jumar.runs.setup.assembly import RunPlace
 from jumar.sandbox.request import Reach
 from jumar.task.agent_command import fill_placeholders, has_placeholder
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 LAST_BYTES = 4096
 """Of the agent's output, to find its last line in."""

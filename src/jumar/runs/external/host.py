@@ -27,7 +27,7 @@ from jumar.runs.external.agent_process import AgentTurn, AgentWorkplace, TurnEnd
 from jumar.runs.external.agent_requests import EscalateRequest, Wish, build_action, build_answer, parse
 from jumar.runs.external.model_proxy import ProxyEndpoints, ProxyRequest, build_error, open_listeners, serve
 from jumar.runs.setup.assembly import RunPlace
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 from jumar.workspace.workspace import Workspace
 
 GRACE_SECONDS = 2.0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 POLL_SECONDS = 0.02
 """Interval at which a lock is tried again: another process that lets go of it tells nobody."""

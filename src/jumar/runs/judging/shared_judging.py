@@ -14,7 +14,7 @@ from jumar.core.state.verdict import Outcome
 from jumar.ports import Checked, Verification, Verifier
 from jumar.runs.judging.byte_locks import hold_byte
 from jumar.runs.judging.verdict_store import StoredVerdict, hash_question
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 
 class JudgedRun(NamedTuple):

@@ -16,7 +16,7 @@ from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
-from jumar.languages.project_kinds import TESTS
+from jumar.languages.project_kinds import TESTS, suggest_test_command
 from jumar.languages.test_annotations import find_test_files, is_slug
 from jumar.ports import Runner, Sandbox, Surroundings
 from jumar.process.progress import ProgressPart, Tell, Work, ignore_progress
@@ -194,8 +194,8 @@ async def find_expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str,
         where = f" in {', '.join(task.suite.select)}" if task.suite.select else ""
         raise BadInput(
             f"no tests found{where} in {task.root}{why}: nothing could judge the work; name the tests with --test, or "
-            "what runs them with --test-command 'make check', or let the driver write the first failing test: "
-            "--agent driver --gate strict -i '...'"
+            f"what runs them with --test-command '{suggest_test_command(task.root)}', or let the driver write the "
+            "first failing test: --agent driver --gate strict -i '...'"
         )
     return found.ids
 

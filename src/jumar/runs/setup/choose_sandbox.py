@@ -30,7 +30,7 @@ from jumar.sandbox.probes.channels import ProbedSandbox
 from jumar.sandbox.probes.circumstances import hash_circumstances
 from jumar.sandbox.request import AUTO, TIERS
 from jumar.sandbox.unconfined import Unconfined
-from jumar.workspace.files.safe_paths import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 CANDIDATES = ("S3", "S2", "S1")
 """Tiers to try, the strongest first."""

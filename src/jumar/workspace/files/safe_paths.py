@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 
-from jumar.errors import BadInput, Infra
+from jumar.errors import BadInput
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
@@ -20,28 +20,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _OWNER = 0o700
 _SYNCS = 8
 
-MEND = {
-    errno.ENOSPC: "; free some space, and what is kept so far can be gone on with",
-    errno.EDQUOT: "; free some space, and what is kept so far can be gone on with",
-    errno.EROFS: "; name a place that can be written",
-}
-"""Advice for some faults of a disk."""
-
 T = TypeVar("T")
-
-
-@contextmanager
-def explain_disk_faults(what: str) -> Iterator[None]:
-    """Turn a fault of the disk into one sentence that begins with *what*, the failed action.
-
-    Raises:
-        Infra: instead of OSError.
-    """
-    try:
-        yield
-    except OSError as fault:
-        mend = MEND.get(fault.errno or 0, "")
-        raise Infra(f"{what}: {fault.strerror or fault}{mend}") from fault
 
 
 def split_path(path: str) -> tuple[str, ...]:

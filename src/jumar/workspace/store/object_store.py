@@ -11,6 +11,7 @@ from pathlib import Path
 from jumar.errors import BadInput, Infra
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.checkout import Checkout
+from jumar.workspace.files.disk_faults import explain_disk_faults
 from jumar.workspace.files.scan import FolderScan
 from jumar.workspace.files.stat_cache import StatCache
 from jumar.workspace.files.trees import Manifest
@@ -50,7 +51,7 @@ class Store:
     def put_all(self, many: list[bytes]) -> list[str]:
         """Store several objects under one round of syncs; return their hashes, in order."""
         batch = ObjectBatch(self.root, self._written)
-        with safe_paths.explain_disk_faults(f"cannot write to {self.root}"), batch:
+        with explain_disk_faults(f"cannot write to {self.root}"), batch:
             return [batch.put(data) for data in many]
 
     def get(self, digest: str) -> bytes:
@@ -63,7 +64,7 @@ class Store:
         if not _HASH.fullmatch(digest):
             raise BadInput(f"{digest!r} is not the hash of a tree or file; `jumar log show` names those of a run")
         path = self.root / digest[:2] / digest[2:]
-        with safe_paths.explain_disk_faults(f"object {digest} cannot be read from {self.root}"):
+        with explain_disk_faults(f"object {digest} cannot be read from {self.root}"):
             try:
                 data = path.read_bytes()
             except FileNotFoundError:
@@ -105,7 +106,7 @@ class Store:
     def keep(self, manifest: Manifest, *contents: bytes) -> str:
         """Store *manifest*, and the *contents* it names that are not stored yet; return the tree's hash."""
         batch = ObjectBatch(self.root, self._written)
-        with safe_paths.explain_disk_faults(f"cannot write to {self.root}"), batch:
+        with explain_disk_faults(f"cannot write to {self.root}"), batch:
             for data in contents:
                 batch.put(data)
             return batch.put_tree(manifest)
@@ -127,7 +128,7 @@ class Store:
             Infra: if the disk refuses.
         """
         batch = ObjectBatch(self.root, self._written)
-        explain = partial(safe_paths.explain_disk_faults, f"cannot write to {self.root}")
+        explain = partial(explain_disk_faults, f"cannot write to {self.root}")
 
         def put(data: bytes) -> str:
             with explain():
@@ -149,7 +150,7 @@ class Store:
         self._lay_out(tree, dest, Checkout(self.get, lambda _: False, self._clone, fresh=True))
 
     def _lay_out(self, tree: str, dest: Path, aligner: Checkout) -> None:
-        with safe_paths.explain_disk_faults(f"cannot lay out a tree in {dest}"):
+        with explain_disk_faults(f"cannot lay out a tree in {dest}"):
             dest.mkdir(parents=True, exist_ok=True)
             if any(dest.iterdir()):
                 raise Infra(f"cannot lay out a tree in {dest}: it is not empty")

@@ -1,0 +1,53 @@
+"""Faults of a disk in one sentence: what failed, why, and how to mend it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePath
+
+from jumar.errors import BadInput, Infra
+
+MEND = {
+    errno.ENOSPC: "; free some space, and what is kept so far can be gone on with",
+    errno.EDQUOT: "; free some space, and what is kept so far can be gone on with",
+    errno.EROFS: "; name a place that can be written",
+}
+"""Advice for some faults of a disk."""
+
+WRONG_PLACE = frozenset((
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP,
+))  # fmt: skip
+"""Faults of a place where somebody wants a file: another place would do."""
+
+
+@contextmanager
+def explain_disk_faults(what: str) -> Iterator[None]:
+    """Turn a fault of the disk into one sentence that begins with *what*, the failed action.
+
+    Raises:
+        Infra: instead of OSError.
+    """
+    try:
+        yield
+    except OSError as fault:
+        mend = MEND.get(fault.errno or 0, "")
+        raise Infra(f"{what}: {fault.strerror or fault}{mend}") from fault
+
+
+@contextmanager
+def explain_output_faults(out: PurePath, flag: str = "-o") -> Iterator[None]:
+    """Turn a fault in writing *out*, which a person named with *flag*, into one sentence.
+
+    Raises:
+        BadInput: if nothing can be written there: there is no such folder, or it is not theirs.
+        Infra: if the disk is full, or broken.
+    """
+    with explain_disk_faults(f"cannot write {out}"):
+        try:
+            yield
+        except OSError as fault:
+            if fault.errno not in WRONG_PLACE:
+                raise
+            raise BadInput(f"cannot write {out}: {fault.strerror}; name another place with {flag}") from fault
