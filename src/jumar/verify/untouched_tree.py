@@ -5,14 +5,22 @@ Each test is run there at most once a task, and only where the answer decides a 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from jumar.core.gate.challenge_rounds import Round, Strength
-from jumar.core.state.verdict import Outcome, Report, TestResult, counts_as_pass, get_function, reconcile
+from jumar.core.gate.untouched_reports import (
+    list_alike,
+    list_asserted,
+    list_given_up,
+    list_seen,
+    list_tied,
+    list_timeouts,
+    list_unasserted,
+)
+from jumar.core.state.verdict import Outcome, Report, get_function, reconcile
 from jumar.languages.class_methods import DECIDING, find_style, is_as_before, list_classes
 from jumar.verify.challenge.falsified_files import list_falsifiable
 from jumar.verify.challenge.literal_tests import find_literal_tests
@@ -29,9 +37,6 @@ if TYPE_CHECKING:
 
 LUCKY = 2
 """Further runs of the untouched tree in which a test has to pass that says nothing in two processes."""
-
-ASSERTED = re.compile("[Aa]ssert|Failed:")
-"""Stands in what a test says that failed by an assertion of its own, or by one of pytest's."""
 
 
 async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
@@ -77,8 +82,8 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> Retre
     same = {i for i, why in decided.items() if green.doubted.get(i) == why}
     # The same reason is no other class, which the code called by the same name.
     retreated = missing & known.alike.union(decided.keys() - _list_known_style(green, same, foreign=True))
-    unknown = retreated & (known.unseen | _list_unasserted(known.base_apart) | decided.keys())
-    excused = unknown & green.tied.union(green.led.intersection(_list_tied(known.base_apart)))
+    unknown = retreated & (known.unseen | list_unasserted(known.base_apart) | decided.keys())
+    excused = unknown & green.tied.union(green.led.intersection(list_tied(known.base_apart)))
     asked = tuple(i for i in green.ids if i in retreated - excused)
     if not asked:
         return Retreat()
@@ -116,12 +121,12 @@ async def _compare_base(green: GreenCandidate, new: frozenset[str]) -> None:
     if two is None:
         return
     # A stub that raises what does not cross, skips a test or ends its process says nothing of what the test compares.
-    unseen = new.difference(_list_seen(one), _list_tied(two))
-    alike = unseen | (new & _compare(one, two))
-    if differing := new & _list_asserted(one) & _list_asserted(two) - alike:
+    unseen = new.difference(list_seen(one), list_tied(two), list_given_up(new, two))
+    alike = unseen | (new & list_alike(one, two))
+    if differing := new & list_asserted(one) & list_asserted(two) - alike:
         # What it says may be another thing in each run, by chance or by the time: that tells nothing of processes.
         known.base_report = None
-        alike |= differing - _compare(one, await _run_base(green))
+        alike |= differing - list_alike(one, await _run_base(green))
     known.unseen, known.alike = known.unseen | unseen, known.alike | alike
 
 
@@ -137,13 +142,8 @@ def _list_decided(two: Report | None) -> dict[str, str]:
 
     A test that makes one of the two sides itself, or ties the code under test to its process, left it no choice.
     """
-    own = {*two.matched, *_list_tied(two)} if two else set[str]()
+    own = {*two.matched, *list_tied(two)} if two else set[str]()
     return {i: why for i, why in two.doubted.items() if i not in own and DECIDING.match(why)} if two else {}
-
-
-def _list_tied(two: Report | None) -> tuple[str, ...]:
-    """Return the tests that need the code under test in their own process, with or without its doing."""
-    return (*two.tied, *two.led) if two else ()
 
 
 def _list_known_style(green: GreenCandidate, ids: Collection[str], *, foreign: bool = False) -> frozenset[str]:
@@ -197,16 +197,11 @@ def list_unable(known: SuiteKnowledge) -> frozenset[str]:
 
     They are not tried again in two: what is in their way is how they are written, and no change of the code.
     """
-    slow = _list_timeouts(known.base_apart) - _list_timeouts(known.base_report)
+    slow = list_timeouts(known.base_apart) - list_timeouts(known.base_report)
     if known.base_report is None or known.base_apart is None or known.base_apart.lost:  # then chance had a part in it
         return slow
     passed = {result.id for result in known.base_report.results if result.outcome is Outcome.PASSED}
     return slow | (passed & known.compared - known.alike)
-
-
-def _list_timeouts(report: Report | None) -> frozenset[str]:
-    results = report.results if report else ()
-    return frozenset(result.id for result in results if result.outcome is Outcome.TIMEOUT)
 
 
 async def _run_base(green: GreenCandidate) -> Report:
@@ -243,52 +238,3 @@ def is_untouched(green: GreenCandidate) -> bool:
 def _lay_base(green: GreenCandidate) -> GreenCandidate:
     """Return *green* with the untouched tree in the place of the candidate's."""
     return replace(green, tree=lay_held_out(green.verifier, green.verifier.base), alone=green.verifier.base)
-
-
-def _compare(one: Report, two: Report) -> frozenset[str]:
-    """Return the tests that came out the same: passed, or failed by an assertion in the same words or by one exception.
-
-    What fails before it comes to a file that the code under test should have written tells nothing of two processes:
-    there that code does not have the temporary folder of the tests.
-    """
-    said = {result.id: _describe(result) for result in two.results}
-    return frozenset(
-        result.id
-        for result in one.results
-        if said.get(result.id) == _describe(result)
-        and (result.id not in _list_tied(two) or counts_as_pass(result.outcome, None))
-    )
-
-
-def _list_seen(report: Report) -> frozenset[str]:
-    """Return the tests that passed, or failed by an assertion: they came to compare something."""
-    kinds = {result.id: _describe(result) for result in report.results}
-    return frozenset(i for i, (outcome, said, _) in kinds.items() if outcome is Outcome.PASSED or said)
-
-
-def _list_unasserted(two: Report | None) -> frozenset[str]:
-    """Return the tests that ended without an assertion: a stub raised, so what they compare was not seen there."""
-    results = two.results if two else ()
-    failed = {r.id for r in results if r.outcome is Outcome.FAILED and not _describe(r)[1]}
-    return _list_timeouts(two).union(failed, (r.id for r in results if r.outcome is Outcome.ERROR))
-
-
-def _list_asserted(report: Report | None) -> frozenset[str]:
-    """Return the tests that failed by an assertion, and by nothing that two processes lack."""
-    failed = [r.id for r in report.results if r.outcome is Outcome.FAILED and _describe(r)[1]] if report else []
-    return frozenset(failed).difference((*_list_tied(report), *report.doubted) if report else ())
-
-
-def _describe(result: TestResult) -> tuple[Outcome, str, str]:
-    """Return the outcome of a test, the words of an assertion that failed, or else the class of another exception.
-
-    Without the lines in which pytest says where a value comes from (`+ where None = total()`): a method is another
-    object in two processes.
-    """
-    if result.outcome is not Outcome.FAILED:
-        return result.outcome, "", ""
-    lines = result.excerpt.strip().splitlines()
-    said = [line[1:].strip() for line in lines if re.match(r"E\s+[^+\s]", line)] or lines[-1:]
-    if said and ASSERTED.search(said[0]):
-        return result.outcome, re.sub("x[0-9a-f]{6,}", "x", "\n".join(said)), ""
-    return result.outcome, "", said[0].partition(":")[0] if said else ""

@@ -28,6 +28,7 @@ class ProductThings:
     capabilities: Capabilities
     running: bool
     give_up: Callable[[str], NoReturn]
+    refuse_end: Callable[[str], NoReturn]
     tie: Callable[[str, Any], NoReturn]
     fault: Callable[[str], None]
     failing: tuple[type[BaseException], ...]
@@ -229,10 +230,10 @@ class ProductThings:
     def check_raised(self, op: str, arguments: tuple[Any, ...], error: BaseException) -> BaseException:
         """Return *error*, of the product; refuse one that ends what the tests do, or hides what a comparison heard."""
         if (why := endings.find_fault(op, arguments, error)) and not endings.is_expected(error):
-            self.give_up(why)
+            self.refuse_end(why)
         told = op == "method" and arguments[2] in contents.HEARING and contents.is_heard(arguments[0], arguments[3])
         if told and not endings.is_operation_awaited():
-            self.give_up(f"{arguments[2]} of a {type(arguments[0]).__name__} raises, and may know what is expected")
+            self.refuse_end(f"{arguments[2]} of a {type(arguments[0]).__name__} raises, and may know what is expected")
         return error
 
     def compare(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:

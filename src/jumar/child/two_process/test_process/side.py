@@ -20,7 +20,7 @@ from jumar.child.two_process.test_process.capabilities import Capabilities
 from jumar.child.two_process.test_process.class_rules import ClassRules
 from jumar.child.two_process.test_process.product_things import ProductThings
 from jumar.child.two_process.wire import endings, frames, library_values, notices, stand_ins
-from jumar.child.two_process.wire.exceptions import CannotRunApart, ProductLost
+from jumar.child.two_process.wire.exceptions import CannotRunApart, EndRefused, ProductLost
 from jumar.child.two_process.wire.files import shared_files
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
@@ -81,6 +81,11 @@ class TestsSide(ProductThings, ClassRules):
         """Give the test up: it cannot run like this."""
         self.fault(why)
         raise CannotRunApart(why)
+
+    def refuse_end(self, why: str) -> NoReturn:
+        """Give the test up for how the product has answered: by an exception."""
+        self.fault(why)
+        raise EndRefused(why)
 
     def note_tie(self, why: str, thing: Any = None) -> None:
         """Record that what the tests do, *why*, with *thing* if that is of the product, needs it in their process."""

@@ -53,5 +53,9 @@ class CannotRunApart(BaseException):
     __test__ = False
 
 
+class EndRefused(CannotRunApart):
+    """The product answered by an exception that the tests must not see as it is."""
+
+
 class ProductLost(CannotRunApart):
     """The product's process is gone, or does not keep to the protocol."""
