@@ -59,7 +59,7 @@ class ProductThings:
             self.tie("what the product awaits of the tests would not hear that it is cancelled", thing)
         told = (get_fact(thing, TOLD) or {}).get(name, contents.NOTHING)
         if self.running and not self.capabilities.performing and told is not contents.NOTHING and is_constant(told):
-            self.tie(f"a test reads {name}, a constant of its own class that the product knows, too", thing)
+            self.tie(f"a test reads {name}, a constant of its own class that the product knows, too")
         marked = any(get_fact(thing, mark) for mark in (COMPARED, contents.HEARD))
         if (marked and name == "__wrapped__") or not proxies.is_readable(name):  # as pytest asks for it
             raise AttributeError(name)
