@@ -10,6 +10,8 @@ from support.judging.two_process_verifier import reported
 from support.processes.sandboxes import s3
 
 PRODUCT = """
+import collections, sys
+from pathlib import PosixPath as Clock
 class Box:
     held = 1
     def get(self, key, default=None): return 1
@@ -25,38 +27,44 @@ def make(): return Box()
 def give(): return {"k": [Box()], "class": Box}
 def call(back): return (back(), 1)[1]
 def choose(): return take
+def module(): return sys.modules[__name__]
+def undo(): globals()["fetch"] = print
+def queue(): return collections.deque([1])
 def method(): return Box().get
 def write(path): return 1
 def fill(path): open(path, "w").write("a") and None
 """
 HEAD = """
-import inspect, threading
+import argparse, inspect, re, threading
 import product
-def back(): return object()
+def back(): return re.match('a', 'a')
 class Fake:
     def charge(self, n): return n
 """
 OWN = (
-    "assert product.take(object()) == 1",
-    "assert product.Box().get('a', object()) == 1",
-    "assert product.Box.make(object()) is not None",
-    "assert product.Box.make().get('a', object()) == 1",
-    "with product.Box() as box: assert box.get('a', object()) == 1",
-    "get = product.Box().get; assert get('a', object()) == 1",
+    "assert product.take(re.match('a', 'a')) == 1",
+    "assert product.Box().get('a', re.match('a', 'a')) == 1",
+    "assert product.Box.make(re.match('a', 'a')) is not None",
+    "with product.Box() as box: assert box.get('a', re.match('a', 'a')) == 1",
+    "get = product.Box().get; assert get('a', re.match('a', 'a')) == 1",
     "assert not inspect.isfunction(product.Box) and inspect.isfunction(product.take)",
     "due = tmp_path / 'due'; due.write_text('1'); assert product.take() == int(due.read_text())",
-    "assert product.make() and product.take(object()) == 1",
+    "assert product.make() and product.take(re.match('a', 'a')) == 1",
     "made = product.make(); assert eval('1') == product.take()",
-    "assert product.make().get('a', object()) == 1 and product.take(object()) == 1",
+    "assert product.make().get('a', re.match('a', 'a')) == 1 and product.take(re.match('a', 'a')) == 1",
 )
 LED = (
-    "assert product.make().get('a', object()) == 1",
-    "assert product.Box().open().get('a', object()) == 1",
-    "assert product.give()['k'][0].get('a', object()) == 1",
-    "assert product.give()['class'].make(object())",
-    "assert product.method()('a', object()) == 1",
-    "assert product.choose()(object()) == 1",
-    "assert product.small().get('a', object()) == 1",
+    "assert product.Box.make().get('a', re.match('a', 'a')) == 1",
+    "assert product.module().take(re.match('a', 'a')) == 1",
+    "monkeypatch.delattr(product.Clock, 'nothing', False); assert product.take() == 1",
+    "product.fetch = back; product.undo(); assert product.fetch() == 1",
+    "assert product.make().get('a', re.match('a', 'a')) == 1",
+    "assert product.Box().open().get('a', re.match('a', 'a')) == 1",
+    "assert product.give()['k'][0].get('a', re.match('a', 'a')) == 1",
+    "assert product.give()['class'].make(re.match('a', 'a'))",
+    "assert product.method()('a', re.match('a', 'a')) == 1",
+    "assert product.choose()(re.match('a', 'a')) == 1",
+    "assert product.small().get('a', re.match('a', 'a')) == 1",
     "assert product.call(back) == 1",
     "assert inspect.ismethod(product.method())",
     "product.take(Fake()); assert product.make().charge(1) == 1",
@@ -64,6 +72,9 @@ LED = (
     "box = product.make(); t = threading.Thread(target=box.open); t.start(); t.join()",
 )
 NEITHER = (
+    "assert product.take(object(), argparse.Namespace(a=1)) == 1",
+    "assert product.make().get('a', object()) == 1",
+    "assert product.take(reversed(product.queue())) == 1",
     "assert product.make().get('a', 1) == 1",
     "assert product.call(lambda: 1) == 1",
     "due = tmp_path / 'due'; product.fill(str(due)); assert due.read_text() == 'a'",
@@ -72,9 +83,9 @@ NEITHER = (
 
 @pytest.mark.slow
 def test_a_tie_is_the_tests_own_doing_unless_the_code_had_a_part_in_that_step(tmp_path: Path) -> None:
-    kinds = {"own": OWN, "led": LED, "neither": NEITHER}
+    kinds = {"neither": NEITHER, "own": OWN, "led": LED}  # what was an answer once may be one again
     tests = {f"test_{kind}_{n}": body for kind, bodies in kinds.items() for n, body in enumerate(bodies)}
-    text = HEAD + "".join(f"def {name}(tmp_path):\n    {body}\n" for name, body in tests.items())
+    text = HEAD + "".join(f"def {name}(tmp_path, monkeypatch):\n    {body}\n" for name, body in tests.items())
 
     report = reported(tmp_path, {"product.py": PRODUCT, "test_product.py": text}, sandbox=s3())
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.gate.untouched_reports import (
+    is_same_reason,
     list_alike,
     list_asserted,
     list_given_up,
@@ -21,7 +22,7 @@ from jumar.core.gate.untouched_reports import (
     list_unasserted,
 )
 from jumar.core.state.verdict import Outcome, Report, get_function, reconcile
-from jumar.languages.class_methods import DECIDING, find_style, is_as_before, list_classes
+from jumar.languages.class_methods import find_style, is_as_before, list_classes
 from jumar.verify.challenge.falsified_files import list_falsifiable
 from jumar.verify.challenge.literal_tests import find_literal_tests
 from jumar.verify.challenge.round_challenge import UNCHALLENGED
@@ -79,9 +80,11 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> Retre
     if new := missing - known.compared:
         await _compare_base(green, new)
     decided = _list_decided(known.base_apart)
-    same = {i for i, why in decided.items() if green.doubted.get(i) == why}
+    same = frozenset(i for i, why in decided.items() if is_same_reason(green.doubted.get(i, ""), why))
+    styled = frozenset(i for i in same if find_style(decided[i]))
     # The same reason is no other class, which the code called by the same name.
-    retreated = missing & known.alike.union(decided.keys() - _list_known_style(green, same, foreign=True))
+    same -= styled - _list_known_style(green, styled, foreign=True)
+    retreated = missing & known.alike.union(decided.keys() - same)
     unknown = retreated & (known.unseen | list_unasserted(known.base_apart) | decided.keys())
     excused = unknown & green.tied.union(green.led.intersection(list_tied(known.base_apart)))
     asked = tuple(i for i in green.ids if i in retreated - excused)
@@ -123,10 +126,8 @@ async def _compare_base(green: GreenCandidate, new: frozenset[str]) -> None:
     # A stub that raises what does not cross, skips a test or ends its process says nothing of what the test compares.
     unseen = new.difference(list_seen(one), list_tied(two), list_given_up(new, two))
     alike = unseen | (new & list_alike(one, two))
-    if differing := new & list_asserted(one) & list_asserted(two) - alike:
-        # What it says may be another thing in each run, by chance or by the time: that tells nothing of processes.
-        known.base_report = None
-        alike |= differing - list_alike(one, await _run_base(green))
+    # What it says may be another thing in each run, by chance, by the time or by the place.
+    alike |= new & list_asserted(one) & list_asserted(two)
     known.unseen, known.alike = known.unseen | unseen, known.alike | alike
 
 
@@ -138,12 +139,12 @@ async def find_drawn_in(green: GreenCandidate, conversed: frozenset[str]) -> fro
 
 
 def _list_decided(two: Report | None) -> dict[str, str]:
-    """Return the tests in which an answer of the untouched tree's own choice would decide a comparison, each with why.
+    """Return the tests that are no evidence in two processes as the untouched tree answers, each with why.
 
     A test that makes one of the two sides itself, or ties the code under test to its process, left it no choice.
     """
     own = {*two.matched, *list_tied(two)} if two else set[str]()
-    return {i: why for i, why in two.doubted.items() if i not in own and DECIDING.match(why)} if two else {}
+    return {i: why for i, why in two.doubted.items() if i not in own} if two else {}
 
 
 def _list_known_style(green: GreenCandidate, ids: Collection[str], *, foreign: bool = False) -> frozenset[str]:

@@ -170,7 +170,7 @@ def tells_private(name: Any, function: Any) -> bool:
 PLAIN = (*CHANGING, *library_values.LASTING)
 """Types whose methods cross with the value that they belong to."""
 
-NO_COPIES = ("builtins", "itertools", "argparse", "types", "_io", "unittest.mock")
+NO_COPIES = ("builtins", "_collections", "itertools", "argparse", "types", "_io", "unittest.mock")
 """Modules whose objects are not copied: iterators and files are used up, namespaces are shared."""
 
 CONSTANTS: dict[str, tuple[int, dict[int, tuple[str, str]]]] = {}

@@ -75,6 +75,11 @@ def list_timeouts(report: Report | None) -> frozenset[str]:
     return frozenset(result.id for result in results if result.outcome is Outcome.TIMEOUT)
 
 
+def is_same_reason(one: str, other: str) -> bool:
+    """Return whether a test was given up for *one* reason as for the *other*: numbers in it, as of a folder, differ."""
+    return re.sub(r"\d+", "", one) == re.sub(r"\d+", "", other)
+
+
 def list_tied(two: Report | None) -> tuple[str, ...]:
     """Return the tests that need the code under test in their own process, with or without its doing."""
     return (*two.tied, *two.led) if two else ()

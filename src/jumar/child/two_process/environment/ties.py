@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -32,6 +33,8 @@ class Ties:
         self.serving = 0
         """Number of requests of the product that are being served: it chooses when."""
         self._asked: Any = None
+        self._classes: set[type] = set()
+        """Classes of libraries that came from the product."""
 
     @contextlib.contextmanager
     def ask(self, thing: Any = None) -> Iterator[None]:
@@ -67,9 +70,17 @@ class Ties:
         """Note what ties the test: a step with *thing*, of the product, or with what is being asked."""
         thing = self._asked if thing is None else thing
         apart = get_fact(thing, "_jumar_thing") is not None or get_fact(thing, "_jumar_peer") is not None
-        led = self.serving or (apart and not (self._is_reached(thing) or get_fact(thing, REACHED)))
-        self.led |= bool(led)
+        answered = apart and not (self._is_reached(thing) or get_fact(thing, REACHED))
+        self.add(led=answered or bool(self.serving) or self._knows(thing))
+
+    def add(self, *, led: bool) -> None:
+        """Note a tie in which the product had a part, or none."""
+        self.led |= led
         self.own |= not led
+
+    def _knows(self, thing: Any) -> bool:
+        """Return whether *thing* is a class of a library that the product handed over."""
+        return issubclass(type(thing), type) and thing in self._classes
 
     def mark(self, found: Any, thing: Any) -> None:
         """Mark *found*, of *thing*, if it is a function or method of what the tests know by a name, or made."""
@@ -81,8 +92,12 @@ class Ties:
         return self._is_own(thing) and not get_fact(thing, ANSWERED)
 
     def note_answered(self, kind: Any) -> None:
-        """Note that the class *kind* of the product came as a value."""
-        type.__setattr__(kind, ANSWERED, True)
+        """Note that the class *kind* of the product came as a value, or a module of it."""
+        (types.ModuleType if issubclass(type(kind), types.ModuleType) else type).__setattr__(kind, ANSWERED, True)
+
+    def note_library_class(self, kind: type) -> None:
+        """Note that the product handed over *kind*, a class of a library: a test may take it for one of its own."""
+        self._classes.add(kind)
 
     def take(self) -> str:
         """Return `tied`, `led`, or an empty text: what was noted since this was asked the last time."""

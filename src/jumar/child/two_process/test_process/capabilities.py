@@ -275,7 +275,8 @@ class Capabilities:
     def knows(self, thing: Any) -> bool:
         """Return whether the product can do something with *thing*, which is no value: call, step or raise it."""
         kind = type(thing)
-        known = self.is_own_class(kind) or self._may_call(thing) or library_values.is_plain_iterator(kind)
+        bare = kind is object or kind.__module__ in library_values.NAMESPACES  # nothing can be done with it there
+        known = bare or self.is_own_class(kind) or self._may_call(thing) or library_values.is_plain_iterator(kind)
         return known or isinstance(thing, (types.GeneratorType, types.CoroutineType, BaseException, MappingView))
 
     def is_own(self, function: Any) -> bool:

@@ -29,8 +29,8 @@ HARMLESS = ("unittest.mock", "types", "builtins", "_pytest", "threading")
 """Modules of objects that are the tests' own, whatever they are patched to."""
 
 
-def watch_patches(tell: Callable[[str], None]) -> None:
-    """Call *tell* for each patch of a library by a test: the product, in its own process, has that unpatched.
+def watch_patches(tell: Callable[[str, Any], None]) -> None:
+    """Call *tell* for each patch of a library by a test, and its target: the product has that unpatched.
 
     What this environment carries over (`sys`, `input`) reaches it.
     """
@@ -54,7 +54,7 @@ def refuse_configured_names(refuse: Callable[[str], None]) -> None:
     kind.resolve = resolve_checked
 
 
-def _wrap_patch(patch: Any, places: tuple[str, ...], tell: Callable[[str], None]) -> Any:
+def _wrap_patch(patch: Any, places: tuple[str, ...], tell: Callable[[str, Any], None]) -> Any:
     """Return the method *patch*, wrapped: it tells of patches of a library; *places* say where the target is."""
 
     @functools.wraps(patch)
@@ -62,7 +62,7 @@ def _wrap_patch(patch: Any, places: tuple[str, ...], tell: Callable[[str], None]
         made = patch(self, *args, **keywords)
         given = [getattr(self, place) for place in places] or [*args, *keywords.values()]
         if changed := _find_patched(*given[:2]):
-            tell(f"a test patches {changed}, which the product has for itself")
+            tell(f"a test patches {changed}, which the product has for itself", given[0])
         return made
 
     return patch_and_tell

@@ -71,8 +71,8 @@ class DoubtPlugin:
         self._blamed = 0
         self._doubted_collectors: dict[str, str] = {}
         """Node ids of files and folders whose tests are no evidence, each with why; empty: of all tests."""
-        self._lasting_tie = ""
-        """Record of a fixture of several tests that needs the product in this process: those after it may use it."""
+        self._tied_fixtures: list[tuple[Any, bool]] = []
+        """Fixtures of several tests that need the product in this process, and whether it had a part in that."""
         self._fixed: list[tuple[dict[str, Any], str, Any]] = []
         """Functions, classes and constants of the tests' modules: namespace, name and value."""
         self._doubted_files: dict[str, str] = {}
@@ -144,8 +144,8 @@ class DoubtPlugin:
                 yield
         finally:
             capabilities.lasting = before
-            if fixturedef.scope != "function":
-                self._lasting_tie = self._lasting_tie or self._side.ties.take()
+            if fixturedef.scope != "function" and (tie := self._side.ties.take()):
+                self._tied_fixtures.append((fixturedef, tie == "led"))
             if self._side.faults > faults and fixturedef.scope != "function":
                 self._doubted_fixtures.append((fixturedef, self._side.why))
 
@@ -163,7 +163,7 @@ class DoubtPlugin:
         if paths.found:  # a helper of that file may remember what it has read
             self._doubted_files[get_file(item)] = self._side.why
         self._side.capabilities.end_test()
-        if tie := self._side.ties.take() or self._lasting_tie:
+        if tie := self._side.ties.take():
             self._send([tie, item.nodeid])
         if why := self._side.capabilities.conversation.why:
             self._send(["conversed", item.nodeid, why])
@@ -192,6 +192,8 @@ class DoubtPlugin:
         """Check it once more, that no fixture that it used is doubtful, and that it has asked about each query."""
         used = getattr(getattr(item, "_request", None), "_fixture_defs", {}).values()
         doubt = next((why for fixture, why in self._doubted_fixtures if fixture in used), "")
+        for led in (led for fixture, led in self._tied_fixtures if fixture in used):
+            self._side.ties.add(led=led)
         self._side.capabilities.conversation.note_used(used, get_file(item))
         doubt = doubt or self._side.capabilities.handed.find_idle(get_file(item), self._side.operands.compared)
         yield from self._watch_phase(doubt, last=True)

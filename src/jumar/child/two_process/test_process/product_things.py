@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import functools
 import sys
@@ -29,7 +30,7 @@ class ProductThings:
     running: bool
     give_up: Callable[[str], NoReturn]
     refuse_end: Callable[[str], NoReturn]
-    tie: Callable[[str, Any], NoReturn]
+    tie: Callable[..., NoReturn]
     fault: Callable[[str], None]
     failing: tuple[type[BaseException], ...]
 
@@ -83,7 +84,9 @@ class ProductThings:
         self.ties.mark(found, thing)
         known = known or self.own_instances.may_contain(thing)
         if owner is None and (why := self.capabilities.doubles.find_fault(thing, name, found, known=known)):
-            self.tie(why, thing)
+            # Where the tests know the thing, it is not what they put there: that is the product's doing.
+            with self.ties.serve() if known else contextlib.nullcontext():
+                self.tie(why, thing)
         return found if isinstance(thing, type) else contents.check_method(thing, name, found, self.give_up)
 
     def assign(self, thing: Any, name: str, value: Any) -> None:

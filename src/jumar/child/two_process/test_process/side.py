@@ -239,6 +239,12 @@ class TestsSide(ProductThings, ClassRules):
         number, name = form[1], str(form[2])
         if self.running and not (self.names.asking or proxies.is_library(name)):
             self.fault(f"the module {name} comes as a value, and may answer anything in the place of data")
+        module = self._find_module(number, name)
+        if not self.names.asking:
+            self.ties.note_answered(module)
+        return module
+
+    def _find_module(self, number: Any, name: str) -> Any:
         if type(there := sys.modules.get(name)) is import_hook.ModuleFacade:
             return there
         if number not in self.facades:

@@ -229,4 +229,5 @@ def is_of_asyncio(thing: Any, code: types.CodeType) -> bool:
 
 def is_plain_iterator(kind: type) -> bool:
     """Return whether *kind* is an iterator of Python itself: to step it is all that can be done with it."""
-    return kind.__module__ in ("builtins", "itertools") and "__next__" in vars(kind) and type(kind) is type
+    python = kind.__module__ in ("builtins", "itertools", "_collections")
+    return python and "__next__" in vars(kind) and type(kind) is type

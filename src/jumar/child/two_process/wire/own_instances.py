@@ -18,12 +18,18 @@ from jumar.child.two_process.wire.conversation import find_equality
 from jumar.child.two_process.wire.endings import is_unused
 
 MADE = "_jumar_made"
-"""Fact of an instance: `OWN`, `DERIVED` (an operator or a method of the class made it), `ENTERED` or `RETURNED`."""
+"""Fact of an instance: `OWN`, `DERIVED` (an operator made it), `BY_CLASS`, `ENTERED` or `RETURNED`."""
 
 OWN, DERIVED, RETURNED = "own", "derived", "returned"
 
+BY_CLASS = "by class"
+"""A method that a test took from the class made it: it may stand where the data is expected that this gives."""
+
 ENTERED = "entered"
 """A test made it, and its `__enter__` returned it: it may stand where the data is expected that a context gives."""
+
+MINE = (OWN, DERIVED, BY_CLASS, ENTERED)
+"""Facts of what a test made, or had made."""
 
 MAKER = "_jumar_maker"
 """Fact of a method that a test took from such a class: the class."""
@@ -156,7 +162,7 @@ class OwnInstances:
         if known and isinstance(thing, type):
             object.__setattr__(found, MAKER, thing)
         elif name in DECIDING and not (known or _has(thing, name)):
-            own = get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
+            own = get_fact(thing, MADE) in MINE
             object.__setattr__(found, DECIDES, "" if own else f"{type(thing).__name__}.{name}")
         return ""
 
@@ -170,8 +176,8 @@ class OwnInstances:
 
         What returns its own object by custom hands nothing back, nor does what the test does nothing with.
         """
-        derived = get_fact(thing, MADE) in (OWN, DERIVED, ENTERED) and isinstance(answer, type(thing))
-        derived |= name == "__call__" and get_fact(thing, MAKER) is type(answer)
+        derived = get_fact(thing, MADE) in MINE and isinstance(answer, type(thing))
+        by_class = name == "__call__" and get_fact(thing, MAKER) is type(answer)
         if name in COMBINING and get_fact(thing, CONSTANT) and isinstance(answer, type(thing)):
             object.__setattr__(answer, CONSTANT, True)
         if len(self._returned) == 1 and self._returned[0][0] is answer:
@@ -179,14 +185,14 @@ class OwnInstances:
                 made = self._returned[0][1]
                 entered = made == OWN and name == "__enter__" and not is_unused(frame)
                 object.__setattr__(answer, MADE, ENTERED if entered else made)
-        elif derived and not get_fact(answer, MADE):
-            object.__setattr__(answer, MADE, DERIVED)
+        elif (derived or by_class) and not get_fact(answer, MADE):
+            object.__setattr__(answer, MADE, BY_CLASS if by_class else DERIVED)
         plain = name == "__call__" and get_fact(answer, "_jumar_thing") is None
         deciding = get_fact(thing, DECIDES) if plain else ""
         return f"{deciding} would decide what a text, list or set is" if deciding else ""
 
     def is_own(self, thing: Any) -> bool:
-        """Return whether a test made *thing*, or a method or operator of such a thing made it of the same class."""
+        """Return whether a test made *thing*, or an operator of such a thing did, of the same class."""
         return get_fact(thing, MADE) in (OWN, DERIVED, ENTERED)
 
     def may_contain(self, thing: Any) -> bool:

@@ -127,7 +127,7 @@ class RpcPeer:
         if kind == "answer":
             return value
         if type(value) is str:
-            self.side.give_up(value)
+            self.side.give_up(f"the code cannot say: {value}")
         raise self.side.check_raised(op, arguments, value)
 
     def _break_off(self, error: BaseException, request: str) -> None:

@@ -101,6 +101,7 @@ class RoomPaths:
         """Return *kind*, which the product hands over as a value; record a fault if it would excuse an assertion."""
         if kind in EXCUSING:
             self._fault(f"the product hands over {kind.__name__}, which a failed assertion belongs to")
+        self._ties.note_library_class(kind)
         return kind
 
     def begin_test(self) -> None:
