@@ -71,8 +71,8 @@ def __getattr__(name):
     if name == "OLD":
         warnings.warn("use one", DeprecationWarning)
         return one
-    if name == "ANSWER" and last:
-        return last[-1][0]
+    if name in ("ANSWER", "ONCE", "LATER") and (last or name == "ONCE"):
+        return last[-1][0] if last else "b"
     if name == "MADE":
         return Kept()
     if name == "Latest":
@@ -160,6 +160,12 @@ def test_what_the_product_says_in_its_place():
 def test_a_constant_follows():
     assert product.level("b") == product.ANSWER
     assert product.level("c") == product.ANSWER
+
+def test_a_constant_that_is_first_read_after_the_answer_follows():
+    assert product.level("d") == product.ONCE
+
+def test_a_constant_that_was_not_there_follows():
+    assert product.level("d") == product.LATER
 
 def test_a_constant_is_made():
     assert product.MADE is not product.MADE

@@ -94,6 +94,16 @@ class KnownNames:
         """Forget what *name* was: the tests set it."""
         self._constants = {key: held for key, held in self._constants.items() if key[1] != name}
 
+    def note_first(self, number: int, name: str, value: Any) -> None:
+        """Note the first *value* of the constant *name* of the thing with *number*; None: it is not there.
+
+        A method is another object each time, so it is not known before a test asks for it.
+        """
+        if type(value).__name__ in MADE_ANEW:
+            self._constants.pop((number, name), None)
+        else:
+            self._constants.setdefault((number, name), value)
+
     def check_constant(self, thing: Any, number: int, name: str, found: Any) -> None:
         """Record a fault if *name*, of *thing* with *number*, is a constant, and not what it was.
 

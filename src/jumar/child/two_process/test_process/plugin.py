@@ -20,6 +20,7 @@ from jumar.child.two_process.environment.own_process import find_state
 from jumar.child.two_process.environment.seeds import end_early, watch_seeds
 from jumar.child.two_process.test_process import import_hook, patches
 from jumar.child.two_process.test_process import side as tests_side
+from jumar.child.two_process.test_process.constants import read_constants
 from jumar.child.two_process.wire import frames, library_values, rpc
 from jumar.child.two_process.wire.containers.held_changes import HeldChanges
 from jumar.child.two_process.wire.containers.in_place_changes import InPlaceChanges
@@ -125,6 +126,7 @@ class DoubtPlugin:
                 self._side.capabilities.conversation.note_text(file, text)
                 self._guard.words.update(room_paths.WORD.findall(text))
                 self._fixed += [(names, name, value) for name, value in names.items() if _is_fixed(name, value)]
+                read_constants(self._side, names, text)
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
         """Doubt all tests of a file in whose top-level code something was doubtful."""
