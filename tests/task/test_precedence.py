@@ -216,7 +216,7 @@ def test_doctor_shows_what_is_in_force_and_from_where(
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("GATE", "open", "unknown value 'open' of --gate"),
+        ("GATE", "open", "unknown value 'open' of JUMAR_RUN_GATE"),
         ("ATTEMPTS", "x", "not a valid int"),
         ("MODEL", "repair", ""),
         ("SEED", "1", "no model is chosen"),
