@@ -36,10 +36,12 @@ def fill(path): open(path, "w").write("a") and None
 """
 HEAD = """
 import argparse, inspect, re, threading
-import product
+import product, pytest
 def back(): return re.match('a', 'a')
 class Fake:
     def charge(self, n): return n
+@pytest.fixture(scope="module")
+def lent(): assert product.take(re.match('a', 'a')) == 1
 """
 OWN = (
     "assert product.take(re.match('a', 'a')) == 1",
@@ -53,6 +55,8 @@ OWN = (
     "made = product.make(); assert eval('1') == product.take()",
     "assert product.make().get('a', re.match('a', 'a')) == 1 and product.take(re.match('a', 'a')) == 1",
 )
+USING = "request.getfixturevalue('lent'); assert product.take() == 1"
+AFTER = ("assert product.take() == 1",)
 LED = (
     "assert product.Box.make().get('a', re.match('a', 'a')) == 1",
     "assert product.module().take(re.match('a', 'a')) == 1",
@@ -83,9 +87,10 @@ NEITHER = (
 
 @pytest.mark.slow
 def test_a_tie_is_the_tests_own_doing_unless_the_code_had_a_part_in_that_step(tmp_path: Path) -> None:
-    kinds = {"neither": NEITHER, "own": OWN, "led": LED}  # what was an answer once may be one again
+    # In this order: what was an answer once may be one again.
+    kinds = {"neither": NEITHER, "own": (USING, *OWN), "led": LED, "neither_after": AFTER}
     tests = {f"test_{kind}_{n}": body for kind, bodies in kinds.items() for n, body in enumerate(bodies)}
-    text = HEAD + "".join(f"def {name}(tmp_path, monkeypatch):\n    {body}\n" for name, body in tests.items())
+    text = HEAD + "".join(f"def {name}(tmp_path, monkeypatch, request):\n    {body}\n" for name, body in tests.items())
 
     report = reported(tmp_path, {"product.py": PRODUCT, "test_product.py": text}, sandbox=s3())
 
