@@ -177,8 +177,8 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
         kept &= result.kept
         plan.note_conversed(map(get_function, kept.intersection(green.conversed)))
     known.conversed |= plan.conversed
-    kept -= await evidence.find_dependent(green, kept)
-    return kept - await find_hollow(green, kept), _Found()
+    green.dependent |= await evidence.find_dependent(green, kept)
+    return kept - green.dependent - await find_hollow(green, kept), _Found()
 
 
 def _toss_coins() -> Iterator[bool]:

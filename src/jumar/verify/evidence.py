@@ -117,7 +117,7 @@ async def _find_harder(whole: GreenCandidate, apart: Collection[str]) -> Retreat
     One that was red has to come to an assertion then. Another may have none here, as on another platform.
     """
     retreat = await find_retreated(whole, apart)
-    held_out = retreat.ids.intersection(whole.verifier.held_out.ids) - retreat.seeing
+    held_out = retreat.beside - retreat.seeing
     red = await find_red_tests(whole) if held_out else frozenset[str]()
     for ids, step in ((held_out & red, Round()), (held_out - red, Round(challenge=False))):
         passed = (await run_alone(whole, ids, step)).passed if ids else frozenset[str]()

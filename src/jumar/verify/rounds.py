@@ -76,6 +76,8 @@ class GreenCandidate:
     """Tests in which more than questions and data crossed between two processes, each with why."""
     copied: set[str] = field(default_factory=set)
     """Tests that hold something of which the code under test changed its copy."""
+    dependent: set[str] = field(default_factory=set)
+    """Tests that pass only as long as they do not see that (`evidence.find_dependent`)."""
     in_place: bool = False
     """True if tests see such changes, as in one process, and the code is asked how things of theirs compare."""
 

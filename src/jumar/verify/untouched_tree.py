@@ -27,7 +27,15 @@ from jumar.verify.challenge.falsified_files import list_falsifiable
 from jumar.verify.challenge.literal_tests import find_literal_tests
 from jumar.verify.challenge.round_challenge import UNCHALLENGED
 from jumar.verify.merge_reports import merge_reports
-from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_parts, run_round_apart
+from jumar.verify.rounds import (
+    Seeds,
+    can_run_apart,
+    draw_seeds,
+    lay_held_out,
+    run_fresh_apart,
+    run_parts,
+    run_round_apart,
+)
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
@@ -57,6 +65,8 @@ class Retreat(NamedTuple):
     """Tests among them that pass in two processes as soon as they see what others do not: they are no harder."""
     in_place: frozenset[str] = frozenset()
     """The same about code that works in place: no harder, if one process shows that they can be falsified."""
+    beside: frozenset[str] = frozenset()
+    """Held-out tests among them that passed when they were asked again: they are to be asked without the others."""
 
     def settle(self, falsified: frozenset[str]) -> frozenset[str]:
         """Return the tests that are harder to judge, where *falsified* failed whenever they were."""
@@ -90,16 +100,19 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> Retre
     asked = tuple(i for i in green.ids if i in retreated - excused)
     if not asked:
         return Retreat()
-    # A round that falsified one of them may have compared something else, and a busy machine may have cut it short.
-    again = await run_round_apart(replace(green, ids=asked), Round(challenge=False), Seeds())
+    # A round that falsified one of them may have compared something else, and a busy machine may have cut it short. All
+    # tests run again: what one of them leaves behind, another one may meet.
+    ids = tuple(i for i in green.ids if i not in list_unable(known))
+    again = await run_round_apart(replace(green, ids=ids), Round(), draw_seeds(shuffled=False))
     # What this run noted of a test, a round that made its comparison stricter may not have come to.
-    left = retreated - (again.kept - frozenset(green.verifier.held_out.ids)) - excused
+    passed = again.kept - green.dependent
+    left = retreated - (passed - frozenset(green.verifier.held_out.ids)) - excused
     own = (unknown | _list_known_style(green, left)) & green.matched
     in_place = _list_in_place(green, left) - own
     # They see what the code changes of what they hold, and how objects compare that they made of its classes.
     seeing = replace(green, ids=tuple(i for i in green.ids if i in left & (own | in_place)), in_place=True)
     seen = (await run_round_apart(seeing, Round(challenge=False), Seeds())).kept if seeing.ids else frozenset[str]()
-    return Retreat(left, seen & own, seen & in_place)
+    return Retreat(left, seen & own, seen & in_place, left & passed)
 
 
 def _list_in_place(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
