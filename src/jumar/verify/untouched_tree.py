@@ -30,7 +30,6 @@ from jumar.verify.merge_reports import merge_reports
 from jumar.verify.rounds import (
     Seeds,
     can_run_apart,
-    draw_seeds,
     lay_held_out,
     run_fresh_apart,
     run_parts,
@@ -103,7 +102,7 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> Retre
     # A round that falsified one of them may have compared something else, and a busy machine may have cut it short. All
     # tests run again: what one of them leaves behind, another one may meet.
     ids = tuple(i for i in green.ids if i not in list_unable(known))
-    again = await run_round_apart(replace(green, ids=ids), Round(), draw_seeds(shuffled=False))
+    again = await run_round_apart(replace(green, ids=ids), Round(challenge=False), Seeds())
     # What this run noted of a test, a round that made its comparison stricter may not have come to.
     passed = again.kept - green.dependent
     left = retreated - (passed - frozenset(green.verifier.held_out.ids)) - excused
@@ -113,6 +112,14 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> Retre
     seeing = replace(green, ids=tuple(i for i in green.ids if i in left & (own | in_place)), in_place=True)
     seen = (await run_round_apart(seeing, Round(challenge=False), Seeds())).kept if seeing.ids else frozenset[str]()
     return Retreat(left, seen & own, seen & in_place, left & passed)
+
+
+async def find_alike(green: GreenCandidate, ids: frozenset[str]) -> frozenset[str]:
+    """Return those of *ids* that come out alike in one process and in two on the untouched tree."""
+    known = green.verifier.experience
+    if ids and not is_untouched(green):
+        await _compare_base(green, ids - known.compared)
+    return ids & known.alike
 
 
 def _list_in_place(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
@@ -137,7 +144,10 @@ async def _compare_base(green: GreenCandidate, new: frozenset[str]) -> None:
     if two is None:
         return
     # A stub that raises what does not cross, skips a test or ends its process says nothing of what the test compares.
-    unseen = new.difference(list_seen(one), list_tied(two), list_given_up(new, two))
+    # After a fixture was given up, pytest itself fails in the next one that uses it.
+    failed = {r.id for r in two.results if r.outcome is Outcome.FAILED}
+    silent = (new & failed).difference(list_seen(one), list_tied(two))
+    unseen = (silent - list_given_up(new, two)).union(new.difference(r.id for r in one.results))
     alike = unseen | (new & list_alike(one, two))
     # What it says may be another thing in each run, by chance, by the time or by the place.
     alike |= new & list_asserted(one) & list_asserted(two)
