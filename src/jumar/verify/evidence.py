@@ -17,7 +17,7 @@ from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
 from jumar.core.state.verdict import get_function
 from jumar.process.progress import ProgressPart
 from jumar.verify.rounds import GreenCandidate, Seeds, draw_seeds, is_pytest, run_round_apart
-from jumar.verify.untouched_tree import Retreat, find_alike, find_drawn_in, find_red_tests, find_retreated
+from jumar.verify.untouched_tree import Retreat, find_drawn_in, find_red_tests, find_retreated
 
 UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a challenge proves it: no +H"
 
@@ -65,7 +65,7 @@ async def grade_green(
     agreed = bool(held_out) and (not is_pytest(verifier) or evidence.proved.issuperset(held_out))
     told: list[str] = []
     if len(grades.counts) > 1 or (grades.lowest is not Grade.A and is_pytest(verifier)):
-        gone = ahead.retreat.settle(evidence.falsified) | await find_alike(whole, ahead.apart - apart)
+        gone = ahead.retreat.settle(evidence.falsified)
         drawn = await find_drawn_in(whole, evidence.conversed - red - held_out)
         before = verifier.experience.base_apart
         known = evidence.conversed.union(before.conversed if before else ())
@@ -93,8 +93,6 @@ class RunsAhead(NamedTuple):
     wavering: Mapping[str, frozenset[str]] = {}
     """Held-out test -> the places where it differs from run to run: a time, a loop that waits."""
     retreat: Retreat = Retreat()
-    apart: frozenset[str] = frozenset()
-    """All tests that passed in two processes. Of some one process may show more: they are harder to judge, too."""
 
 
 async def run_ahead(whole: GreenCandidate, apart: frozenset[str]) -> RunsAhead:
@@ -110,7 +108,7 @@ async def run_ahead(whole: GreenCandidate, apart: frozenset[str]) -> RunsAhead:
             passed -= todo - alone.passed
             wavering.update({i: wavering[i] | list_wavering(whole, alone.green, i) for i in todo})
             todo = frozenset(i for i in todo & passed if wavering[i])
-    return RunsAhead(passed, wavering, await _find_harder(whole, (apart - wavering.keys()) | passed), apart)
+    return RunsAhead(passed, wavering, await _find_harder(whole, (apart - wavering.keys()) | passed))
 
 
 async def _find_harder(whole: GreenCandidate, apart: Collection[str]) -> Retreat:

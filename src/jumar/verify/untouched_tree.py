@@ -114,14 +114,6 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> Retre
     return Retreat(left, seen & own, seen & in_place, left & passed)
 
 
-async def find_alike(green: GreenCandidate, ids: frozenset[str]) -> frozenset[str]:
-    """Return those of *ids* that come out alike in one process and in two on the untouched tree."""
-    known = green.verifier.experience
-    if ids and not is_untouched(green):
-        await _compare_base(green, ids - known.compared)
-    return ids & known.alike
-
-
 def _list_in_place(green: GreenCandidate, ids: Collection[str]) -> frozenset[str]:
     """Return those of *ids* of whose things the code changed some, as any code that works in place does.
 
