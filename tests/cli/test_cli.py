@@ -156,6 +156,7 @@ NODE = {"package.json": '{"scripts": {"test": "node --test"}}', "a.test.js": "\n
         ({"app.py": "x = 1\n"}, "make check"),
         ({"app.py": "x = 1\n", "test_app.py": "# no test yet\n"}, "make check"),
         ({**NODE, "Makefile": "test:\n\ttrue\n"}, "npm test"),
+        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, "make check"),
         ({"app.rb": "x = 1\n", "Makefile": "all: a\ntest:\n\ttrue\n"}, "make test"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a test came to on the untouched tree says something of two processes, or nothing."""
+"""Reports of the untouched tree, of one process and of two: a test says something there, or nothing."""
 
 from __future__ import annotations
 

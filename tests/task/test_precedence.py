@@ -218,6 +218,7 @@ def test_doctor_shows_what_is_in_force_and_from_where(
     [
         ("GATE", "open", "unknown value 'open' of JUMAR_RUN_GATE"),
         ("ATTEMPTS", "x", "not a valid int"),
+        ("GAT", "off", "unknown variable JUMAR_RUN_GAT; did you mean JUMAR_RUN_GATE?"),
         ("MODEL", "repair", ""),
         ("SEED", "1", "no model is chosen"),
     ],
@@ -231,7 +232,7 @@ def test_doctor_says_what_would_be_refused(
 
     assert said in "".join(notes)
     assert bool(said) is bool(notes)
-    assert len(rows) == (0 if name in ("GATE", "ATTEMPTS") else len(SETTINGS))
+    assert len(rows) == (0 if name in ("GATE", "GAT", "ATTEMPTS") else len(SETTINGS))
 
 
 @pytest.mark.slow

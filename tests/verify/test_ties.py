@@ -44,6 +44,7 @@ class Fake:
 def lent(): assert product.take(re.match('a', 'a')) == 1
 """
 OWN = (
+    "assert product.take(argparse.ArgumentParser()) == 1",
     "assert product.take(re.match('a', 'a')) == 1",
     "assert product.Box().get('a', re.match('a', 'a')) == 1",
     "assert product.Box.make(re.match('a', 'a')) is not None",

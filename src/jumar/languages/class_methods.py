@@ -7,33 +7,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-ARITHMETIC = frozenset(
-    f"__{how}{name}__"
-    for how in ("", "r")
-    for name in ("add", "and", "floordiv", "matmul", "mod", "mul", "neg", "or", "pow", "sub", "truediv", "xor")
-)
-"""Operators that a class may have, in both forms."""
+from jumar.core.gate.untouched_reports import ARITHMETIC
 
 MAKING = r"dataclass|total_ordering|NamedTuple|\battrs?\b|\bdefine\b|Model\b"
 """Above a class: gives it an equality, or an order."""
 
 PLAIN = repr(([], [], [], []))
 """Description of a class with none of the methods, no decorators and no bases."""
-
-
-DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
-"""Reason that two processes are no evidence for a test: a class of the code under test has that method."""
-
-OPERATED = re.compile(r"a (\w+) that an operator came to would decide it by \w+$")
-"""Another one: what an operator of such a class made is read."""
-
-
-def find_style(why: str) -> tuple[str, frozenset[str]] | None:
-    """Return the class that would have a say, and the methods by which, if that is the reason *why*."""
-    if match := DECIDING.match(why):
-        return match[1], frozenset((match[2],))
-    match = OPERATED.match(why)
-    return (match[1], ARITHMETIC) if match else None
 
 
 def is_as_before(

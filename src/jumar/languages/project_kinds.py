@@ -125,7 +125,7 @@ def _recognise_script(root: Path) -> str:
 
 def suggest_test_command(root: Path) -> str:
     """Return the command that seems to run the tests in *root*: its script `test`, a target of its makefile, or any."""
-    if _read_package(root)[1]:
+    if (script := _read_package(root)[1]) and "no test specified" not in script:  # as `npm init` writes it
         return "npm test"
     try:
         targets = _TARGET.findall((root / "Makefile").read_text("utf-8", "replace"))

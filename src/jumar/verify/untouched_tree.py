@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jumar.core.gate.challenge_rounds import Round, Strength
 from jumar.core.gate.untouched_reports import (
+    find_style,
     is_same_reason,
     list_alike,
     list_asserted,
@@ -22,19 +23,12 @@ from jumar.core.gate.untouched_reports import (
     list_unasserted,
 )
 from jumar.core.state.verdict import Outcome, Report, get_function, reconcile
-from jumar.languages.class_methods import find_style, is_as_before, list_classes
+from jumar.languages.class_methods import is_as_before, list_classes
 from jumar.verify.challenge.falsified_files import list_falsifiable
 from jumar.verify.challenge.literal_tests import find_literal_tests
 from jumar.verify.challenge.round_challenge import UNCHALLENGED
 from jumar.verify.merge_reports import merge_reports
-from jumar.verify.rounds import (
-    Seeds,
-    can_run_apart,
-    lay_held_out,
-    run_fresh_apart,
-    run_parts,
-    run_round_apart,
-)
+from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart, run_parts, run_round_apart
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
@@ -172,8 +166,12 @@ def _list_known_style(green: GreenCandidate, ids: Collection[str], *, foreign: b
     if not styles:
         return frozenset()
     before, now = (_list_classes(green.verifier, tree) for tree in (green.verifier.base, green.alone))
-    known = {style for style in styles.values() if is_as_before(*style, before, now)}
-    known |= {style for style in styles.values() if foreign and style[0] not in {**before, **now}}
+    classes = {**before, **now}
+    known = {
+        style
+        for style in set(styles.values())
+        if is_as_before(*style, before, now) or (foreign and style[0] not in classes)
+    }
     return frozenset(i for i, style in styles.items() if style in known)
 
 

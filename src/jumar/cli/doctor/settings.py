@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from jumar.cli.parameters.command_options import read_options
+from jumar.cli.parameters.environment import explain_unknown_variable
 from jumar.cli.run import run
 from jumar.errors import BadInput
 from jumar.task.budget_options import resolve_caps
@@ -24,6 +25,8 @@ def resolve_run_settings(path: Path, environ: Mapping[str, str]) -> tuple[tuple[
     """
     try:
         # The command itself reads its variables: here it is parsed as if nothing else had been typed.
+        if why := explain_unknown_variable("JUMAR_RUN_", [str(each.name).upper() for each in run.params]):
+            return (), (why,)
         chosen = run.make_context("run", [], auto_envvar_prefix="JUMAR_RUN").params
         options = read_options(chosen)
         task = load_task(path, chosen["config"])

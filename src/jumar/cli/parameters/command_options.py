@@ -39,7 +39,7 @@ class SharedOption(click.Option):
 
 
 def check_value(ctx: click.Context, option: click.Parameter, value: Any) -> Any:
-    """Return *value* of *option*; refuse one from the environment, that it cannot have, by the name of its variable.
+    """Return the *value* of *option*; a wrong one from the environment is refused by the name of its variable.
 
     Raises:
         BadInput: naming the option, the value and what would do.

@@ -15,9 +15,11 @@ def read_environment() -> Mapping[str, str]:
 
 
 def explain_unknown_variable(prefix: str, known: Sequence[str]) -> str:
-    """Return what is wrong with a variable that begins with *prefix*, of a command, and goes on as none of *known*.
+    """Return what is wrong with a variable of a command that stands for none of its parameters; empty: there is none.
 
-    Those are the names of its parameters, in capitals. Empty: there is no such variable, which would do nothing.
+    Args:
+        prefix: of all variables of the command, such as `JUMAR_RUN_`.
+        known: names of its parameters, in capitals.
     """
     for variable in sorted(name for name in os.environ if name.startswith(prefix)):
         if (word := variable.removeprefix(prefix)) not in known:

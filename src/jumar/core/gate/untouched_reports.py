@@ -13,6 +13,19 @@ GIVEN_UP = re.compile(r"\bCannotRunApart\b")
 ASSERTED = re.compile("[Aa]ssert|Failed:")
 """Stands in what a test says that failed by an assertion of its own, or by one of pytest's."""
 
+DECIDING = re.compile(r"(\w+)\.(__\w+__) would decide a comparison$")
+"""Reason that two processes are no evidence for a test: a class of the code under test has that method."""
+
+OPERATED = re.compile(r"a (\w+) that an operator came to would decide it by \w+$")
+"""Another one: what an operator of such a class made is read."""
+
+ARITHMETIC = frozenset(
+    f"__{how}{name}__"
+    for how in ("", "r")
+    for name in ("add", "and", "floordiv", "matmul", "mod", "mul", "neg", "or", "pow", "sub", "truediv", "xor")
+)
+"""Operators that a class may have, in both forms."""
+
 
 def list_alike(one: Report, two: Report) -> frozenset[str]:
     """Return the tests that came out the same: passed, or failed by an assertion in the same words or by one exception.
@@ -78,6 +91,14 @@ def list_timeouts(report: Report | None) -> frozenset[str]:
 def is_same_reason(one: str, other: str) -> bool:
     """Return whether a test was given up for *one* reason as for the *other*: numbers in it, as of a folder, differ."""
     return re.sub(r"\d+", "", one) == re.sub(r"\d+", "", other)
+
+
+def find_style(why: str) -> tuple[str, frozenset[str]] | None:
+    """Return the class that would have a say, and the methods by which, if that is the reason *why*."""
+    if match := DECIDING.match(why):
+        return match[1], frozenset((match[2],))
+    match = OPERATED.match(why)
+    return (match[1], ARITHMETIC) if match else None
 
 
 def list_tied(two: Report | None) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ class Ties:
         """True if the test did that itself."""
         self.led = False
         """True if the product had a part in that."""
-        self.serving = 0
+        self._serving = 0
         """Number of requests of the product that are being served: it chooses when."""
         self._asked: Any = None
         self._classes: set[type] = set()
@@ -48,11 +48,11 @@ class Ties:
     @contextlib.contextmanager
     def serve(self) -> Iterator[None]:
         """Let what is noted in the body be the doing of the product."""
-        self.serving += 1
+        self._serving += 1
         try:
             yield
         finally:
-            self.serving -= 1
+            self._serving -= 1
 
     @contextlib.contextmanager
     def keep(self) -> Iterator[None]:
@@ -71,7 +71,7 @@ class Ties:
         thing = self._asked if thing is None else thing
         apart = get_fact(thing, "_jumar_thing") is not None or get_fact(thing, "_jumar_peer") is not None
         answered = apart and not (self._is_reached(thing) or get_fact(thing, REACHED))
-        self.add(led=answered or bool(self.serving) or self._knows(thing))
+        self.add(led=answered or bool(self._serving) or self._knows(thing))
 
     def add(self, *, led: bool) -> None:
         """Note a tie in which the product had a part, or none."""

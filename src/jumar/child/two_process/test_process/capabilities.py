@@ -273,9 +273,9 @@ class Capabilities:
         return self.is_own_class(kind) and any(name.startswith("test") and self.is_own(value) for name, value in held)
 
     def knows(self, thing: Any) -> bool:
-        """Return whether the product can do something with *thing*, which is no value: call, step or raise it."""
+        """Return whether the product can do all that there is to do with *thing*, no value: call, step or raise it."""
         kind = type(thing)
-        bare = kind is object or kind.__module__ in library_values.NAMESPACES  # nothing can be done with it there
+        bare = (kind.__module__, kind.__name__) in library_values.BARE
         known = bare or self.is_own_class(kind) or self._may_call(thing) or library_values.is_plain_iterator(kind)
         return known or isinstance(thing, (types.GeneratorType, types.CoroutineType, BaseException, MappingView))
 

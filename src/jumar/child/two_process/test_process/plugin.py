@@ -141,13 +141,17 @@ class DoubtPlugin:
         capabilities = self._side.capabilities
         before, capabilities.lasting = capabilities.lasting, capabilities.lasting or fixturedef.scope != "function"
         faults = self._side.faults
+        earlier = self._side.ties.take()
         try:
             with capabilities.conversation.watch(fixturedef if capabilities.lasting else None):
                 yield
         finally:
             capabilities.lasting = before
-            if fixturedef.scope != "function" and (tie := self._side.ties.take()):
+            tie = self._side.ties.take()
+            if tie and fixturedef.scope != "function":
                 self._tied_fixtures.append((fixturedef, tie == "led"))
+            for each in filter(None, (earlier, tie)):
+                self._side.ties.add(led=each == "led")
             if self._side.faults > faults and fixturedef.scope != "function":
                 self._doubted_fixtures.append((fixturedef, self._side.why))
 

@@ -82,6 +82,9 @@ COROUTINE = {"send": "next", "throw": "throw", "close": "close"}
 NAMESPACES = ("argparse", "types")
 """Modules of plain objects, whose data is all that they are."""
 
+BARE = (("builtins", "object"), ("argparse", "Namespace"), ("types", "SimpleNamespace"))
+"""Types without methods, so that nothing can be done with a thing of one: module and name."""
+
 DICTS = (dict, OrderedDict, defaultdict, Counter)
 
 ARGUMENTS: dict[str, tuple[tuple[type, ...], ...]] = {

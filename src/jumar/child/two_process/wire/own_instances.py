@@ -186,6 +186,7 @@ class OwnInstances:
                 entered = made == OWN and name == "__enter__" and not is_unused(frame)
                 object.__setattr__(answer, MADE, ENTERED if entered else made)
         elif (derived or by_class) and not get_fact(answer, MADE):
+            by_class = by_class or get_fact(thing, MADE) == BY_CLASS
             object.__setattr__(answer, MADE, BY_CLASS if by_class else DERIVED)
         plain = name == "__call__" and get_fact(answer, "_jumar_thing") is None
         deciding = get_fact(thing, DECIDES) if plain else ""
