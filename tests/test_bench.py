@@ -82,6 +82,7 @@ def test_a_baseline_keeps_what_was_not_measured_again_on_this_machine() -> None:
     assert merge(msgspec.structs.replace(old, machine=msgspec.structs.replace(MACHINE, cores=64)), new) == new
 
 
+@pytest.mark.slow
 def test_a_bench_that_breaks_is_named_and_fails_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     run.measure_one("no_such_bench", 1)
     assert '"skipped"' in capfd.readouterr().out

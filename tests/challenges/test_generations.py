@@ -59,6 +59,7 @@ def know_edge_cases(agent: ChallengeAgent) -> float:
     return 0.9 if "edge cases" in agent.genome else 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_word_that_makes_the_agent_better_is_found(seed: int) -> None:
     left, trials = run_search(know_edge_cases, seed)

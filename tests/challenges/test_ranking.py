@@ -214,6 +214,7 @@ def test_mcnemar_is_exact(only_a: int, only_b: int, p: float) -> None:
     assert compute_mcnemar(only_b, only_a) == p
 
 
+@pytest.mark.slow
 def test_signs_are_flipped() -> None:
     assert compute_sign_flip([1, 1, 1]) == 1 / 8
     assert compute_sign_flip([1, 1, -1]) == 4 / 8

@@ -118,6 +118,7 @@ def harm(lines: list[bytes], kind: str, where: float) -> bytes:
     return data[:place] if kind == "cut" else data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [1, 200, 1 << 16])
 @settings(deadline=None)
 @given(groups=GROUPS, done=HARM)

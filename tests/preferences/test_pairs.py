@@ -274,6 +274,7 @@ def test_all_examples_of_a_task_are_on_one_side_of_the_split() -> None:
     assert 4 <= len({r["task"] for r in test}) <= 20
 
 
+@pytest.mark.slow
 def test_the_command_writes_pairs_and_a_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for n in range(2):
         work(tmp_path / "runs" / f"p{n}", (write_passing(TOTAL, str(n)),))

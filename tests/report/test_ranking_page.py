@@ -68,6 +68,7 @@ def build_trials() -> tuple[Trial, ...]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_page_says_who_won_and_why_points_were_lost() -> None:
     page = render_ranking(build_example(), build_trials())
 

@@ -364,6 +364,7 @@ def test_what_a_tree_needs_of_the_standard_library_is_read_from_its_files(tmp_pa
     assert RUNNER.collection(SUITE, tmp_path).builds == ("std",), "nobody knows what a module from elsewhere imports"
 
 
+@pytest.mark.slow
 def test_a_package_that_a_candidate_imports_anew_is_built_before_it_is_judged(tmp_path: Path) -> None:
     program = tmp_path / "go" / "bin" / "go"
     for folder in (program.parent, tmp_path / "go" / "src" / "runtime"):

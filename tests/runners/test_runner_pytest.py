@@ -410,6 +410,7 @@ print("parsed", sum(parsed))
 """
 
 
+@pytest.mark.slow
 def test_a_file_is_parsed_once_for_all_its_failures_and_again_when_it_changes(tmp_path: Path) -> None:
     file = tmp_path / "test_red.py"
     changed = f"def test_changed(): open({str(file)!r}, 'a').write('# changed\\n'); assert 1 == 2\n"

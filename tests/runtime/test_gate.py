@@ -69,6 +69,7 @@ def test_story(tmp_path: Path, name: str) -> None:
     assert len(made.world.verifier.asked) == story.runs
 
 
+@pytest.mark.slow
 def test_no_story_ends_otherwise_where_a_part_of_the_tests_is_enough(tmp_path: Path) -> None:
     """What stays, what goes back and why it ends do not depend on how many tests ran after the first red one."""
     selected = 0

@@ -697,6 +697,7 @@ def test_what_an_assertion_says():
 """
 
 
+@pytest.mark.slow
 def test_a_test_that_reads_the_words_of_an_assertion_is_confirmed_with_them(tmp_path: Path) -> None:
     """Words of assertions are not prepared in a confirmation, unless a test turns out to need them."""
     done = judged(tmp_path, "class Total(int):\n    pass\n", SAID)
@@ -727,6 +728,7 @@ def test_what_lies_beside_stays(tmp_path):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "accepted"), [("pass", True), ("file.unlink()", False)])
 def test_held_out_tests_see_in_one_process_what_the_code_does_beside(tmp_path: Path, line: str, accepted: bool) -> None:  # noqa: FBT001
     """In two processes the code does not have what the test did not hand out."""

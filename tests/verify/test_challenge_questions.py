@@ -30,6 +30,7 @@ AFFIRMED = [
 """Assertions that hold for things which affirm all they are asked."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assertion", AFFIRMED)
 @pytest.mark.parametrize("unit", [False, True])
 def test_who_affirms_everything_passes_what_is_false(assertion: str, unit: bool) -> None:  # noqa: FBT001  a parameter of the test
@@ -227,6 +228,7 @@ def test_a_comparison_that_nobody_can_ask_is_known(kind: str) -> None:
     assert learn(code, 1, falsified=False, more=f"{LIBRARY}class Liar:\n    {liar}")["test_a"].partial
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WHOLE)
 def test_what_nothing_of_the_code_under_test_decides_is_left_as_it_is(kind: str) -> None:
     assert not _is_partial(WHOLE[kind])
@@ -580,6 +582,7 @@ def test_many_small_comparisons_are_all_looked_at() -> None:
     assert not any(test.find_deciding([1, "a"], lambda _: True) for _ in range(20_000))
 
 
+@pytest.mark.slow
 def test_a_test_that_compares_much_is_not_looked_at_for_ever() -> None:
     test, looked, many = CurrentTest(falsified=False), list[Any](), dict.fromkeys(range(10_000), Word())
 

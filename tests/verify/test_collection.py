@@ -245,6 +245,7 @@ def collected(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
     return court.collect(court.tree(files))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [sorted(KINDS)[::2], sorted(KINDS)[1::2]])
 def test_pytest_says_which_tests_a_file_has_that_does_not_load(tmp_path: Path, kinds: list[str]) -> None:
     files = {f"test_{number}.py": HEAD + KINDS[kind][0] for number, kind in enumerate(kinds)}
@@ -265,6 +266,7 @@ def test_a_file_loads_whatever_it_lacks(tmp_path: Path, tree: str) -> None:
     assert found == ("test_it.py::test_hi",)
 
 
+@pytest.mark.slow
 def test_files_for_fixtures_and_names_that_a_star_imports_load_as_well(tmp_path: Path) -> None:
     fixtures = "import pytest\nfrom words import Hi\n\n\n@pytest.fixture\ndef hi():\n    return Hi()\n"
     tests = "from words import *\n\n\n@hello\ndef test_it(hi):\n    0\n\n\ndef test_not():\n    0\n\n\ndel test_not\n"
@@ -272,6 +274,7 @@ def test_files_for_fixtures_and_names_that_a_star_imports_load_as_well(tmp_path:
     assert collected(tmp_path, {"conftest.py": fixtures, "test_it.py": tests}) == ("test_it.py::test_it",)
 
 
+@pytest.mark.slow
 def test_plug_ins_load_as_well(tmp_path: Path) -> None:
     files = {
         "pytest.ini": "[pytest]\naddopts = -p loud\n",
@@ -293,6 +296,7 @@ def hi():
     assert collected(tmp_path, files) == ("test_it.py::test_it",)
 
 
+@pytest.mark.slow
 def test_what_somebody_does_without_is_not_there(tmp_path: Path) -> None:
     fixtures = "import pytest\n\npytest.register_assert_rewrite('fast')\n"
     tests = "try:\n    import fast\nexcept ImportError:\n    fast = None\n\n\n"
@@ -302,6 +306,7 @@ def test_what_somebody_does_without_is_not_there(tmp_path: Path) -> None:
     assert collected(tmp_path, files) == ("test_it.py::test_hi",)
 
 
+@pytest.mark.slow
 def test_a_file_that_placeholders_do_not_help_has_the_tests_of_its_syntax_tree(tmp_path: Path) -> None:
     tests = "import words\n\n\ndef test_it():\n    0\n"
     fixtures = "import sys\n\nimport words\n\nif words:\n    sys.exit(1)\n"

@@ -51,6 +51,7 @@ DATA = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(DATA, max_size=4).flatmap(lambda values: st.tuples(st.just(values), st.permutations(values))))
 def test_the_order_of_comparisons_does_not_matter(orders: tuple[list[Any], list[Any]]) -> None:
     assert add(*orders[0]) == add(*orders[1])

@@ -401,6 +401,7 @@ class TestUnit(unittest.TestCase):
 """
 
 
+@pytest.mark.slow
 def test_what_lets_more_pass_is_never_taken_for_a_lie() -> None:
     found = [learn(tidy(TOLERANT), seed) for seed in range(60)]
 

@@ -211,6 +211,7 @@ def test_what_changes_is_seen_changed(tmp_path: Path) -> None:
     assert len(said) == TESTS.count("def test_")
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["ask", 0, 1, "data", "delete"])), max_size=30))
 def test_a_known_name_is_what_the_module_has(steps: list[tuple[str, Any]]) -> None:
@@ -268,6 +269,7 @@ STEPS = st.tuples(st.sampled_from(["level", "_level", "seen"]), st.sampled_from(
 BACK = [("level", step) for step in (1, "told", "look", 2, "told", 1, "look")]
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @example(BACK)
 @given(st.lists(STEPS, max_size=30))

@@ -23,6 +23,8 @@ from support.judging.samples import sampled
 from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.sandboxes import ENVIRON, s3
 
+pytestmark = pytest.mark.slow
+
 HIDDEN = {"test_z.py": "import code_\n\n\ndef test_z():\n    assert code_.one()\n"}
 
 

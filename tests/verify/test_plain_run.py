@@ -23,6 +23,8 @@ from support.judging.samples import sampled
 from support.processes.interpreters import PLAIN_PYTHON
 from support.processes.sandboxes import ENVIRON, s3
 
+pytestmark = pytest.mark.slow
+
 SUITE = Suite(timeout_seconds=60, test_timeout_seconds=2, confirm=2, python=PLAIN_PYTHON)
 
 

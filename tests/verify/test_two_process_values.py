@@ -286,6 +286,7 @@ def change(container: Any, how: int, value: Any) -> None:
         container["new"] = value
 
 
+@pytest.mark.slow
 @given(
     FULL,
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 1), FULL), max_size=5),

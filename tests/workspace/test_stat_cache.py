@@ -99,6 +99,7 @@ def exchange(path: Path) -> None:
     new.rename(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [rewrite, rewrite_by_another_name, exchange])
 def test_no_change_hides_behind_an_equal_size_and_a_forged_time(
     warm: Workspace, change: Callable[[Path], None]

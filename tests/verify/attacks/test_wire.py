@@ -394,12 +394,14 @@ ASKS = st.builds(lambda op, parts: ["ask", "w", NEWS, op, parts], WORDS, st.list
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(ASKS, max_size=6))
 def test_hostile_frames_at_the_end_of_the_product_get_an_answer_a_refusal_or_an_end(messages: list[Any]) -> None:
     drive_product(messages)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(MESSAGES, max_size=6))
 def test_hostile_frames_get_data_a_refusal_or_an_end(messages: list[Any]) -> None:
