@@ -16,6 +16,7 @@ from jumar.child.two_process import SAY
 from jumar.core.gate.challenge_rounds import Round
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Report
+from jumar.ports import Verification
 from jumar.verify.evidence import find_unproved, list_beyond, list_swayed, list_wavering, run_ahead
 from jumar.verify.execution import HeldOut, TreeRunner
 from jumar.verify.rounds import GreenCandidate, draw_seeds, run_round, run_round_apart
@@ -200,7 +201,7 @@ class Logged(TrustedVerifier):
 
     def _log(self, kind: str, tree: str, ids: Any) -> None:
         app = self.store.get(self.store.manifest(tree)["app.py"].sha256).decode()
-        self.ran = [*getattr(self, "ran", []), *([kind] if app == HARDER and "test_more" in str(ids) else [])]
+        self.ran = [*getattr(self, "ran", []), *([kind] if "sum" in app and "test_more" in str(ids) else [])]
 
     async def run_fresh(self, tree: str, ids: Any, *more: Any) -> Report:
         """As any verifier does."""
@@ -213,22 +214,42 @@ class Logged(TrustedVerifier):
         return super().build_two_process_trial(tree, ids, **more)
 
 
-@pytest.mark.slow
-def test_no_run_in_two_processes_comes_after_one_in_which_the_code_has_seen_held_out_tests(tmp_path: Path) -> None:
-    """It could have left a word for that one, bit by bit, where nothing forbids it."""
+def judge_logged(tmp_path: Path, app: str, *, best_grade: bool) -> tuple[Verification, list[str]]:
+    """Judge *app* with held-out tests; the verdict, and in how many processes each run was that has shown them."""
     court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))
     tests = {"test_app.py": "from app import double\ndef test_one(): assert double(3) == 6\n"}
     base = court.tree({"app.py": "def double(n): raise NotImplementedError\ntotal = double\n", **tests})
-    tree = court.tree({"app.py": HARDER, **tests})
     verifier = court.verifier = Logged(**{f.name: getattr(court.verifier, f.name) for f in fields(court.verifier)})
     names = tuple(f"test_more.py::test_{what}" for what in ("harder", "waits"))
-    verifier.held_out = HeldOut(court.tree({"test_more.py": HIDDEN_TESTS}), names)
+    verifier.held_out = HeldOut(court.tree({"test_more.py": HIDDEN_TESTS}), names, best_grade)
     verifier.sandbox, verifier.environ, verifier.sources = s3(), ENVIRON, "app.py".__eq__
     verifier.base, verifier.expected = base, (VISIBLE,)
-    done = court.judge(tree, control=base)
+    done = court.judge(court.tree({"app.py": app, **tests}), control=base)
+    return done, verifier.ran
 
-    kinds = verifier.ran
+
+@pytest.mark.slow
+def test_no_run_in_two_processes_comes_after_one_in_which_the_code_has_seen_held_out_tests(tmp_path: Path) -> None:
+    """It could have left a word for that one, bit by bit, where nothing forbids it."""
+    done, kinds = judge_logged(tmp_path, HARDER, best_grade=False)
+
     assert done.verdict.green
     assert kinds == sorted(kinds, key=["two", "one"].index)
-    assert kinds.count("two") > len(names) + 2
+    assert kinds.count("two") > len(HIDDEN_TESTS.split("def test_"))
     assert "one" in kinds
+
+
+WRONG = HARDER.replace("Money(sum(rows))", "sum(rows) + 1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("app", "cause"), [(HARDER, None), (WRONG, Cause.HELD_OUT)], ids=["harder to judge", "wrong"])
+def test_what_two_processes_refuse_never_sees_held_out_tests_in_one(
+    tmp_path: Path, app: str, cause: Cause | None
+) -> None:
+    """It could leave a word for the next acceptance, in which two processes would prove it."""
+    done, kinds = judge_logged(tmp_path, app, best_grade=True)
+
+    assert {*kinds} == {"two"}
+    assert (done.verdict.void and done.verdict.void.cause) == cause
+    assert cause or (done.grade, done.reachable) == ("D", "A")

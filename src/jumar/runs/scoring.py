@@ -38,7 +38,6 @@ from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.tree.plain_suite import read_plain_ids
 from jumar.runs.tree.task_tree import settle_tree
 from jumar.task.task import Task, build_write_rules
-from jumar.verify.execution import HeldOut
 from jumar.verify.mutation_probe import MutationFindings, probe
 from jumar.verify.rounds import expect_rounds
 from jumar.verify.verifier import TrustedVerifier
@@ -241,7 +240,7 @@ async def _verify_with_hidden(
         return _mark_hidden(done, hidden) if proved or not done.verdict.green else done
     judge = copy.copy(verifier)
     judge.base, judge.expected = base, first
-    judge.held_out = HeldOut(hidden, tuple(i for i in later if i not in excused))
+    judge.held_out = verifier.held_out._replace(tree=hidden, ids=tuple(i for i in later if i not in excused))
     done = await verify_expected_green(judge, candidate)
     if done.verdict.green:
         results = {**done.verdict.results, **{i: excused.get(i) or TestResult(i, Outcome.PASSED) for i in later}}

@@ -7,8 +7,7 @@ grade of what was done with itself (`core/gate/grades.py`).
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -81,7 +80,7 @@ async def _accept_green(
         if found.flaky and verifier.held_out.ids:
             found = _Found(void=Void(Cause.HELD_OUT, CUT_SHORT) if found.cut_short else NOT_GENERAL)
         return _refute(first, found, names, len(whole.runs)), {}
-    plain = plainly[0] if plainly else await judge()
+    plain = first.verdict if found.early else plainly[0] if plainly else await judge()
     if not plain.green:
         return msgspec.structs.replace(first, verdict=plain, executions=first.executions + len(whole.runs)), {}
     apart -= evidence.find_unproved(whole, rest, apart, ahead)
@@ -123,6 +122,8 @@ class _Found(NamedTuple):
     """Its chances."""
     cut_short: bool = False
     """True if they were cut short: see `RoundResult`."""
+    early: bool = False
+    """True if two processes refuse a green with held-out tests already: none of them is shown to the code in one."""
 
 
 async def _run_rounds(whole: GreenCandidate, rest: GreenCandidate) -> tuple[frozenset[str], evidence.RunsAhead, _Found]:
@@ -130,6 +131,8 @@ async def _run_rounds(whole: GreenCandidate, rest: GreenCandidate) -> tuple[froz
     apart, found = await _run_apart(whole)
     refuted = found.void is not None or found.flaky
     ahead = evidence.RunsAhead() if refuted else await evidence.run_ahead(whole, apart)
+    if lost := ahead.list_refused(whole):
+        return apart, ahead, found._replace(void=NOT_GENERAL if rounds.FAILED in lost.values() else None, early=True)
     unreached = evidence.note_unreached(whole, apart)
     # What the code under test does to its own process is seen in one alone, as visible tests did in the first run.
     settled = apart.difference(whole.verifier.held_out.ids, unreached)
@@ -160,7 +163,7 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
     if not rounds.can_run_apart(green.verifier):
         return frozenset(), _Found()
     asked, again = tuple(i for i in green.ids if i in kept), max(0, green.verifier.suite.confirm - LEAST_RUNS)
-    plan = ApartRounds(_list_challenged(green, ()), known.conversed, again, _toss_coins())
+    plan = ApartRounds(_list_challenged(green, ()), known.conversed, again, rounds.toss_coins())
     while kept and (step := plan.plan_next()) is not None:
         green.verifier.tell(ProgressPart.ROUND, plan.number, plan.number + plan.count_left())
         # In their own order: what a test leaves for another one in plain pytest, it leaves there as well.
@@ -181,12 +184,6 @@ async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
     return kept - green.dependent - await find_hollow(green, kept), _Found()
 
 
-def _toss_coins() -> Iterator[bool]:
-    """Yield fair random bits without end."""
-    while True:
-        yield bool(secrets.randbits(1))
-
-
 async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Found:
     """Run all the rounds of what is not in *apart*, which becomes the ids of *green*.
 
@@ -199,7 +196,7 @@ async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Foun
     challenged = _list_challenged(green, apart)
     # The plain run is one of them.
     runs = max(1, verifier.suite.confirm - is_pytest(verifier))
-    plan = plan_rounds(challenged, runs, _toss_coins())
+    plan = plan_rounds(challenged, runs, rounds.toss_coins())
     found = await _run_plan(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
         return found
@@ -209,7 +206,7 @@ async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Foun
     if set(same.unsteady) != set(found.flaky):
         return found
     green.ids = whole
-    beyond = await _run_plan(green, plan_rounds(challenged, runs + 1, _toss_coins()), shuffled=False)
+    beyond = await _run_plan(green, plan_rounds(challenged, runs + 1, rounds.toss_coins()), shuffled=False)
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
         # Which ones could tell of held-out tests, bit by bit.

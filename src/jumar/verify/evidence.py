@@ -94,6 +94,11 @@ class RunsAhead(NamedTuple):
     """Held-out test -> the places where it differs from run to run: a time, a loop that waits."""
     retreat: Retreat = Retreat()
 
+    def list_refused(self, whole: GreenCandidate) -> dict[str, str]:
+        """Return the held-out tests for which a green is refused, whatever one process would show, each with why."""
+        lost = self.retreat.settle(self.retreat.in_place) if whole.verifier.held_out.best_grade else frozenset[str]()
+        return {i: whole.doubted.get(i, "") for i in whole.verifier.held_out.ids if i in lost}
+
 
 async def run_ahead(whole: GreenCandidate, apart: frozenset[str]) -> RunsAhead:
     """Run all that two processes are still to tell of a green, whose tests *apart* passed there.

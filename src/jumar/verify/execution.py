@@ -40,6 +40,8 @@ class HeldOut(NamedTuple):
     tree: str = ""
     """Their files, laid over the candidate's; empty: there are none."""
     ids: tuple[str, ...] = ()
+    best_grade: bool = False
+    """True if a green is refused that the change made harder to judge: it does not see them in its own process then."""
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -125,6 +125,12 @@ def _list_kinds(verifier: TreeRunner) -> Sequence[tuple[Invocation, Confinement]
 def draw_seeds(*, shuffled: bool) -> Seeds:
     """Return random seeds that nobody can foresee."""
     return Seeds(secrets.randbits(32) if shuffled else None, secrets.randbits(64))
+
+
+def toss_coins() -> Iterator[bool]:
+    """Yield fair random bits without end."""
+    while True:
+        yield bool(secrets.randbits(1))
 
 
 async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:

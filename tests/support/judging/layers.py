@@ -11,7 +11,7 @@ from typing import NamedTuple
 import anyio
 import msgspec
 
-from jumar.core.gate.grades import describe_min_grade, is_proved
+from jumar.core.gate.grades import describe_min_grade, is_proved, refuses_harder
 from jumar.core.gate.write_rules import CONFIGURATION, WriteRules
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Ended, Outcome, Report
@@ -139,7 +139,8 @@ class Ladder:
             files = place.store.manifest(hidden)
             both = place.store.keep(overlay(place.store.manifest(base), files, files.__contains__))
             found = (await build_verifier(place, settings, both, ()).collect(both)).ids
-            held_out = HeldOut(hidden, tuple(i for i in found if i.partition("::")[0] in files))
+            ids = tuple(i for i in found if i.partition("::")[0] in files)
+            held_out = HeldOut(hidden, ids, refuses_harder(settings.min_grade))
         return Case(task, place, settings, base, expected, held_out)
 
     def readings(self, project: Project, case: Case) -> tuple[bool, bool, bool]:

@@ -138,6 +138,11 @@ def is_proved(grade: str, reachable: str, wanted: str) -> bool:
     return not least or grade.partition("+")[0] <= least.partition("+")[0]
 
 
+def refuses_harder(wanted: str) -> bool:
+    """Return whether `--min-grade` *wanted* refuses each green that the change made harder to judge: C at best."""
+    return wanted in (REACHABLE, Grade.A, Grade.B)
+
+
 def describe_below(below: Mapping[str, str], weaker: Mapping[str, str]) -> dict[str, str]:
     """Return what is said of each test *below* the grade that was asked for: its grade, and why it is no better."""
     reasons = {i: weaker.get(i, "") for i in below}

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar import plugins
+from jumar.core.gate.grades import refuses_harder
 from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_absent, matches_nothing
 from jumar.core.state.events import RunStart
 from jumar.core.state.settings import Settings
@@ -160,7 +161,7 @@ def build_verifier(
         sandbox=place.sandbox,
         tell=place.tell,
         weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ, way),
-        held_out=HeldOut(settings.hidden, settings.held_out),
+        held_out=HeldOut(settings.hidden, settings.held_out, refuses_harder(settings.min_grade)),
         warm=warm,
     )
 
