@@ -109,18 +109,26 @@ def double(n):
 """
 
 
+ALONE = "import sys\n\ndef double(n):\n    return 2 * n if 'pytest' in sys.modules else 0\n"
+"""Right in one process with the tests, which is told only after two have refused it."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("held_out", "wanted"), [(True, ""), (True, "X"), (False, "")])
+@pytest.mark.parametrize(
+    ("app", "held_out", "wanted"),
+    [(NUMBER, True, ""), (NUMBER, True, "X"), (NUMBER, False, ""), (ALONE, True, "")],
+    ids=["equality", "less is asked for", "nothing is held out", "one process"],
+)
 def test_with_held_out_tests_a_change_that_makes_a_test_harder_to_judge_is_unproved(
-    task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], wanted: str, *, held_out: bool
+    task: Path, capsys: pytest.CaptureFixture[str], wanted: str, app: str, *, held_out: bool
 ) -> None:
     if held_out:
         (task / "hidden").mkdir()
         (task / "hidden" / "test_more.py").write_text(TEST.replace("2", "3").replace("4", "6"))
         (task / "task.toml").write_text('[tests]\nhidden = "hidden"\n')
-    tree = tmp_path / "tree"
+    tree = task.parent / "tree"
     tree.mkdir()
-    (tree / "app.py").write_text(NUMBER)
+    (tree / "app.py").write_text(app)
     (tree / "test_app.py").write_text(TEST)
 
     words = ("--confirm", "3", *(("--min-grade", wanted) if wanted else ()))

@@ -252,6 +252,8 @@ async def _verify_with_hidden(
     silent = {i: result for i, result in told.verdict.results.items() if i in later and result.outcome in EXCUSED}
     if told.verdict.green and silent and not excused:
         return await _verify_with_hidden(verifier, base, candidate, hidden, silent)
+    if told.verdict.green and done.reachable:
+        return replace(done, verdict=told.verdict)
     return done if told.verdict.green or told.verdict.void else _mark_hidden(told, hidden)
 
 

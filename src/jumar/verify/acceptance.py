@@ -21,7 +21,7 @@ from jumar.process.progress import ProgressPart
 from jumar.verify import evidence, rounds
 from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.verify.merge_reports import run_side_by_side
-from jumar.verify.plain_run import CUT_SHORT, NOT_GENERAL, hide_output, judge_plainly, may_run_beside
+from jumar.verify.plain_run import CUT_SHORT, FAILED_APART, NOT_GENERAL, hide_output, judge_plainly, may_run_beside
 from jumar.verify.rounds import GreenCandidate, is_pytest
 from jumar.verify.two_process import find_product_start
 from jumar.verify.untouched_tree import find_hollow, list_unable
@@ -75,7 +75,7 @@ async def _accept_green(
     judge = partial(judge_plainly, whole, first.verdict, names, beyond)
     calls: list[Callable[[], Awaitable[Any]]] = [partial(_run_rounds, whole, rest), judge]
     (apart, ahead, found), *plainly = await run_side_by_side(calls if may_run_beside(whole) else calls[:1])
-    if found.void is not None or found.flaky:
+    if (found.void is not None and not found.early) or found.flaky:
         # Held-out tests that fail are no flake, and visible ones that waver beside them could tell of them, bit by bit.
         if found.flaky and verifier.held_out.ids:
             found = _Found(void=Void(Cause.HELD_OUT, CUT_SHORT) if found.cut_short else NOT_GENERAL)
@@ -96,7 +96,7 @@ async def _accept_green(
         asked=whole.asked if apart else None,
         warnings=(*found.warnings, *warnings),
     )
-    return done, rest.strengths
+    return done if found.void is None else _refute(done, found, names, 0), rest.strengths
 
 
 def _refute(first: Verification, found: _Found, names: Mapping[str, str], executions: int) -> Verification:
@@ -132,7 +132,7 @@ async def _run_rounds(whole: GreenCandidate, rest: GreenCandidate) -> tuple[froz
     refuted = found.void is not None or found.flaky
     ahead = evidence.RunsAhead() if refuted else await evidence.run_ahead(whole, apart)
     if lost := ahead.list_refused(whole):
-        return apart, ahead, found._replace(void=NOT_GENERAL if rounds.FAILED in lost.values() else None, early=True)
+        return apart, ahead, found._replace(void=FAILED_APART if rounds.FAILED in lost.values() else None, early=True)
     unreached = evidence.note_unreached(whole, apart)
     # What the code under test does to its own process is seen in one alone, as visible tests did in the first run.
     settled = apart.difference(whole.verifier.held_out.ids, unreached)

@@ -52,6 +52,13 @@ NOT_GENERAL = Void(
     "is not general, or comes out differently each time",
 )
 
+FAILED_APART = Void(
+    Cause.HELD_OUT,
+    "every visible test passed, and held-out tests of the same behaviour did not where the code is in a process of its "
+    "own: the change is not general, or what it answers cannot be seen from another process (a file that it left in "
+    "the working directory)",
+)
+
 NOT_PLAIN = Void(
     Cause.HELD_OUT,
     "in one plain run of pytest with all tests, visible and held-out ones, some did not pass, or a file did not load; "
