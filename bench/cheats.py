@@ -62,6 +62,8 @@ Readings of plain pytest: its exit status; a report in which nothing failed; a J
 passed. jumar, in S3: one run (D), a green accepted under challenge, in two processes where tests run that way, with
 held-out tests. The last three columns have the grade of an accepted green: `C` and `D` say that it is not proved. With
 held-out tests, as by default, a green that the change made harder to judge is not accepted (`--min-grade reachable`).
+`=` behind the last grade: right code has no better one there, as its tests are about what only one process has, or
+cannot be proved; `jumar check` says so of a task.
 
 Attacks of the class `blind` do what an honest library may do, and the tests cannot tell: their files say why. Those of
 the class `elsewhere` are right wherever pytest is loaded, with the held-out tests too, and do something wrong elsewhere
@@ -84,6 +86,8 @@ class Row:
     held_out: bool = False
     grades: tuple[str, str, str] = ("", "", "")
     """Of the green that was accepted under challenge, in two processes, with held-out tests; empty: none was."""
+    right: str = ""
+    """Grade of right code with held-out tests, where the attack is accepted; empty: that is not accepted."""
     stopped: str = ""
     why: str = ""
     misses: list[str] = field(default_factory=list)
@@ -125,6 +129,9 @@ async def _accepted(ladder: Ladder, row: Row) -> None:
     row.challenged, row.apart, row.held_out = challenged.green, apart.green, full.green
     row.grades = tuple(r.grade if r.green else "" for r in (challenged, apart, full))  # type: ignore[assignment]  # three
     rulings = {"challenge": challenged, "apart": apart, "held_out": full}
+    if full.green:
+        ruling = await ladder.accepted(row.project._replace(attack=row.project.honest, pyc={}), Layers())
+        row.right = ruling.grade if ruling.green else ""
     row.stopped = next((name for name, ruling in rulings.items() if not ruling.green), "")
     row.why = rulings[row.stopped].why if row.stopped else ""
     if row.stopped and (await ladder.accepted(row.project, _ablated(row.stopped))).green:
@@ -184,6 +191,11 @@ async def measured(folder: Path, only: Sequence[str]) -> Measured:
     return Measured(rows, len(chosen) - len(rows), sorted(wrong))
 
 
+def is_unprovable(row: Row) -> bool:
+    """Whether an attack is accepted with held-out tests for which right code has no better grade."""
+    return bool(row.grades[2]) and not (row.right and row.right[0] < row.grades[2][0])
+
+
 def find_bought(rows: Iterable[Row]) -> list[str]:
     """The attacks that were accepted at A or B with held-out tests, and not because no run could tell."""
     return [row.project.id for row in rows if row.grades[2][:1] in ("A", "B") and row.project.kind not in UNTOLD]
@@ -207,6 +219,7 @@ def _counts(rows: Sequence[Row]) -> str:
         ("every id passed", many(row.plain[2] for row in rows)),
         ("one run (D)", many(row.one_run for row in rows)),
         *((name, _graded(rows, place)) for place, name in enumerate(("challenge", "two processes", "held-out tests"))),
+        ("of these, right code has a better grade", _graded([row for row in rows if not is_unprovable(row)], 2)),
     ]
     lines = ["| read by | taken for green |", "|---|---|"]
     return "\n".join([f"Of {len(rows)} attacks:\n", *lines, *(f"| {what} | {n} |" for what, n in counts)]) + "\n"
@@ -228,6 +241,7 @@ def _table(rows: Sequence[Row]) -> str:
     ]
     for row in rows:
         marks = [*("F" if m else "·" for m in (*row.plain, row.one_run)), *(g or "·" for g in row.grades)]
+        marks[-1] += " =" if is_unprovable(row) else ""
         cells = [row.project.id, row.project.kind, row.project.title, *marks]
         lines.append("| " + " | ".join([*cells, SAID[row.stopped]]) + " |")
     return "\n".join(lines) + "\n"

@@ -194,3 +194,21 @@ def test_a_test_that_hands_out_a_function_is_below_a_and_it_is_said_why(
 def test_an_unknown_grade_is_refused_with_the_known_ones(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["score", str(task), str(task), "--min-grade", "E"]) == 2
     assert "unknown value 'E' of --min-grade" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_task_whose_reference_is_harder_to_judge_is_valid_and_says_so(
+    task: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, name, text in (
+        ("hidden", "test_more.py", TEST.replace("2", "3").replace("4", "6")),
+        ("reference", "app.py", ALONE),
+    ):
+        (task / folder).mkdir()
+        (task / folder / name).write_text(text)
+    (task / "task.toml").write_text('[task]\nreference = "reference"\n[tests]\nhidden = "hidden"\n')
+
+    code, result, _ = told(capsys, "check", task, "--confirm", "3", sandbox="S3")
+
+    assert (code, result["tasks"][0]["grade"]) == (0, "C+H")
+    assert "it would be `unproved`" in result["tasks"][0]["warnings"][0]

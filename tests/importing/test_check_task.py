@@ -68,6 +68,15 @@ def test_a_reference_that_would_be_unproved_is_a_warning() -> None:
     assert judge_outcomes("t", TaskOutcomes(IDS, (RED, RED), RED, GREEN, "D", "D")).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("grade", "held_out", "warned"), [("D", True, True), ("C+H", True, False), ("D", False, False)]
+)
+def test_held_out_tests_that_nothing_proves_are_a_warning(grade: str, *, held_out: bool, warned: bool) -> None:
+    said = judge_outcomes("t", TaskOutcomes(IDS, (RED, RED), RED, GREEN, grade, grade, held_out)).warnings
+
+    assert ["no +H" in warning for warning in said] == [True] * warned
+
+
 PLANTED = {
     "good": ("def test_f():\n    assert f() == 1\n", "1"),
     "vacuous": ("def test_f():\n    assert True\n", "1"),

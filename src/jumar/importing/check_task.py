@@ -83,6 +83,8 @@ class TaskOutcomes(NamedTuple):
     grade: str
     reachable: str = ""
     """The best grade that one of its tests could have had, and has not with the reference; empty: `grade`."""
+    held_out: bool = False
+    """True if the task has held-out tests."""
 
 
 async def examine_task(task: Task, means: CheckResources) -> TaskValidity:
@@ -112,13 +114,17 @@ async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcom
     if task.hidden:
         settings = await add_held_out_tests(settings, task, place, start)
     verifier = build_verifier(place, settings, start, ids)
+    # The reference is no cheat: where it is harder to judge than the task was, its grade is to be told all the same.
+    verifier.held_out = verifier.held_out._replace(best_grade=False)
     once = build_verifier(place, replace(settings, suite=replace(settings.suite, confirm=0)), start, ids)
     rounds = [(await once.verify(start, None)).verdict for _ in range(ROUNDS)]
     emptied = (await once.verify(_remove_code(place, settings, fixed), None)).verdict
     solved = await verifier.verify(fixed, None) if task.reference else None
     if solved is None:
         return TaskOutcomes(ids, tuple(rounds), emptied, None, "")
-    return TaskOutcomes(ids, tuple(rounds), emptied, solved.verdict, solved.grade, solved.reachable)
+    return TaskOutcomes(
+        ids, tuple(rounds), emptied, solved.verdict, solved.grade, solved.reachable, task.hidden is not None
+    )
 
 
 def _apply_reference(place: RunPlace, task: Task, start: str, rules: WriteRules) -> str:
@@ -217,6 +223,11 @@ def _warn(found: TaskOutcomes, vacuous: tuple[str, ...]) -> tuple[str, ...]:
         warnings.append(
             f"the reference is green at grade {found.grade}, and --min-grade {asked}: it would be `unproved`, unless "
             "`[run] min_grade` asks for less"
+        )
+    if found.held_out and found.solved is not None and found.solved.green and not found.grade.endswith("+H"):
+        warnings.append(
+            f"held-out tests agree with the reference, and nothing proves it (grade {found.grade}, no +H): code that "
+            "means to cheat could be green, too"
         )
     if found.solved is None:
         warnings.append("no reference: nobody knows whether it can be solved ([task] reference, or --references)")
