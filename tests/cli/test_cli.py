@@ -417,6 +417,29 @@ def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("broken", ["def test_(:\n", "import app\n"], ids=["no Python", "no test"])
+@pytest.mark.parametrize("beside", [True, False], ids=["beside another", "alone"])
+def test_held_out_files_without_a_test_that_can_be_found_are_refused(
+    jumar: Called, tmp_path: Path, broken: str, *, beside: bool
+) -> None:
+    hidden = "from app import f\ndef test_g():\n    assert f() + 1 == 3\n"
+    files: Files = {"hidden/test_more.py": hidden} if beside else {}
+    lay(tmp_path / "task", {**GOOD, **files, "hidden/test_x.py": broken, "task.toml": "[tests]\nhidden = 'hidden'\n"})
+    lay(tmp_path, {"script.jsonl": SCRIPT})
+
+    run = jumar("run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "-q", "--confirm", "1")
+    score = jumar("score", "task", "task", "--confirm", "1")
+    check = jumar("check", "task", "--confirm", "1")
+
+    if beside and "test_" not in broken:  # helpers without a test of their own
+        assert (run[0], score[0], check[0]) == (0, 1, 0)
+    else:
+        told = "test_x.py has no test that can be found" if "test_" in broken else "and there is no test in it"
+        assert (run[0], score[0], check[0]) == (2, 2, 1)
+        assert all(told in said for said in (run[2], score[2], check[1]))
+
+
+@pytest.mark.slow
 def test_what_confirms_the_first_green_of_a_run_is_forked(jumar: Called, tmp_path: Path) -> None:
     """Its zygotes were begun with the run."""
     lay(tmp_path / "task", GOOD)

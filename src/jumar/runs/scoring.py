@@ -31,6 +31,7 @@ from jumar.runs.setup.assembly import (
     find_files_of_tests,
     load_runner,
     protect_expected_files,
+    refuse_unloaded,
     store_tree,
 )
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
@@ -137,6 +138,8 @@ async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, 
     settings = build_settings(own, store, whole, python)
     plain = _read_plain_ids(store, whole, settings) if reads and not own.expected else ()
     expected = plain or await find_expected_ids(build_verifier(place, settings, whole, own.expected), own)
+    if hidden:
+        await _check_hidden(task, expected, build_verifier(place, settings, whole, ()), hidden)
     guard = build_write_rules(
         protect_expected_files(
             settings, find_files_of_tests(expected, place, whole, load_runner(settings.suite.runner))
@@ -260,6 +263,14 @@ async def _verify_with_hidden(
 def _mark_hidden(done: Verification, hidden: str) -> Verification:
     """Return *done* with `+H` behind its grade, if held-out tests judged with the others."""
     return replace(done, grade=f"{done.grade}+H") if hidden and done.verdict.void is None else done
+
+
+async def _check_hidden(task: Task, expected: Iterable[str], verifier: TrustedVerifier, hidden: str) -> None:
+    """Refuse held-out tests that do not load; the files are collected again only if one has no *expected* test."""
+    tests = verifier.runner.test_files(tuple(verifier.store.manifest(hidden)), ())
+    have = {i.partition("::")[0] for i in expected}
+    if not have.issuperset(tests):
+        refuse_unloaded(task.hidden or Path(), tests, await verifier.collect(verifier.base))
 
 
 def _judge_by_hidden(task: Task, paths: tuple[str, ...]) -> Task:

@@ -55,8 +55,8 @@ NOT_GENERAL = Void(
 FAILED_APART = Void(
     Cause.HELD_OUT,
     "every visible test passed, and held-out tests of the same behaviour did not where the code is in a process of its "
-    "own: the change is not general, or what it answers cannot be seen from another process (a file that it left in "
-    "the working directory)",
+    "own: the change is not general, or what it answers cannot be seen from another process (a file that it was not "
+    "handed)",
 )
 
 NOT_PLAIN = Void(

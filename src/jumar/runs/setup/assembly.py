@@ -19,7 +19,7 @@ from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.languages.project_kinds import TESTS, suggest_test_command
 from jumar.languages.test_annotations import find_test_files, is_slug
-from jumar.ports import Runner, Sandbox, Surroundings
+from jumar.ports import Collected, Runner, Sandbox, Surroundings
 from jumar.process.progress import ProgressPart, Tell, Work, ignore_progress
 from jumar.process.warm.starts import NO_WARM, WarmStarts
 from jumar.runners._programs import find_command_surroundings, find_runner_surroundings, join_surroundings
@@ -199,6 +199,25 @@ async def find_expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str,
             "first failing test: --agent driver --gate strict -i '...'"
         )
     return found.ids
+
+
+def refuse_unloaded(folder: Path, tests: Iterable[str], found: Collected) -> None:
+    """Refuse held-out *tests*, the files of *folder* that may have some, if there is none or one of them has no test.
+
+    One that lacks what the change is to bring has those that stand in it; one that is no Python has none.
+
+    Raises:
+        BadInput: naming the folder, or the file and why it does not load.
+    """
+    have = {i.partition("::")[0] for i in found.ids}
+    for path in tests:
+        if path not in have and path in found.broken:
+            why = (found.broken[path].why.strip().splitlines() or ["it does not load"])[-1]
+            raise BadInput(f"[tests] hidden: {folder / path} has no test that can be found: {why.lstrip('E ')}")
+    if have.isdisjoint(tests):
+        raise BadInput(
+            f"[tests] hidden names {folder}, and there is no test in it: {found.anomaly or 'nothing was found'}"
+        )
 
 
 def build_guard(settings: Settings, runner: Runner, first: Iterable[str]) -> WriteRules:

@@ -27,6 +27,7 @@ from jumar.runs.setup.assembly import (
     find_targets,
     load_runner,
     protect_expected_files,
+    refuse_unloaded,
     store_tree,
 )
 from jumar.runs.tree.missing_files import find_needed_by
@@ -205,10 +206,8 @@ async def add_held_out_tests(settings: Settings, task: Task, place: RunPlace, tr
     both = store.keep(overlay(store.manifest(tree), files, files.__contains__))
     narrow = replace(settings, suite=replace(settings.suite, select=tests, confirm=0))
     found = await build_verifier(place, narrow, both, ()).collect(both)
+    refuse_unloaded(task.hidden or Path(), tests, found)
     ids = tuple(i for i in found.ids if i.partition("::")[0] in tests)
-    if not ids:
-        why = found.anomaly or "nothing was found"
-        raise BadInput(f"[tests] hidden names {task.hidden}, and there is no test in it: {why}")
     before = (await build_verifier(place, narrow, both, ids).verify(both, {})).verdict.results
     # What the task itself skips says nothing; what a candidate skips is no pass.
     judging = tuple(i for i in ids if i not in before or before[i].outcome not in EXCUSED)
