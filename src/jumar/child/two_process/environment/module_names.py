@@ -120,6 +120,10 @@ class KnownNames:
         if first is not found and not (alike and first == found):
             self._fault(f"{name}, a constant of the product, is not what it was: it may follow the answers")
 
+    def knows(self, number: int, name: str) -> bool:
+        """Return whether *name* of the module with *number* is known, and not to be asked for."""
+        return (number, name) in self._known
+
     def ask(self, number: int, name: str, ask: Callable[[], Any]) -> Any:
         """Return what *name* of the module with *number* stands for: as it is known, or as *ask* tells it."""
         key = number, name

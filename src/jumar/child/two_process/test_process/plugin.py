@@ -111,6 +111,7 @@ class DoubtPlugin:
 
     def _settle(self, session: pytest.Session) -> None:
         """Take note of what was loaded of the tests, and confine this process."""
+        self._side.mentioned.learn_words()
         watch_seeds(self._side.environment)
         refuse_clocks(self._side.tie, library_values.MADE_NAMES)
         loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]

@@ -15,9 +15,10 @@ from jumar.child.two_process.environment.module_names import KnownNames
 from jumar.child.two_process.environment.ties import Ties
 from jumar.child.two_process.test_process import import_hook
 from jumar.child.two_process.test_process.capabilities import Capabilities
+from jumar.child.two_process.test_process.mentioned_names import MentionedNames
 from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
 from jumar.child.two_process.wire.containers.shared_container import get_fact
-from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances, is_constant
+from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances, is_constant, is_enumeration
 
 THINGS = (proxies.Proxy, proxies.ProxyClass)
 
@@ -39,6 +40,7 @@ class ProductThings:
         self.find_unasked = self._queries.find_unasked
         self.names = KnownNames(import_hook.is_function_or_class, self.fault, THINGS)
         self.heard_ends = endings.HeardEnds()
+        self.mentioned = MentionedNames(self, self._ask_aside)
         self.own_instances = OwnInstances(
             lambda thing: self.capabilities.conversation.note_back(thing),  # noqa: PLW0108  they come to be later
             self.fault,
@@ -69,8 +71,8 @@ class ProductThings:
             self.give_up(f"a {type(thing).__name__} of the product would decide how times compare")
         if owner is not None:  # of a class of the tests that extends one of the product
             found = self.peer.ask("member", thing, owner, name)
-        elif type(thing) is import_hook.ModuleFacade:
-            found = self.names.ask(import_hook.get_number(thing), name, lambda: self._ask_aside("get", thing, name))
+        elif type(thing) in (import_hook.ModuleFacade, proxies.ProxyClass):
+            found = self.mentioned.read(thing, name)
         else:
             found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
         if told is not contents.NOTHING and isinstance(thing, type) and not (found is told or found == told):
@@ -93,6 +95,7 @@ class ProductThings:
         """Set the attribute *name* of a thing of the product."""
         self.capabilities.note_put(thing, name, value)
         self.names.forget(name)
+        self.mentioned.note_put(thing, name)
         self.peer.ask("set", thing, name, value)
 
     def remove(self, thing: Any, name: str, op: str = "delete") -> None:
@@ -142,6 +145,8 @@ class ProductThings:
 
     def apply_to_class(self, kind: Any, op: str, *arguments: Any) -> Any:
         """Iterate over a class of the product, get its size, or an item of it."""
+        if op == "getitem" and is_enumeration(kind) and self.mentioned.has_listed(kind, arguments[0]):
+            return self.mentioned.read(kind, arguments[0])
         return self.peer.ask(op, kind, *arguments)
 
     def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:
