@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from jumar.child.two_process.wire import library_values
@@ -37,6 +37,8 @@ class Codec:
         """Encodes and decodes what is no value (`object_tables.ObjectTables`)."""
         self.paths: Any = None
         """Checks texts, in the tests' process alone (`room_paths.RoomPaths`)."""
+        self.note_library: Callable[[], object] = int
+        """Is told, in the tests' process alone, that a thing of a library comes."""
         self.changes = ShownChanges()
         self.shared: dict[int, Any] = {}
         self.named = {**library_values.NAMED, **{name: kind for kind, name in CHANGING.items()}}
@@ -243,6 +245,8 @@ class Codec:
                 raise ValueError("a container that cannot be")
             self.tables.note_known(entry.thing)
             return self.show(entry.thing)
+        if tag in ("v", "r", "s", "k"):
+            self.note_library()
         if tag == "v":
             return library_values.make_value(form[1], [self.decode(a, depth + 1) for a in form[2]])
         if tag == "n":
@@ -252,9 +256,7 @@ class Codec:
             return int(form[1], 16)
         if tag == "b":
             value = bytes.fromhex(form[1])
-            if self.paths is not None:
-                return b"" if self.paths.check_bytes(value) else value
-            return value
+            return b"" if self.paths is not None and self.paths.check_bytes(value) else value
         if tag == "c":
             return complex(form[1], form[2])
         if tag in ("r", "s"):

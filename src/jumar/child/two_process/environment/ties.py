@@ -33,6 +33,8 @@ class Ties:
         self._serving = 0
         """Number of requests of the product that are being served: it chooses when."""
         self._asked: Any = None
+        self._library = False
+        """True if the product has answered by a thing of a library in this test: a path, a pattern, a range."""
         self._classes: set[type] = set()
         """Classes of libraries that came from the product."""
 
@@ -72,6 +74,22 @@ class Ties:
         apart = get_fact(thing, "_jumar_thing") is not None or get_fact(thing, "_jumar_peer") is not None
         answered = apart and not (self._is_reached(thing) or get_fact(thing, REACHED))
         self.add(led=answered or bool(self._serving) or self._knows(thing))
+
+    def note_handed(self) -> None:
+        """Note that a test hands out what cannot cross: it may be of a library's thing that the product answered."""
+        if self._library:
+            self.add(led=True)
+        else:
+            self.note()
+
+    def note_library(self) -> None:
+        """Note that a thing of a library crosses; a test can do more with it than with data."""
+        self._library = True
+
+    def begin_test(self) -> None:
+        """Forget what earlier tests were answered and did."""
+        self._library = False
+        self.take()
 
     def add(self, *, led: bool) -> None:
         """Note a tie in which the product had a part, or none."""

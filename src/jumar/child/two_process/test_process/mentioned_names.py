@@ -20,6 +20,9 @@ from jumar.child.two_process.test_process import import_hook
 from jumar.child.two_process.wire.exceptions import CannotRunApart
 
 WORD = re.compile(r"[A-Za-z_]\w*")
+VALUES = (str, int, float, bytes)
+"""Types of values by which tests name a member of an enumeration."""
+
 CONTAINERS = (list, dict, set, bytearray, types.ModuleType)
 """Types of what is costly to ask for, or may change: it is asked for alone."""
 
@@ -35,6 +38,8 @@ class MentionedNames:
         """Module or class -> the names that it had when it was looked at first, and what tests have put there."""
         self._together: dict[int, list[str]] = {}
         """Module or class -> its names that are asked for together."""
+        self._members: dict[int, list[tuple[Any, Any]]] = {}
+        """Enumeration -> its members, each with its value."""
 
     def learn_words(self) -> frozenset[str]:
         """Return the words in all files of the tests; read once, before this process is confined."""
@@ -65,6 +70,20 @@ class MentionedNames:
         if first:
             self._together[number] = [each for each, value in found.items() if each == name or _may_be_expected(value)]
         return found[name]
+
+    def find_member(self, kind: Any, args: tuple[Any, ...], keywords: Any) -> Any:
+        """Return the member of the enumeration *kind* that has the only one of *args* as its value; None: none has."""
+        number = proxies.get_number(kind)
+        if keywords or len(args) != 1 or not isinstance(args[0], VALUES):
+            return None
+        if number not in self._members:
+            found = self._read_all(sorted(self._list_names(kind)), "", partial(self._ask, kind))
+            members = [each for each in found.values() if type(each) is kind]
+            self._members[number] = []
+            with self._overlook():
+                self._members[number] += [(each, self._ask_thing("get", each, "value")) for each in members]
+        same = (each for each, value in self._members[number] if type(value) is type(args[0]) and value == args[0])
+        return next(same, None)
 
     def _ask(self, thing: Any, name: str) -> Any:
         """Ask for *name* of *thing*."""

@@ -40,6 +40,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     known.paths = room_paths.RoomPaths(room, side, config["shared"])
+    known.note_library = side.ties.note_library
     changes = InPlaceChanges if config["in_place"] else HeldChanges
     known.changes = side.operands.changes = changes(known, side.fault, side.capabilities)
     side.own_instances.asks = config["in_place"]
@@ -163,7 +164,7 @@ class DoubtPlugin:
         for part in (peer, self._side.capabilities, paths, peer.values.changes, self._side.operands):
             part.begin_test()
         self._side.own_instances.take_matched()  # of what was compared between tests
-        self._side.ties.take()
+        self._side.ties.begin_test()
         before, faults = self._side.peer.lost, self._side.faults
         yield
         peer.end_test()

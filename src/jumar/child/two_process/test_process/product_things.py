@@ -192,7 +192,8 @@ class ProductThings:
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:
         """Make an instance of *kind*, a class of the product."""
         with self.own_instances.make(kind):
-            made = self.peer.ask("call", kind, args, keywords or None)
+            made = self.mentioned.find_member(kind, args, keywords) if is_enumeration(kind) else None
+            made = self.peer.ask("call", kind, args, keywords or None) if made is None else made
         if type(made) is kind and proxies.is_named(kind):
             self.own_instances.note_made(made)
         if get_fact(kind, "_jumar_extends") and not isinstance(made, kind):

@@ -176,7 +176,8 @@ class TestsSide(ProductThings, ClassRules):
             return None
         form = object_data.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
         if copied := self.capabilities.conversation.note_copied(value, form):
-            self.note_tie(f"the test would not see what the code changes in its copy of a {copied}")
+            self.ties.note_handed()
+            self.fault(f"the test would not see what the code changes in its copy of a {copied}")
         return form
 
     def admit(self, value: Any) -> None:
@@ -187,10 +188,10 @@ class TestsSide(ProductThings, ClassRules):
         """
         of_class = issubclass(type(value), type)
         if not self.admits(value):
-            self.ties.note()
+            self.ties.note_handed()
             raise ValueError(f"a {(value if of_class else type(value)).__name__}")
         if not of_class and not self.capabilities.knows(value):
-            self.ties.note()
+            self.ties.note_handed()
 
     def admits(self, value: Any) -> bool:
         """Return whether *value* may be sent to the product's process."""
