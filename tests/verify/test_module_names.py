@@ -287,3 +287,72 @@ def test_data_of_an_object_is_told_where_it_differs_from_what_is_known(steps: li
             vars(thing).pop(name, None)
         else:
             setattr(thing, name, step)
+
+
+COLOURS = """
+import enum, sys, types
+
+heard = []
+
+class Hearing(types.ModuleType):
+    def __getattribute__(self, name):
+        if name in ("RED", "BLUE"):
+            heard.append(name)
+        return super().__getattribute__(name)
+
+class Tones(enum.EnumMeta):
+    def __getattribute__(kind, name):
+        if name in ("WARM", "COLD"):
+            heard.append(name)
+        return super().__getattribute__(name)
+    def __getitem__(kind, name):
+        heard.append(name)
+        return super().__getitem__(name)
+    def __call__(kind, *given):
+        heard.extend(given)
+        return super().__call__(*given)
+
+class Tone(enum.Enum, metaclass=Tones):
+    WARM = "warm"
+    COLD = "cold"
+
+RED, BLUE = "red", "blue"
+sys.modules[__name__].__class__ = Hearing
+
+def tell():
+    told = list(heard)
+    heard.clear()
+    return told
+"""
+
+READING = """
+import pytest
+
+import product_colours as colours
+
+colours.Tone.WARM, colours.Tone("warm")  # what is looked at first is listed
+READS = {
+    "a name": (lambda: colours.RED, lambda: colours.BLUE),
+    "a member": (lambda: colours.Tone.WARM, lambda: colours.Tone.COLD),
+    "an item": (lambda: colours.Tone["WARM"], lambda: colours.Tone["COLD"]),
+    "a value": (lambda: colours.Tone("warm"), lambda: colours.Tone("cold")),
+}
+
+@pytest.mark.parametrize("how", READS)
+def test_told(how):
+    colours.tell()
+    told = []
+    for read in READS[how]:
+        read()
+        told.append(colours.tell())
+    assert told[0] == told[1]
+"""
+
+
+@pytest.mark.slow
+def test_the_code_does_not_hear_which_name_a_test_reads(tmp_path: Path) -> None:
+    said = outcomes(reported(tmp_path, {"product_colours.py": COLOURS, "test_colours.py": READING}))
+
+    assert said == dict.fromkeys(
+        (f"test_told[{how}]" for how in ("a name", "a member", "an item", "a value")), "passed"
+    )
