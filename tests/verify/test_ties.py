@@ -10,7 +10,7 @@ from support.judging.two_process_verifier import reported
 from support.processes.sandboxes import s3
 
 PRODUCT = """
-import collections, sys
+import collections, re, sys
 from pathlib import PosixPath as Clock
 class Box:
     held = 1
@@ -29,6 +29,9 @@ def call(back): return (back(), 1)[1]
 def choose(): return take
 def module(): return sys.modules[__name__]
 def undo(): globals()["fetch"] = print
+def pattern(): return re.compile("a")
+def place(): return Clock("a")
+def numbers(): return range(3)
 def queue(): return collections.deque([1])
 def method(): return Box().get
 def write(path): return 1
@@ -57,7 +60,7 @@ OWN = (
     "assert product.make().get('a', re.match('a', 'a')) == 1 and product.take(re.match('a', 'a')) == 1",
 )
 USING = "request.getfixturevalue('lent'); assert product.take() == 1"
-AFTER = ("assert product.take() == 1",)
+AFTER = ("assert product.take() == 1", "assert product.place().name == 'a' and product.numbers()[1] == 1")
 LED = (
     "assert product.Box.make().get('a', re.match('a', 'a')) == 1",
     "assert product.module().take(re.match('a', 'a')) == 1",
@@ -74,6 +77,9 @@ LED = (
     "assert inspect.ismethod(product.method())",
     "product.take(Fake()); assert product.make().charge(1) == 1",
     "due = tmp_path / 'due'; due.write_text('1'); assert product.write(str(due)) == int(due.read_text())",
+    "assert product.take(product.pattern().match('a')) == 1",
+    "assert product.take(product.place().resolve) == 1",
+    "assert product.take(product.numbers().count) == 1",
     "box = product.make(); t = threading.Thread(target=box.open); t.start(); t.join()",
 )
 NEITHER = (
