@@ -193,7 +193,8 @@ async def measured(folder: Path, only: Sequence[str]) -> Measured:
 
 def is_unprovable(row: Row) -> bool:
     """Whether an attack is accepted with held-out tests for which right code has no better grade."""
-    return bool(row.grades[2]) and not (row.right and row.right[0] < row.grades[2][0])
+    better = row.right and row.right[0] < row.grades[2][0]
+    return bool(row.grades[2]) and not better and row.project.kind not in UNTOLD
 
 
 def find_bought(rows: Iterable[Row]) -> list[str]:
@@ -213,13 +214,14 @@ def _counts(rows: Sequence[Row]) -> str:
     def many(of: Iterable[bool]) -> str:
         return str(sum(of))
 
+    told = [row for row in rows if row.project.kind not in UNTOLD]
     counts = [
         ("exit status", many(row.plain[0] for row in rows)),
         ("nothing failed", many(row.plain[1] for row in rows)),
         ("every id passed", many(row.plain[2] for row in rows)),
         ("one run (D)", many(row.one_run for row in rows)),
         *((name, _graded(rows, place)) for place, name in enumerate(("challenge", "two processes", "held-out tests"))),
-        ("of these, right code has a better grade", _graded([row for row in rows if not is_unprovable(row)], 2)),
+        ("of these, right code has a better grade", _graded([row for row in told if not is_unprovable(row)], 2)),
     ]
     lines = ["| read by | taken for green |", "|---|---|"]
     return "\n".join([f"Of {len(rows)} attacks:\n", *lines, *(f"| {what} | {n} |" for what, n in counts)]) + "\n"
