@@ -75,9 +75,12 @@ class Ties:
         answered = apart and not (self._is_reached(thing) or get_fact(thing, REACHED))
         self.add(led=answered or bool(self._serving) or self._knows(thing))
 
-    def note_handed(self) -> None:
-        """Note that a test hands out what cannot cross: it may be of a library's thing that the product answered."""
-        if self._library:
+    def note_handed(self, *, bound: bool = False) -> None:
+        """Note that a test hands out what cannot cross: it may be of a library's thing that the product answered.
+
+        *bound*: it is a method of one.
+        """
+        if bound or self._library:
             self.add(led=True)
         else:
             self.note()

@@ -18,13 +18,14 @@ from jumar.child.two_process import proxies
 from jumar.child.two_process.environment.module_names import MADE_ANEW
 from jumar.child.two_process.test_process import import_hook
 from jumar.child.two_process.wire.exceptions import CannotRunApart
+from jumar.child.two_process.wire.own_instances import is_enumeration
 
 WORD = re.compile(r"[A-Za-z_]\w*")
 VALUES = (str, int, float, bytes)
 """Types of values by which tests name a member of an enumeration."""
 
-CONTAINERS = (list, dict, set, bytearray, types.ModuleType)
-"""Types of what is costly to ask for, or may change: it is asked for alone."""
+CONTAINERS = (list, dict, set, bytearray)
+"""Types of what may change: under a name that is no constant it is asked for alone."""
 
 
 class MentionedNames:
@@ -36,8 +37,12 @@ class MentionedNames:
         self._words: frozenset[str] | None = None
         self._listed: dict[int, set[str]] = {}
         """Module or class -> the names that it had when it was looked at first, and what tests have put there."""
+        self._apart: dict[int, set[str]] = {}
+        """Module or class -> its names that are asked for alone: methods, and what changes."""
         self._together: dict[int, list[str]] = {}
         """Module or class -> its names that are asked for together."""
+        self._faulty: dict[tuple[int, str], str] = {}
+        """Module or class and name -> what was doubtful when it was read among others."""
         self._members: dict[int, list[tuple[Any, Any]]] = {}
         """Enumeration -> its members, each with its value."""
 
@@ -54,31 +59,48 @@ class MentionedNames:
         self._listed.get(proxies.get_number(thing), set()).add(name)
 
     def has_listed(self, thing: Any, name: Any) -> bool:
-        """Return whether *thing* had *name* when it was looked at first, and the tests mention it."""
-        return type(name) is str and name in self._list_names(thing) & self.learn_words()
+        """Return whether *thing* had *name* when it was looked at first."""
+        return type(name) is str and name in self._list_names(thing)
 
     def read(self, thing: Any, name: str) -> Any:
         """Return what *name* of *thing*, a module or class, stands for."""
         number, ask = proxies.get_number(thing), partial(self._ask, thing)
         if name[:2] == "__" or (type(thing) is import_hook.ModuleFacade and self._side.names.knows(number, name)):
             return ask(name)
-        first = number not in self._together
-        mentioned = sorted(self._list_names(thing) & self.learn_words()) if first else self._together[number]
-        if name not in mentioned:
-            return self._read_alone(thing, name, ask)
-        found = self._read_all(mentioned, name, ask)
-        if first:
-            self._together[number] = [each for each, value in found.items() if each == name or _may_be_expected(value)]
+        listed = self._list_names(thing)
+        if name not in listed:
+            return self._read_late(thing, name, ask)
+        mentioned = self._together.get(number)
+        if mentioned is None:
+            whole = isinstance(thing, type) and is_enumeration(thing)
+            mentioned = sorted(listed if whole else listed & self.learn_words())
+        elif name in self._apart.get(number, ()):
+            return ask(name)
+        if name not in mentioned:  # a name that the test computes
+            mentioned = sorted(listed.difference(self._apart.get(number, ())))
+        found = self._read_all(thing, mentioned, name)
+        self._sort_out(thing, mentioned, found)
+        if (number, name) in self._faulty:
+            self._side.fault(self._faulty[number, name])
         return found[name]
+
+    def _sort_out(self, thing: Any, names: list[str], found: dict[str, Any]) -> None:
+        """Note which of *names* are asked for together from now on, and which alone."""
+        number = proxies.get_number(thing)
+        apart = {each for each, value in found.items() if not _may_be_expected(value, each, thing)}
+        self._apart.setdefault(number, set()).update(apart)
+        self._together[number] = [each for each in names if each not in apart]
 
     def find_member(self, kind: Any, args: tuple[Any, ...], keywords: Any) -> Any:
         """Return the member of the enumeration *kind* that has the only one of *args* as its value; None: none has."""
         number = proxies.get_number(kind)
-        if keywords or len(args) != 1 or not isinstance(args[0], VALUES):
+        if keywords or len(args) != 1 or not _is_plain(args[0]):
             return None
         if number not in self._members:
-            found = self._read_all(sorted(self._list_names(kind)), "", partial(self._ask, kind))
+            found = self._read_all(kind, sorted(self._list_names(kind)), "")
             members = [each for each in found.values() if type(each) is kind]
+            if not members:
+                self._side.fault(f"{kind.__name__}, an enumeration of the product, does not list its members")
             self._members[number] = []
             with self._overlook():
                 self._members[number] += [(each, self._ask_thing("get", each, "value")) for each in members]
@@ -100,13 +122,13 @@ class MentionedNames:
             self._listed[number] = {name for name in listed if type(name) is str and name[:2] != "__"}
         return self._listed[number]
 
-    def _read_all(self, names: list[str], wanted: str, ask: Callable[[str], Any]) -> dict[str, Any]:
-        """Return what *names* stand for, as far as they are there: in one order, whichever of them is *wanted*."""
-        found: dict[str, Any] = {}
+    def _read_all(self, thing: Any, names: list[str], wanted: str) -> dict[str, Any]:
+        """Return what *names* of *thing* stand for, as far as they are there: in one order, whichever is *wanted*."""
+        ask, found = partial(self._ask, thing), dict[str, Any]()
         failed: list[BaseException] = []
         for name in names:
             if name != wanted:
-                with self._overlook():
+                with self._overlook((proxies.get_number(thing), name)):
                     found[name] = ask(name)
                 continue
             try:
@@ -117,30 +139,39 @@ class MentionedNames:
             raise failed[0]
         return found
 
-    def _read_alone(self, thing: Any, name: str, ask: Callable[[str], Any]) -> Any:
-        """Return what *name* stands for; doubt a class or constant that a module has only since tests run."""
+    def _read_late(self, thing: Any, name: str, ask: Callable[[str], Any]) -> Any:
+        """Return what *name* stands for that *thing* did not list; doubt a class or constant."""
         found = ask(name)
-        lasting = type(found) is proxies.ProxyClass or (name.isupper() and _may_be_expected(found))
-        late = name not in self._list_names(thing)
-        if late and lasting and self._side.running and type(thing) is import_hook.ModuleFacade:
-            self._side.fault(f"{name}, of the product, was not there when its module was looked at first")
+        lasting = isinstance(found, type) or (name.isupper() and _may_be_expected(found, name, thing))
+        if lasting and self._side.running and not _is_called(found):
+            self._side.fault(f"{name}, of the product, was not there when its module or class was looked at first")
         return found
 
     @contextlib.contextmanager
-    def _overlook(self) -> Iterator[None]:
-        """Let nothing that fails or is doubtful in the body be the test's: nobody asked for that."""
+    def _overlook(self, read: tuple[int, str] | None = None) -> Iterator[None]:
+        """Let nothing that fails or is doubtful in the body be the test's, until it asks for what is *read* there."""
         side = self._side
-        faults, why, asking = side.faults, side.why, side.names.asking
-        side.names.asking = True
+        faults, why = side.faults, side.why
         try:
             with contextlib.suppress(Exception, CannotRunApart), side.ties.keep():
                 yield
         finally:
-            side.faults, side.why, side.names.asking = faults, why, asking
+            if side.faults > faults and read is not None:
+                self._faulty[read] = side.why
+            side.faults, side.why = faults, why
 
 
-def _may_be_expected(value: Any) -> bool:
-    """Return whether a test may compare with *value*, a class or constant; a function is there to be called."""
-    kind = type(value)
-    called = kind.__name__ in (*MADE_ANEW, "function")
-    return kind is proxies.ProxyClass or not (called or isinstance(value, CONTAINERS))
+def _may_be_expected(value: Any, name: str, thing: Any) -> bool:
+    """Return whether a test may compare with *value*, which is *name* of *thing*: no method, and no changing data."""
+    if isinstance(thing, type) and _is_called(value):
+        return False
+    return not isinstance(value, types.ModuleType) and (name.isupper() or not isinstance(value, CONTAINERS))
+
+
+def _is_called(value: Any) -> bool:
+    return type(value).__name__ in (*MADE_ANEW, "function")
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether *value* is one by which tests name a member of an enumeration."""
+    return isinstance(value, (*VALUES, type(None))) or (type(value) is tuple and all(map(_is_plain, value)))

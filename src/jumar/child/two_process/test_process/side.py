@@ -27,6 +27,9 @@ WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
 """From these the product could reach the tests themselves."""
 
+METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+"""Types of methods that are bound to their object."""
+
 
 class TestsSide(ProductThings, ClassRules):
     """Rights of the product in the tests' process, and checks of what it sends."""
@@ -187,11 +190,14 @@ class TestsSide(ProductThings, ClassRules):
             ValueError: if the product could reach the tests through it.
         """
         of_class = issubclass(type(value), type)
+        bound = isinstance(value, METHODS) and not (
+            isinstance(value.__self__, types.ModuleType) or self.capabilities.is_own_class(type(value.__self__))
+        )
         if not self.admits(value):
-            self.ties.note_handed()
+            self.ties.note_handed(bound=bound)
             raise ValueError(f"a {(value if of_class else type(value)).__name__}")
         if not of_class and not self.capabilities.knows(value):
-            self.ties.note_handed()
+            self.ties.note_handed(bound=bound)
 
     def admits(self, value: Any) -> bool:
         """Return whether *value* may be sent to the product's process."""
