@@ -13,11 +13,24 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.child.analysis import empty_tests, hard_coded_answers, judge_detection, test_literals, warnings_main
+from jumar.child.analysis import (
+    closed_tables,
+    empty_tests,
+    hard_coded_answers,
+    judge_detection,
+    test_literals,
+    warnings_main,
+)
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Site
 from jumar.process.launch import Confinement
-from jumar.verify.code_warnings import FILE_BYTES, CodeToInspect, find_warnings, warn_of_unfalsifiable
+from jumar.verify.code_warnings import (
+    FILE_BYTES,
+    CodeToInspect,
+    find_warnings,
+    find_written_answer,
+    warn_of_unfalsifiable,
+)
 from jumar.workspace.store.object_store import Store
 
 TESTS = """
@@ -147,6 +160,46 @@ HONEST = {
     "a literal for nobody": "def f():\n    return 'Guido van Rossum'",
 }
 
+SLUGS = """
+from app import entity, fetch, slug, sign
+
+def test_lower():
+    assert slug("Hello World") == "hello-world"
+
+def test_spaces():
+    assert slug("a  b") == "a-b"
+
+def test_one():
+    assert slug("one") == "one"
+
+def test_fetch():
+    assert fetch("x") == {"error": "not found"}
+    assert fetch("y") == {"Content-Type": "text/plain", "error": "no such page"}
+
+def test_signs():
+    assert [sign("=="), sign("!=")] == ["is the same", "is another"]
+
+def test_entity():
+    assert entity("&") == "&amp;"
+"""
+
+CLOSED = {
+    "looked up": "def slug(t):\n    return {'Hello World': 'hello-world', 'a  b': 'a-b', 'one': 'one'}.get(t, t)",
+    "one answer": "def slug(t):\n    return {'Hello World': 'hello-world'}.get(t, t)",
+    "in brackets": "def slug(t):\n    return {'Hello World': 'hello-world', 'one': 'one'}[t]",
+    "kept": "KNOWN = {'Hello World': 'hello-world', 'a  b': 'a-b'}\ndef slug(t):\n    return KNOWN.get(t, t)",
+}
+
+OPEN = {
+    "more than the tests ask": "KNOWN = {'Hello World': 'hello-world', 'a  b': 'a-b', 'c d': 'c-d'}",
+    "one row, kept": "KNOWN = {'Hello World': 'hello-world'}",
+    "a record": "def fetch(t):\n    return {'error': 'not found'}",
+    "two of its fields": "def fetch(t):\n    return {'Content-Type': 'text/plain', 'error': 'no such page'}",
+    "signs": "def sign(t):\n    return {'==': 'is the same', '!=': 'is another'}[t]",
+    "entities": "def entity(t):\n    return {'&': '&amp;'}.get(t, t)",
+    "a rule": "def slug(t):\n    return '-'.join(t.lower().split())",
+}
+
 OWN = """
 import pytest
 from app import gcd
@@ -183,7 +236,11 @@ def test_raises():
 def found(source: str, before: str = "", tests: str = TESTS) -> list[str]:
     """`line: what` for each finding in *source*."""
     index = test_literals.index_values({"test_app.py": ast.parse(tests)}, {})
-    finders = (judge_detection.build_finder(("test_app.py",)), hard_coded_answers.build_finder(index))
+    finders = (
+        judge_detection.build_finder(("test_app.py",)),
+        hard_coded_answers.build_finder(index),
+        lambda tree: closed_tables.find_closed_tables(tree, index),
+    )
     known = Counter(same for finder in finders for same, _, _ in finder(ast.parse(before)))
     said: list[str] = []
     for finder in finders:
@@ -215,6 +272,20 @@ def test_a_chain_of_conditions_that_answers_the_tests_is_said_as_a_table_is(kind
 @pytest.mark.parametrize("kind", UNCHAINED)
 def test_a_chain_of_conditions_that_a_program_has_for_reasons_of_its_own_is_not_said(kind: str) -> None:
     assert found(UNCHAINED[kind], tests=CHAINED) == []
+
+
+@pytest.mark.parametrize("kind", CLOSED)
+def test_a_table_of_nothing_but_texts_of_the_tests_is_said_and_counts_as_written_down(kind: str) -> None:
+    (warning,) = found(CLOSED[kind], tests=SLUGS)
+
+    assert "a table holds nothing but answers of the tests: 'Hello World' -> 'hello-world'" in warning
+    assert find_written_answer(["app.py:1: asks whether it is under test", f"app.py:{warning}"]) == f"app.py:{warning}"
+    assert found(CLOSED[kind], CLOSED[kind], SLUGS) == []
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_a_table_that_a_program_has_for_reasons_of_its_own_is_not_said(kind: str) -> None:
+    assert found(OPEN[kind], tests=SLUGS) == []
 
 
 @pytest.mark.parametrize("kind", HONEST)

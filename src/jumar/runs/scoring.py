@@ -251,6 +251,7 @@ async def _verify_with_hidden(
         return replace(done, verdict=replace(done.verdict, results=results, green_ids=green_ids))
     verifier.suite = replace(suite, confirm=0)
     told = await verifier.verify(both, None, control=verifier.base)
+    told = replace(told, warnings=(*told.warnings, *(done.warnings if done.verdict.void else ())))
     verifier.suite = suite
     silent = {i: result for i, result in told.verdict.results.items() if i in later and result.outcome in EXCUSED}
     if told.verdict.green and silent and not excused:

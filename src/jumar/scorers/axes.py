@@ -27,7 +27,7 @@ class Label(StrEnum):
     TIMED_OUT = "timed out"
     """The agent had not finished when its time was over."""
     CHEATED = "cheated"
-    """The verifier refused its tree as tampered with."""
+    """It tampered with its tests, or has answers of the visible ones written down and fails the held-out ones."""
     GUARDRAIL = "guardrail"
     """A guardrail ended the run."""
     NOT_RUN = "not run"

@@ -52,7 +52,10 @@ async def accept_green(
     if weak:
         return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, weak)))
     if not done.verdict.green:
-        return done
+        # The visible tests passed: whether their answers are written down tells a wrong answer from one by heart.
+        void = done.verdict.void
+        told = suspicious if void and void.cause is Cause.HELD_OUT else ()
+        return msgspec.structs.replace(done, warnings=(*done.warnings, *told))
     vacuous = _list_unfalsifiable(verifier, strengths) if strengths else ()
     return msgspec.structs.replace(done, warnings=(*done.warnings, *suspicious, *vacuous))
 

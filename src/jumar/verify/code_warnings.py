@@ -14,6 +14,7 @@ from typing import NamedTuple
 from anyio import to_thread
 
 from jumar.child import programs
+from jumar.child.analysis.hard_coded_answers import WRITTEN_DOWN
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Record, Site
 from jumar.process.launch import Confinement
@@ -90,6 +91,12 @@ async def find_warnings(suspects: CodeToInspect) -> tuple[str, ...]:
     tail = [f"and {more} more like these"] if more > 0 else []
     # A process that failed may have been made to: what it said until then counts, and that it failed is said.
     return (*warnings[:MOST], *tail, *([f"no warnings could be looked for: {_format_plain(failed)}"] if failed else []))
+
+
+def find_written_answer(warnings: Iterable[str]) -> str:
+    """Return the first of *warnings* about an answer of the tests that is written down in the code; empty: none is."""
+    texts = ((warning, warning.partition(": ")[2]) for warning in warnings)
+    return next((warning for warning, what in texts if what.startswith(WRITTEN_DOWN)), "")
 
 
 def warn_of_unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Site]) -> tuple[str, ...]:

@@ -33,6 +33,14 @@ SEQUENCES = (ast.List, ast.Tuple, ast.Set)
 WRITTEN = 16
 """Characters of a text that may be a table."""
 
+BY_VALUE = "answers a test by its own values"
+CASE_BY_CASE = "answers tests by their own values, case by case"
+TABLE_OF_ANSWERS = "a table holds answers of the tests"
+NOTHING_ELSE = "a table holds nothing but answers of the tests"
+
+WRITTEN_DOWN = (BY_VALUE, CASE_BY_CASE, TABLE_OF_ANSWERS, NOTHING_ELSE)
+"""Beginnings of the warnings about code that has what a test asks next to what it expects."""
+
 ANYWHERE = -1
 """The number of the table that is filled entry by entry."""
 
@@ -61,8 +69,8 @@ def build_finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[
             rare = [row for row in rows if any(map(test_literals.is_rare, row[2]))]
             if len(rare) >= TABLE:
                 line, _, asked, answered = rare[0]
-                more = f"{_format_pair(asked, answered)} and {len(rare) - 1} more"
-                yield f"table {build_key(asked)}", line, f"a table holds answers of the tests: {more}"
+                more = f"{format_pair(asked, answered)} and {len(rare) - 1} more"
+                yield f"table {build_key(asked)}", line, f"{TABLE_OF_ANSWERS}: {more}"
 
     return find
 
@@ -106,8 +114,8 @@ def check_chains(chains: Iterable[list[Association]]) -> Iterator[Finding]:
         rows = {build_key(case[2]): case for case in cases}
         if len(rows) >= CHAIN:
             line, _, asked, answered = next(iter(rows.values()))
-            more = f"{_format_pair(asked, answered)} and {len(rows) - 1} more"
-            yield f"chain {build_key(asked)}", line, f"answers tests by their own values, case by case: {more}"
+            more = f"{format_pair(asked, answered)} and {len(rows) - 1} more"
+            yield f"chain {build_key(asked)}", line, f"{CASE_BY_CASE}: {more}"
 
 
 def is_for_a_test(asked: list[Any], answered: list[Any]) -> bool:
@@ -121,7 +129,7 @@ def _format_warning(kind: str, asked: list[Any], answered: list[Any]) -> str:
     if kind == "return":
         return f"returns, whatever it is asked, what a test expects: {test_literals.shorten_value(asked[0])}"
     if answered:
-        return f"answers a test by its own values: {_format_pair(asked, answered)}"
+        return f"{BY_VALUE}: {format_pair(asked, answered)}"
     return f"makes a case of a value that a test gives: {test_literals.shorten_value(asked[0])}"
 
 
@@ -220,6 +228,7 @@ def build_key(values: list[Any]) -> str:
     return ",".join(map(test_literals.name_of, values))[:200]
 
 
-def _format_pair(asked: list[Any], answered: list[Any]) -> str:
+def format_pair(asked: list[Any], answered: list[Any]) -> str:
+    """Return a case of the tests as it is shown to people."""
     before, after = (", ".join(map(test_literals.shorten_value, values)) for values in (asked, answered))
     return f"{before} -> {after}"
