@@ -229,10 +229,33 @@ def test_two_agents_are_compared_run_by_run() -> None:
 
     found = compare(a, b, POINTS, JudgeStanding(absent=True))
 
-    assert (found.pairs, found.tests_a, found.tests_b, found.p_tests) == (2, 3, 0, 0.25)
+    assert (found.pairs, found.unpaired) == (2, 1)
+    assert (found.tests_a, found.tests_b, found.p_tests) == (3, 0, 0.25)
     assert found.difference == pytest.approx(1.5)
     assert [found.low, found.high] == pytest.approx([1, 2])
     assert found.p_better == 0.25
+
+
+def test_a_comparison_and_the_ranking_mean_the_same_composite() -> None:
+    """Tasks of 3 and 60 tests, and a scar of both tasks: a mean over runs would have the other one first."""
+    runs = [
+        each
+        for n in (1, 2)
+        for each in (
+            run("a", 3, 3, rollout=n, findings=scars(2), marks=marks(2), task="small"),
+            run("a", 40, 60, rollout=n, findings=scars(2, 4), marks=marks(1, 2), task="large"),
+            run("b", 0, 3, rollout=n, findings=scars(3), label=Label.CHEATED if n == 2 else "", task="small"),
+            run("b", 58, 60, rollout=n, marks=marks(2), task="large"),
+        )
+    ]
+    ranked = {each.agent: each.composite for each in rank(*runs)}
+
+    found = compare(
+        [each for each in runs if each.agent == "a"], [each for each in runs if each.agent == "b"], POINTS, JUDGE
+    )
+
+    assert found.difference == pytest.approx(ranked["a"] - ranked["b"])
+    assert (found.pairs, found.unpaired) == (4, 0)
 
 
 def test_a_run_that_was_never_evaluated_passed_nothing() -> None:

@@ -167,7 +167,7 @@ def _score(run: StoredRun, scored: Scored | None, why: str, order: ScoringOrder)
         stop=str(result.stop),
         passed=scored.passed if scored is not None and evaluated else None,
         total=scored.total if scored is not None else result.total,
-        red=scored.red if scored is not None else (),
+        red=scored.red if scored is not None and evaluated else (),
         suite=compute_suite(run.state),
         label=label,
         why=reason,

@@ -10,7 +10,8 @@ from statistics import fmean
 
 import msgspec
 
-from jumar.challenges.ranking.run_score import JudgeStanding, RunScore, score_run
+from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
+from jumar.challenges.ranking.run_shares import share_out
 from jumar.scorers.axes import AxisPoints
 
 RESAMPLES = 10_000
@@ -37,12 +38,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     p_tests: float
     """Exact two-sided p-value of McNemar's test. Tests of one run are no independent draws: it is a lower bound."""
     difference: float
-    """Mean of the composite of `a` minus that of `b`, run by run."""
+    """Composite of `a` minus that of `b`, over the pairs."""
     low: float | None
     """Lower end of its 95 % bootstrap interval; None: there were fewer than two pairs. So is the next."""
     high: float | None
     p_better: float
     """One-sided p-value for `a` being no better than `b`, by flips of signs."""
+    unpaired: int = 0
+    """Runs of either that have no counterpart, or do not count: the ranking may have counted them."""
 
 
 def compare(a: Sequence[RunScore], b: Sequence[RunScore], points: AxisPoints, judge: JudgeStanding) -> Comparison:
@@ -54,9 +57,7 @@ def compare(a: Sequence[RunScore], b: Sequence[RunScore], points: AxisPoints, ju
     cells = _pair(a, b)
     alone = [_count_alone(*each) for each in cells.values()]
     alone_a, alone_b = (sum(found[side] for found in alone) for side in (0, 1))
-    differences = {
-        cell: score_run(x, points, judge).points - score_run(y, points, judge).points for cell, (x, y) in cells.items()
-    }
+    differences = _subtract(cells, points, judge)
     low, high = _bootstrap(differences)
     values = list(differences.values())
     return Comparison(
@@ -70,6 +71,7 @@ def compare(a: Sequence[RunScore], b: Sequence[RunScore], points: AxisPoints, ju
         low=low,
         high=high,
         p_better=compute_sign_flip(values),
+        unpaired=len(a) + len(b) - 2 * len(cells),
     )
 
 
@@ -102,6 +104,20 @@ def _pair(a: Iterable[RunScore], b: Iterable[RunScore]) -> Mapping[Cell, tuple[R
     first = {(run.task, run.rollout): run for run in a if run.counts}
     second = {(run.task, run.rollout): run for run in b if run.counts}
     return {cell: (first[cell], second[cell]) for cell in sorted(first.keys() & second.keys())}
+
+
+def _subtract(
+    cells: Mapping[Cell, tuple[RunScore, RunScore]], points: AxisPoints, judge: JudgeStanding
+) -> Mapping[Cell, float]:
+    """Return, for each pair, the first run's share in the composite of its round less that of the second."""
+    rounds: dict[int, list[Cell]] = {}
+    for cell in cells:
+        rounds.setdefault(cell[1], []).append(cell)
+    differences: dict[Cell, float] = {}
+    for found in rounds.values():
+        first, second = (share_out([cells[cell][side] for cell in found], points, judge) for side in (0, 1))
+        differences.update({cell: x - y for cell, x, y in zip(found, first, second, strict=True)})
+    return differences
 
 
 def _count_alone(a: RunScore, b: RunScore) -> tuple[int, int]:

@@ -12,9 +12,7 @@ from jumar.scorers.axes import (
     Axis,
     AxisPoints,
     AxisScore,
-    Composite,
     Label,
-    add_up,
     average,
     score_principles,
     score_scars,
@@ -88,18 +86,14 @@ def score_round(runs: Sequence[RunScore], points: AxisPoints, judge: JudgeStandi
     why = next((run.why for run in runs if run.why), "") if whole else ""
     axes = {Axis.TESTS: msgspec.structs.replace(tests, why=why)}
     if not judge.absent:
-        axes[Axis.PRINCIPLES] = average(_score_marks(run, points.principles, judge) for run in runs)
+        axes[Axis.PRINCIPLES] = average(score_marks(run, points.principles, judge) for run in runs)
     found = {finding.rule: finding.points for run in runs for finding in run.findings}
     axes[Axis.SCARS] = score_scars(found, points.scars)
     return axes
 
 
-def score_run(run: RunScore, points: AxisPoints, judge: JudgeStanding) -> Composite:
-    """Return the composite of one run by itself, as paired comparisons need it."""
-    return add_up(score_round([run], points, judge))
-
-
-def _score_marks(run: RunScore, maximum: float, judge: JudgeStanding) -> AxisScore:
+def score_marks(run: RunScore, maximum: float, judge: JudgeStanding) -> AxisScore:
+    """Return the principles axis of one run."""
     if judge.withheld:
         return AxisScore(0, maximum, Label.WITHHELD, judge.withheld)
     if run.share <= judge.gate:

@@ -45,7 +45,8 @@ def compare(  # noqa: PLR0913  one parameter for each option
     interval = (
         f" (95 %: {found.low:+.1f} to {found.high:+.1f})" if found.low is not None and found.high is not None else ""
     )
-    voice.say(f"{found.pairs} pairs of runs")
+    left = f"; {found.unpaired} without a counterpart that counts are left out" if found.unpaired else ""
+    voice.say(f"{found.pairs} pairs of runs{left}")
     voice.say(f"composite  {a} is {found.difference:+.1f} points from {b}{interval}")
     voice.say(f"           chance of that, or more, if {a} were no better: {found.p_better:.3g}")
     voice.say(
