@@ -247,6 +247,8 @@ def test_a_run_is_scored_shown_applied_and_left_alone_when_green(jumar: Called, 
     assert jumar("log", "verify", run)[0] == 0
     assert json.loads(jumar("log", "stats", run, "--json")[1])["usd"] == pytest.approx(0.02)
     assert jumar("resume", run, "-q")[0] == 0
+    code, out, _ = jumar("resume", run, "--apply")
+    assert (code, "the run changed nothing, or what it changed is there already" in out) == (0, True)
     assert jumar("score", "task", run, "--json")[0] == 0
     assert json.loads((Path(run) / "score.json").read_text())["ok"] is True
 

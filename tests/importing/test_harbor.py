@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -33,6 +34,15 @@ def test_a_clean_task_becomes_one_of_ours(tmp_path: Path, capsys: pytest.Capture
     assert tomllib.loads((folder / "task.toml").read_text())["files"]["protected"] == ["/tests/"]
     assert call(["import", "harbor", str(source), "-o", str(tmp_path / "tasks")]) == 2
     assert "is there already" in capsys.readouterr().err
+
+
+def test_the_command_to_try_a_task_in_a_folder_with_a_space_can_be_pasted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["import", "harbor", str(write_task(tmp_path / "source")), "-o", str(tmp_path / "o 2")]) == 0
+
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "try it: " in line)
+    assert shlex.split(line.partition("try it: ")[2]) == ["jumar", "check", str(tmp_path / "o 2" / "adder")]
 
 
 @pytest.mark.slow

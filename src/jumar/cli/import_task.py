@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 import click
@@ -81,7 +82,7 @@ def harbor(folder: Path, out: Path, *, as_json: bool, quiet: bool) -> int:
     voice.say(f"{made.folder}")
     for note in made.notes:
         voice.say(f"  {note}")
-    voice.say(f"  try it: jumar check {made.folder}")
+    voice.say(f"  try it: jumar check {quote(str(made.folder))}")
     voice.print_result(made)
     return 0
 
@@ -104,6 +105,6 @@ def _make_task(sides: Callable[[], Awaitable[TaskSides]], chosen: dict[str, Any]
     voice.say(f"  {len(checks.fail_to_pass)} red to green, {len(checks.pass_to_pass)} green before and after")
     for test_id, why in checks.dropped.items():
         voice.say(f"  dropped {test_id}: {why}")
-    voice.say(f"  try it: jumar run {made.folder} --model repair")
+    voice.say(f"  try it: jumar run {quote(str(made.folder))} --model repair")
     voice.print_result({"folder": str(made.folder), **msgspec.to_builtins(checks)})
     return 0

@@ -19,7 +19,7 @@ from jumar.cli.parameters.command_options import (
     read_options,
 )
 from jumar.cli.parameters.environment import read_environment
-from jumar.cli.parameters.run_argument import TRUST, RunPath, format_run
+from jumar.cli.parameters.run_argument import NOTHING_TO_WRITE, TRUST, RunPath, format_run
 from jumar.core.gate.grades import describe_below, format_grades
 from jumar.core.state.budget import Budget
 from jumar.core.state.stop import EXIT_CODES, StopReason
@@ -219,5 +219,5 @@ def _apply_best(voice: Console, folder: Path) -> str:
         written = apply_best(TrustedRun(folder))  # this process worked on it
     except BadInput as error:
         return f"{error} (`jumar apply {format_run(folder)} --to DIR` lays the best tree out elsewhere)"
-    voice.say("\n".join(f"wrote    {path}" for path in written) or "nothing to write: the original is the best")
+    voice.say("\n".join(f"wrote    {path}" for path in written) or NOTHING_TO_WRITE)
     return ""

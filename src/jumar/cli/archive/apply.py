@@ -10,7 +10,7 @@ import msgspec
 from jumar.cli.console.output import Console, fail
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.environment import read_environment
-from jumar.cli.parameters.run_argument import IN_RUNS, RUN, TRUST, format_run
+from jumar.cli.parameters.run_argument import IN_RUNS, NOTHING_TO_WRITE, RUN, TRUST, format_run
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.runs.archive.find import find_run
 from jumar.runs.setup.marks import Trust
@@ -57,6 +57,6 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
     for path in written:
         voice.say(f"wrote    {path}")
     if not written:
-        voice.say("nothing to write: the run changed nothing, or what it changed is there already")
+        voice.say(NOTHING_TO_WRITE)
     voice.print_result({"run": folder.name, "written": written, "conflicts": [], "exit": 0})
     return 0

@@ -57,6 +57,9 @@ TRUST = click.option(
 )
 
 
+NOTHING_TO_WRITE = "nothing to write: the run changed nothing, or what it changed is there already"
+
+
 def format_run(folder: Path) -> str:
     """Return the argument that a person would type for the run in *folder*, from the current folder."""
     known = RUNS / folder.name
