@@ -81,6 +81,30 @@ class TestLoading:
         for path in ("test_gcd.py", "tests/data.txt", "conftest.py", "setup.py", "notes.md"):
             assert explain_refusal(path, guard), path
 
+    @pytest.mark.parametrize(
+        ("toml", "kept"),
+        [
+            ('[task]\nreference = "solution"\n', "[task] reference = 'solution'"),
+            ('[tests]\nhidden = "more"\n', "[tests] hidden = 'more'"),
+        ],
+    )
+    def test_a_folder_above_a_task_with_a_solution_is_refused(self, tmp_path: Path, toml: str, kept: str) -> None:
+        out = tmp_path / "my tasks"
+        for name in ("a", "b"):
+            (out / name).mkdir(parents=True)
+        (out / "a" / "task.toml").write_text('[task]\nname = "a"\n')
+        assert load_task(out).root == out, "there is nothing to hide"
+        (out / "b" / "task.toml").write_text(toml)
+
+        with pytest.raises(BadInput) as refused:
+            load_task(out)
+
+        assert f"{out} has no task.toml, and b/ in it is a task with {kept}" in str(refused.value)
+        assert str(refused.value).endswith(f"name the task itself: '{out}/b'")
+        assert load_task(out, hosted=True).root == out, "an agent that works there sees it anyway"
+        (out / "task.toml").write_text("")
+        assert load_task(out).root == out
+
     def test_jumar_toml_gives_defaults_and_the_task_wins(self, folder: Path) -> None:
         (folder.parent / "jumar.toml").write_text(
             "[budget]\nusd = 9\ntokens = 7\n[prices.'a:b']\ninput = 1\noutput = 2\n"

@@ -279,7 +279,7 @@ def _build_task(root: Path, environ: Mapping[str, str], gate: Gate | None) -> Ta
     if confirm and not confirm.isdecimal():
         raise BadInput(f"JUMAR_HOOK_CONFIRM (or JUMAR_RUN_CONFIRM) is {confirm!r}, and must be a number of fresh runs")
     options = Options(agent=HOST, gate=gate, confirm=int(confirm) if confirm else None, sandbox=sandbox)
-    task = apply_options(load_task(root), options, environ)
+    task = apply_options(load_task(root, hosted=True), options, environ)
     editable = ("*",) if task.editable == ANY_PYTHON else task.editable
     # An agent that could write these would choose its own gate at the next prompt.
     steering = (f"/{TASK_FILE}", f"/{DEFAULTS_FILE}")

@@ -41,7 +41,7 @@ from jumar.task.settings.task_file import (
     TaskFile,
     refuse_paths,
 )
-from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE, read_files
+from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE, read_files, refuse_tasks_below
 from jumar.task.suites import build_suite, choose_runner, find_judging_files
 from jumar.workspace.files.tree_size import TreeSize
 from jumar.workspace.git_ignored import Ignored
@@ -124,17 +124,20 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Files that are never touched where the agent works in that folder itself; None: it works in a copy."""
 
 
-def load_task(path: Path, config: Path | None = None) -> Task:
+def load_task(path: Path, config: Path | None = None, *, hosted: bool = False) -> Task:
     """Return the task at *path*: a `task.toml`, a folder with one, or any repository.
 
     Args:
         path: What the person named.
         config: A file of defaults of the person's; without it, `jumar.toml` in the folder and beside it are read.
+        hosted: True if the agent works in that folder itself: it sees all that lies below, whatever is refused here.
 
     Raises:
         BadInput: if anything is missing, unreadable or contradicts itself; nothing was run.
     """
     found = read_files(path, config)
+    if not hosted:
+        refuse_tasks_below(found.root, path)
     task = _build(found.root, found.tables, found.where)
     _refuse_undecodable(task)
     task = msgspec.structs.replace(task, own_prices=found.own_prices, files=found.settings, named=found.named)
@@ -196,8 +199,7 @@ def find_interpreter(task: Task, flag: str | None = None) -> Path:
             raise BadInput(f"--python {flag} is not a program that can be run; give the path of a Python interpreter")
         return resolve_python(Path(found).absolute(), task.root)
     own = (task.root / venv / "bin" / "python" for venv in VENVS)
-    # Resolving the link would leave the virtual environment.
-    return next((p.absolute() for p in own if os.access(p, os.X_OK)), Path(sys.executable))
+    return next((p.absolute() for p in own if os.access(p, os.X_OK)), Path(sys.executable))  # the link, not its target
 
 
 def list_tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
@@ -214,10 +216,8 @@ def list_tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
 
 def list_targets(task: Task) -> tuple[str, ...]:
     """Return the files in the task's folder that may be edited or made, by their names."""
-    editable, closed = (
-        compile_patterns(task.editable),
-        compile_patterns((*task.protected, *find_project(task.suite.runner).tests, *CONFIGURATION)),
-    )
+    editable = compile_patterns(task.editable)
+    closed = compile_patterns((*task.protected, *find_project(task.suite.runner).tests, *CONFIGURATION))
     files = set(list_tree_files(task.root, task.withheld))
     return tuple(p for p in sorted(files.union(find_absent(task.editable, files))) if editable(p) and not closed(p))
 

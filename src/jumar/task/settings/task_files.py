@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -49,6 +51,36 @@ def read_files(path: Path, config: Path | None) -> TaskTables:
     settings = tuple(read_file_settings(str(file), tables, own=own) for file, own, tables in read)
     named = frozenset(f"{table}.{key}" for table, keys in raw.items() if isinstance(keys, Mapping) for key in keys)
     return TaskTables(root, where, parse(raw, where), settings, own_prices[0] if own_prices else {}, named)
+
+
+def refuse_tasks_below(root: Path, named: Path) -> None:
+    """Refuse *root*, which a person named as *named*, if it is no task and one below it has what no agent may see.
+
+    Raises:
+        BadInput: naming that task, and its solution or held-out tests.
+    """
+    if named.is_file() or (root / TASK_FILE).exists():
+        return
+    for file in sorted(root.glob(f"*/{TASK_FILE}")):
+        if kept := _find_withheld(file):
+            shown = shlex.quote(str(named / file.parent.name))
+            raise BadInput(
+                f"{named} has no {TASK_FILE}, and {file.parent.name}/ in it is a task with {kept}, which the agent "
+                f"would see; name the task itself: {shown}"
+            )
+
+
+def _find_withheld(file: Path) -> str:
+    """Return the key of the task *file* that names what no agent may see, with its value; empty: none does."""
+    try:
+        raw = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    for table, key in (("task", "reference"), ("tests", "hidden")):
+        found = raw.get(table)
+        if isinstance(found, dict) and found.get(key):
+            return f"[{table}] {key} = {found[key]!r}"
+    return ""
 
 
 def _list_files(root: Path, task_file: Path | None, config: Path | None) -> Iterator[tuple[Path, bool]]:
