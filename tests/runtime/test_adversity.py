@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import random
@@ -15,6 +16,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from jumar.cli.main import call
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
@@ -24,6 +26,8 @@ from jumar.journal.audit import verify
 from jumar.journal.writer import Journal, read_journal
 from jumar.runs.lifecycle import resume
 from jumar.runs.setup.marks import TrustedRun
+from jumar.workspace.files.disk_faults import explain_full_disk
+from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.store.object_store import Store
 from support.worlds.run_world import TOTAL, Terms, program, world
 
@@ -65,6 +69,40 @@ def test_a_full_disk_ends_infra_with_the_best_tree_readable(small_disk: Path) ->
     node = Store(folder / "objects").manifest(state.best.tree)["app.py"]
     assert Store(folder / "objects").get(node.sha256).decode() == bulk(12)
     assert not verify(folder)
+
+
+def test_a_full_disk_names_the_path_and_how_to_go_on(small_disk: Path) -> None:
+    (small_disk / "fill").write_bytes(b"x" * ((1 << 20) - 12_000))
+    with pytest.raises(OSError, match="No space left") as refused:
+        replace_file(small_disk / "result.json", b"x" * 100_000)
+    assert refused.value.filename == str(small_disk / "result.json")
+    run = small_disk / "my run"
+    run.mkdir()
+    said = f"cannot write {run}: No space left on device; free some space, then "
+    for name, then in (("lock", "start the run again"), ("events.jsonl", f"go on with jumar resume '{run}'")):
+        (run / name).touch()
+        with pytest.raises(Infra) as explained, explain_full_disk(run):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        assert str(explained.value) == said + then
+    with pytest.raises(FileNotFoundError), explain_full_disk(run):
+        (run / "none").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_run_that_cannot_begin_for_want_of_space_names_the_place(
+    small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (small_disk / "fill").write_bytes(b"x" * ((1 << 20) - 40_000))
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "app.py").write_text(bulk(9))
+    (tmp_path / "task" / "test_app.py").write_text("import app\n\n\ndef test_a():\n    assert app.PASSING == 12\n")
+    words = ["run", str(tmp_path / "task"), "--model", "repair", "--runs", str(small_disk / "runs"), "--sandbox", "S0"]
+
+    assert call(words) == 5
+    said = capsys.readouterr().err
+    assert "No space left on device" in said
+    assert f"{small_disk}/runs" in said
+    assert "free some space" in said
 
 
 def test_a_disk_that_is_full_of_other_things_is_infra_and_the_journal_stays_whole(small_disk: Path) -> None:

@@ -15,6 +15,7 @@ from jumar.cli.parameters.environment import explain_unknown_variable
 from jumar.core.prompts.suggestion import build_suggestion
 from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import JumarError
+from jumar.workspace.files.disk_faults import MEND
 
 COMMANDS = {
     "demo": ("jumar.cli.demo:demo", "repair real bugs of third-party libraries, offline"),
@@ -128,7 +129,8 @@ def call(argv: Sequence[str]) -> int:
     except JumarError as error:
         return fail(str(error), get_exit_code(error), as_json=as_json)
     except OSError as error:
-        sentence = f"{error.strerror or error}: {error.filename or 'the operating system refused'}"
+        mend = MEND.get(error.errno or 0, "")
+        sentence = f"{error.strerror or error}: {error.filename or 'the operating system refused'}{mend}"
         return fail(sentence, EXIT_CODES[StopReason.INFRA], as_json=as_json)
     return code if isinstance(code, int) else 0
 

@@ -16,7 +16,7 @@ from jumar.runs.remove_workspace import leave_workspace
 from jumar.runs.setup.assembly import RunPlace
 from jumar.runs.setup.result import Result, build_result
 from jumar.runs.setup.selftest_cache import SelftestCache
-from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults, explain_full_disk
 from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.patch import make_best_patch
 
@@ -32,13 +32,18 @@ class Running(NamedTuple):
 
 
 async def finish_run(running: Running) -> Result:
-    """Run to the end, and write the result beside the journal."""
-    if running.agent is None:
-        return write_result(running, await running.kernel.run())
-    async with running.agent.at_work():
-        state = await running.kernel.run()
-        await running.agent.leave(state)
-    return write_result(running, state)
+    """Run to the end, and write the result beside the journal.
+
+    Raises:
+        Infra: if the disk is full, with how to go on.
+    """
+    with explain_full_disk(running.place.folder):
+        if running.agent is None:
+            return write_result(running, await running.kernel.run())
+        async with running.agent.at_work():
+            state = await running.kernel.run()
+            await running.agent.leave(state)
+        return write_result(running, state)
 
 
 def write_result(running: Running, state: RunState) -> Result:

@@ -51,7 +51,7 @@ from jumar.task.budget_options import format_flag
 from jumar.task.task import Task, find_interpreter
 from jumar.verify.kept_process import KeepingRunner, KeptRuns
 from jumar.verify.mutation_probe import probe
-from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults, explain_full_disk
 
 Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal. See `jumar.process.progress.Telling`."""
@@ -96,7 +96,7 @@ async def start_entered(task: Task, runs: Path, entry: RunEntry, begun: Begun = 
         BadInput: as `start`.
         Infra: as `start`.
     """
-    with ExitStack() as held:
+    with explain_full_disk(runs), ExitStack() as held:
         running = await create_run(task, runs, entry, held)
         begun(running.kernel)
         result = await finish_run(running)
@@ -190,7 +190,7 @@ async def resume_entered(
     """
     folder = make_absolute(run.folder)
     place = _enter_place(folder, entry)
-    with Journal.open(folder) as journal, ExitStack() as held:
+    with explain_full_disk(folder), Journal.open(folder) as journal, ExitStack() as held:
         state = replay_state(journal.entries)
         if state.start is None:
             raise BadInput(f"the run in {folder} was killed before its first event; start it again")

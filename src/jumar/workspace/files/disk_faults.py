@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from jumar.errors import BadInput, Infra
 
@@ -15,6 +16,8 @@ MEND = {
     errno.EROFS: "; name a place that can be written",
 }
 """Advice for some faults of a disk."""
+
+FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 WRONG_PLACE = frozenset((
     errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP,
@@ -34,6 +37,41 @@ def explain_disk_faults(what: str) -> Iterator[None]:
     except OSError as fault:
         mend = MEND.get(fault.errno or 0, "")
         raise Infra(f"{what}: {fault.strerror or fault}{mend}") from fault
+
+
+@contextmanager
+def explain_full_disk(folder: Path) -> Iterator[None]:
+    """Turn a full disk, wherever it was met, into one sentence on how to go on with the run in *folder*.
+
+    Other faults pass.
+
+    Raises:
+        Infra: instead of OSError, naming the path, or *folder* where the system names none.
+    """
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno not in FULL:
+            raise
+        begun = (folder / "events.jsonl").is_file()
+        then = f"go on with jumar resume {shlex.quote(str(folder))}" if begun else "start the run again"
+        raise Infra(
+            f"cannot write {fault.filename or folder}: {fault.strerror}; free some space, then {then}"
+        ) from fault
+
+
+@contextmanager
+def name_path(path: PurePath) -> Iterator[None]:
+    """Let a fault of the disk say *path* where the system names none, as for what is written to an open file.
+
+    Raises:
+        OSError: as it came, with a name.
+    """
+    try:
+        yield
+    except OSError as fault:
+        fault.filename = fault.filename or str(path)
+        raise
 
 
 @contextmanager

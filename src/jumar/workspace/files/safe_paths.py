@@ -13,6 +13,7 @@ from typing import TypeVar
 from uuid import uuid4
 
 from jumar.errors import BadInput
+from jumar.workspace.files.disk_faults import name_path
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
@@ -196,7 +197,8 @@ def replace_file(path: Path, data: bytes) -> None:
     """
     new = path.with_name(f".jumar-{uuid4().hex}.tmp")
     try:
-        new.write_bytes(data)
+        with name_path(path):
+            new.write_bytes(data)
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from jumar.errors import Infra
 from jumar.workspace.files import safe_paths
+from jumar.workspace.files.disk_faults import name_path
 from jumar.workspace.files.trees import Manifest
 from jumar.workspace.store import deltas
 from jumar.workspace.store.lease import PARTS, Lease
@@ -118,7 +119,8 @@ class ObjectBatch:
         path = self._root / PARTS / f"{self._written.lease.name}-{uuid4().hex}"
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         self._open[name] = (path, fd)
-        safe_paths.write_all(fd, data)
+        with name_path(path):
+            safe_paths.write_all(fd, data)
         if len(self._open) >= _BATCH:
             self._name_parts()
 
