@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,28 @@ def test_apply_names_the_conflicts_and_ends_with_1(jumar: Called, tmp_path: Path
     assert (tmp_path / "origin" / "app.py").read_text() == "PASSING = 3\n"
     code, out, _ = jumar("apply", "last", "--json")
     assert (code, json.loads(out)["conflicts"][0]["path"]) == (1, "app.py")
+
+
+def test_a_place_that_is_read_only_is_bad_input_and_the_way_out_is_named(jumar: Called, tmp_path: Path) -> None:
+    run = ran(tmp_path, "20260101-000000-app-aaaaaa")
+    origin = tmp_path / "origin"
+    mounts = (("--bind", str(origin), str(origin)), ("-o", "remount,ro,bind", str(origin)))
+    done = [subprocess.run(["mount", *words], check=False, capture_output=True).returncode for words in mounts]
+    try:
+        if any(done):
+            pytest.skip("only root can mount a folder read-only")
+        code, _, err = jumar("apply", "last")
+        assert (code, "--to DIR" in err, f"jumar apply {run.name}" in err) == (2, True, True), err
+        code, _, err = jumar("hook", "install", str(origin), "--yes", "-q")
+        assert (code, f"cannot write {origin}/.claude/settings.json: Read-only file system; make it" in err) == (
+            2,
+            True,
+        )
+        code, _, err = jumar("batch", str(origin), "--model", "repair", "--campaign", str(origin / "c"))
+        assert (code, "name another place with --campaign" in err) == (2, True), err
+    finally:
+        if not done[0]:
+            subprocess.run(["umount", str(origin)], check=True)
 
 
 def test_apply_names_its_folder_unless_that_is_here_or_above(

@@ -25,7 +25,7 @@ from jumar.runs.setup.choose_sandbox import SandboxSurroundings, try_sandbox
 from jumar.task.budget_options import USUAL_PROFILE, read_profile
 from jumar.task.option_values import OptionValues
 from jumar.task.task import Task
-from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_output_faults
 
 CAMPAIGNS = Path(".jumar") / "campaigns"
 """The folder of campaigns where nobody chose another."""
@@ -165,7 +165,7 @@ def make_campaign_folder(folder: Path) -> Iterator[None]:
         BadInput: if it is there already, or cannot be made.
     """
     refuse_linked_campaigns(folder)
-    with explain_disk_faults(f"cannot make {folder}"):
+    with explain_output_faults(folder, "--campaign"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         try:
             folder.mkdir()

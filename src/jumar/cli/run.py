@@ -19,10 +19,10 @@ from jumar.cli.parameters.command_options import (
     read_options,
 )
 from jumar.cli.parameters.environment import read_environment
-from jumar.cli.parameters.run_argument import NOTHING_TO_WRITE, TRUST, RunPath, format_run
+from jumar.cli.parameters.run_argument import NOTHING_TO_WRITE, TRUST, RunPath, format_run, get_apply_exit
 from jumar.core.gate.grades import describe_below, format_grades
 from jumar.core.state.budget import Budget
-from jumar.core.state.stop import EXIT_CODES, StopReason
+from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
 from jumar.runs.archive.find import RUNS
@@ -169,9 +169,9 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
     if result.stop is not StopReason.GREEN and "of the ledger" not in result.why:  # whose caps cannot be raised
         raised = "".join(f" {format_flag(name)} {cap:.15g}" for name, cap in result.raises.items())
         voice.say(f"go on    jumar resume {format_run(folder)}{raised}{_get_trust_flag(folder)}")
-    refused = _apply_best(voice, folder) if apply else ""
+    refused = _apply_best(voice, folder) if apply else None
     voice.print_result(result)
-    return fail(refused, EXIT_CODES[StopReason.FINAL], as_json=False) if refused else result.exit
+    return _tell_refusal(refused, folder) if refused else result.exit
 
 
 def _format_gate_line(result: Result) -> str:
@@ -211,13 +211,19 @@ def _get_trust_flag(folder: Path) -> str:
     return "" if is_own(folder, read_environment()) else " --trust"
 
 
-def _apply_best(voice: Console, folder: Path) -> str:
-    """Write the best tree of the run in *folder* onto the original; return why that was refused, or empty."""
+def _tell_refusal(refused: BadInput, folder: Path) -> int:
+    """Print why the best tree of the run in *folder* was not applied, and the way out; return the exit code."""
+    hint = f"`jumar apply {format_run(folder)} --to DIR` lays the best tree out elsewhere"
+    return fail(f"{refused} ({hint})", get_apply_exit(refused), as_json=False)
+
+
+def _apply_best(voice: Console, folder: Path) -> BadInput | None:
+    """Write the best tree of the run in *folder* onto the original; return the refusal, if it was refused."""
     from jumar.runs.archive.changes import apply_best  # noqa: PLC0415  as above
 
     try:
         written = apply_best(TrustedRun(folder))  # this process worked on it
     except BadInput as error:
-        return f"{error} (`jumar apply {format_run(folder)} --to DIR` lays the best tree out elsewhere)"
+        return error
     voice.say("\n".join(f"wrote    {path}" for path in written) or NOTHING_TO_WRITE)
-    return ""
+    return None

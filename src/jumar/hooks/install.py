@@ -20,6 +20,7 @@ from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
+from jumar.workspace.files.disk_faults import explain_disk_faults, refuse_unwritable
 from jumar.workspace.files.safe_paths import make_temporary_name
 
 SECONDS = {PRE: 60, POST: 180, FAILED: 180, STOP: 900, SUBAGENT_STOP: 900, PROMPT: 900, BEGIN: 30}
@@ -95,7 +96,9 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
         voice.say(diff.rstrip("\n"))
     agreed = bool(diff) and (yes or _ask_person(file))
     if agreed:
-        _write(file, new)
+        mend = "make it writable, or name another repository"
+        with explain_disk_faults(f"cannot write {file}"), refuse_unwritable(f"cannot write {file}", mend):
+            _write(file, new)
     voice.say(f"{'nothing to change in' if not diff else 'wrote' if agreed else 'left alone:'} {file}")
     voice.print_result({"file": str(file), "changed": agreed, "diff": diff})
     return 0 if agreed or not diff else 1

@@ -13,7 +13,7 @@ import msgspec
 
 from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths, trees
-from jumar.workspace.files.disk_faults import explain_disk_faults
+from jumar.workspace.files.disk_faults import explain_disk_faults, refuse_unwritable
 from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.merge import merge
 from jumar.workspace.store.object_store import Store
@@ -52,9 +52,11 @@ def apply(
     Raises:
         Conflicts: naming each path of *origin* that was changed too, in the same place; nothing was written then.
         BadInput: if a path is *closed*; nothing was written.
+        Unwritable: if *origin* is read-only, or not the person's.
         Infra: if the disk refuses half-way; the files written before stay, each of them whole.
     """
-    with explain_disk_faults(f"cannot write to {origin}"), safe_paths.open_root(origin) as top:
+    what = f"cannot write to {origin}"
+    with explain_disk_faults(what), refuse_unwritable(what, ""), safe_paths.open_root(origin) as top:
         due = plan(store, base, best, top)
         for change in due:
             if closed(change.path):

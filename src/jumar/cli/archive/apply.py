@@ -12,8 +12,10 @@ from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import IN_RUNS, NOTHING_TO_WRITE, RUN, TRUST, format_run
 from jumar.core.state.stop import EXIT_CODES, StopReason
+from jumar.errors import BadInput
 from jumar.runs.archive.find import find_run
 from jumar.runs.setup.marks import Trust
+from jumar.workspace.files.disk_faults import Unwritable
 
 
 @click.command(epilog="Example: jumar apply last, or jumar apply 20261121-101500-gcd-1a2b3c --to /tmp/best")
@@ -54,6 +56,8 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
         spoken = format_run(folder)
         mend = f"`jumar diff {spoken}` shows the run's side, `jumar apply {spoken} --to DIR` lays it out"
         return fail(f"nothing was applied: {count}; {mend}", EXIT_CODES[StopReason.FINAL], as_json=False)
+    except Unwritable as refused:
+        raise BadInput(f"{refused}; `jumar apply {format_run(folder)} --to DIR` lays the tree out elsewhere") from None
     for path in written:
         voice.say(f"wrote    {path}")
     if not written:

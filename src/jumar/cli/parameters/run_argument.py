@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import BadInput
 from jumar.runs.archive.find import RUNS, find_run
+from jumar.workspace.files.disk_faults import Unwritable
 
 
 class RunPath(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
@@ -58,6 +60,11 @@ TRUST = click.option(
 
 
 NOTHING_TO_WRITE = "nothing to write: the run changed nothing, or what it changed is there already"
+
+
+def get_apply_exit(refusal: BadInput) -> int:
+    """Return the exit code of *refusal* to apply: the place was wrong, or the changes do not fit what is there."""
+    return USAGE_EXIT if isinstance(refusal, Unwritable) else EXIT_CODES[StopReason.FINAL]
 
 
 def format_run(folder: Path) -> str:

@@ -17,6 +17,8 @@ MEND = {
 }
 """Advice for some faults of a disk."""
 
+READ_ONLY = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
+
 FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 WRONG_PLACE = frozenset((
@@ -72,6 +74,26 @@ def name_path(path: PurePath) -> Iterator[None]:
     except OSError as fault:
         fault.filename = fault.filename or str(path)
         raise
+
+
+class Unwritable(BadInput):
+    """Raised where nothing can be written at a place that a person named, or works in."""
+
+
+@contextmanager
+def refuse_unwritable(what: str, mend: str) -> Iterator[None]:
+    """Turn a fault of a place that is not to be written into one sentence: *what* failed, why, and how to *mend* it.
+
+    Raises:
+        Unwritable: if the place is read-only, or not theirs.
+        OSError: as it came, if it is another fault.
+    """
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno not in READ_ONLY:
+            raise
+        raise Unwritable(f"{what}: {fault.strerror}{f'; {mend}' if mend else ''}") from fault
 
 
 @contextmanager
