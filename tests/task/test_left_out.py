@@ -13,7 +13,7 @@ from jumar.cli.main import call
 from jumar.runs.remove_workspace import KEPT_BYTES, leave_workspace
 from jumar.runs.setup.assembly import RunPlace, store_tree
 from jumar.runs.tree.missing_files import build_advice, find_needed_files
-from jumar.runs.tree.task_tree import announce_size, settle_tree
+from jumar.runs.tree.task_tree import announce_size, refuse_unmatched, settle_tree
 from jumar.task.task import load_task
 from jumar.workspace.files.tree_size import TreeSize
 from jumar.workspace.git_ignored import Ignored, drop_included, find_left_out
@@ -70,6 +70,18 @@ def test_what_is_named_in_files_include_belongs_to_the_tree(tmp_path: Path, incl
     root = repository(tmp_path / "r", PROJECT)
     (root / "jumar.toml").write_text(f"[files]\ninclude = {include}\n")
     assert tree_in(root, tmp_path) == PLAIN | more
+
+
+def test_a_glob_that_was_typed_and_matches_nothing_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = repository(tmp_path / "r", PROJECT)
+    refuse_unmatched(root, ("_version.py", "/data/", "data/small/", "data/**/*.json", "!a.log"))
+
+    words = ["run", str(root), "--model", "repair", "--runs", str(tmp_path / "runs")]
+    assert call([*words, "--include", "*.log", "--include", "dta/"]) == 2
+    assert f"--include 'dta/' matches no file in {root}; mend the glob, or leave it out" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
 
 
 def test_files_exclude_leaves_out_what_git_knows(tmp_path: Path) -> None:

@@ -58,12 +58,14 @@ UNCHANGED = "nothing was changed: all tests passed as they were"
 def run(task: Path, runs: Path, **chosen: Any) -> int:
     """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
     voice = Console(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
-    settled = apply_options(load_task(task, chosen.pop("config")), read_options(chosen), read_environment())
+    loaded, options = load_task(task, chosen.pop("config")), read_options(chosen)
+    settled = apply_options(loaded, options, read_environment())
     with ProgressDisplay(voice) as live:
         attendant = SignalWatcher(live.print_line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  it is slow to import
         from jumar.runs.tree import task_tree as entering  # noqa: PLC0415  as above
 
+        entering.refuse_unmatched(settled.root, options.include)
         settled = entering.settle_tree(settled, read_environment())
         if large := entering.announce_size(settled.weight, runs):
             live.print_line(large)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from jumar.core.gate.write_rules import find_absent
+from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.task.settings.task_files import TASK_FILE
 from jumar.task.task import Task
@@ -39,6 +41,28 @@ def settle_tree(task: Task, environ: Mapping[str, str]) -> Task:
     rule = replace(rule, include=(*task.include, *list_named_files(task)))
     withheld, ignored = compile_patterns(task.withheld), rule.build_skip()
     return replace(task, left_out=rule, weight=weigh(task.root, lambda path: withheld(path) or ignored(path)))
+
+
+def refuse_unmatched(root: Path, include: tuple[str, ...]) -> None:
+    """Refuse a glob of *include*, as a person typed it, that matches nothing in the folder *root*.
+
+    Raises:
+        BadInput: naming the first one.
+    """
+    if not include:
+        return
+    paths = [path for file in _list_files(root) for path in (file, *_list_folders(file))]
+    for line in include:
+        if not any(map(compile_patterns((line.removeprefix("!"),)), paths)):
+            raise BadInput(f"--include {line!r} matches no file in {root}; mend the glob, or leave it out")
+
+
+def _list_files(root: Path) -> Iterator[str]:
+    """Yield all files below *root*, ignored or not, but histories and caches, relative to it."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name not in SKIPPED]
+        here = Path(folder).relative_to(root)
+        yield from ((here / name).as_posix() for name in files)
 
 
 def list_named_files(task: Task) -> tuple[str, ...]:
