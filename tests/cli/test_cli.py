@@ -401,6 +401,35 @@ def test_a_search_that_ran_out_of_time_is_a_budget_and_not_a_final_word(jumar: C
 
 
 @pytest.mark.slow
+def test_an_answer_that_held_out_tests_refuse_is_said_at_the_end_and_in_the_report(
+    jumar: Called, tmp_path: Path
+) -> None:
+    hidden = "from app import f\n\n\ndef test_g():\n    assert f() + 1 == 4\n"
+    lay(tmp_path / "task", {**GOOD, "hidden/test_more.py": hidden, "task.toml": "[tests]\nhidden = 'hidden'\n"})
+    lay(tmp_path, {"script.jsonl": json.dumps({"content": "def f():\n    return 2\n"})})
+    words = (
+        "run",
+        "task",
+        "--agent",
+        "pipeline",
+        "--model",
+        "script:script.jsonl",
+        "--attempts",
+        "1",
+        "--sandbox",
+        "S0",
+    )
+
+    code, out, _ = jumar(*words, "--confirm", "2", "--json")
+
+    said = "one answer passed every visible test and not the held-out ones, and went back"
+    assert (code, json.loads(out.splitlines()[-1])["not_general"]) == (1, 1)
+    run = Path(json.loads(out.splitlines()[-1])["events"]).parent
+    assert said in jumar("report", str(run))[1]
+    assert said in jumar("resume", str(run), "--attempts", "2", "-q")[1]
+
+
+@pytest.mark.slow
 def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_path: Path) -> None:
     hidden = "from app import f\ndef test_g():\n    assert f() + 1 == 3\ndef test_h():\n    assert f.__doc__\n"
     lay(tmp_path / "task", {**GOOD, "hidden/test_more.py": hidden, "task.toml": "[tests]\nhidden = 'hidden'\n"})

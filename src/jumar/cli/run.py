@@ -150,8 +150,8 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
     voice.say(f"{result.stop}  {result.standing}  {result.seconds:.1f} s{cost}")
     if result.grade:
         voice.say(f"{format_grades(result.grade, result.grades, result.asked)}, sandbox {result.sandbox}")
-    if how := _format_gate_line(result):
-        voice.say(how)
+    for line in filter(None, (_format_gate_line(result), result.taken_back)):
+        voice.say(line)
     voice.list_ids("below", tuple(result.below), describe_below(result.below, result.weaker))
     voice.list_ids("red", [i for i in result.reasons if i not in result.flaky], result.reasons)
     voice.list_ids("flaky", result.flaky)

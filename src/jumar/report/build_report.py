@@ -150,6 +150,8 @@ def _list_concerns(run: RunReport) -> Iterator[str]:
         yield f"a fault of the machine or the provider: {run.why}"
     if new := [test.id for test in run.failing if test.is_new]:
         yield f"its best tree breaks what passed before: {', '.join(new[:3])}"
+    if run.result.taken_back:
+        yield run.result.taken_back
     if run.result.flaky:
         yield f"flaky tests: {', '.join(run.result.flaky[:3])}"
     if run.is_green and run.result.warnings:

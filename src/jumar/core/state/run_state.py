@@ -117,6 +117,8 @@ class RunState(msgspec.Struct, frozen=True):
     evidence: ev.Tests | None = None
     """The verification that the best tree has."""
     judged: Judged | None = None
+    not_general: int = 0
+    """Verdicts in which every visible test passed and held-out ones did not."""
     wavering: tuple[str, ...] = ()
     """Expected ids that came out differently on one and the same tree, in any verdict of the run."""
     accepted: Mapping[str, Outcome] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -11,7 +12,7 @@ from jumar.core.failure_text import find_reason, split_output
 from jumar.core.gate.grades import list_below
 from jumar.core.run.raise_caps import find_caps_to_raise
 from jumar.core.run.reducers.transitions import IllegalEvent, reduce
-from jumar.core.state.events import Entry
+from jumar.core.state.events import Entry, Tests
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import Escalation, StopReason, get_exit_code
 from jumar.core.state.test_policy import Gate, TestPolicy
@@ -72,6 +73,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The tier its verification ran under."""
     reasons: Mapping[str, str] = {}
     """Test that the shipped tree does not pass -> one line of why, as far as the output that models see has them."""
+    not_general: int = 0
+    """Answers with which every visible test passed and held-out ones did not: they were taken back."""
     flaky: tuple[str, ...] = ()
     """Tests that came out differently on one and the same tree: on the untouched one, where they judge nothing, or in a
     verdict of the run, which did not credit them."""
@@ -90,6 +93,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The test that the agent says contradicts the instruction or another test, and why; None: it escalated none."""
     head: JournalEnd = JournalEnd()
     """Number and hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""
+
+    @property
+    def taken_back(self) -> str:
+        """Say that answers were taken back for the held-out tests, in one line; empty: none was, or it ended green."""
+        if not self.not_general or self.stop is StopReason.GREEN:
+            return ""
+        answers = "one answer" if self.not_general == 1 else f"{self.not_general} answers"
+        return f"{answers} passed every visible test and not the held-out ones, and went back"
 
     @property
     def standing(self) -> str:
@@ -126,13 +137,11 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         events=str(folder / "events.jsonl"),
         gate=state.run.gate,
         notes=state.run.settings.notes,
-        grade=state.evidence.grade if state.evidence and score else "",
-        asked=state.evidence.asked if state.evidence and score else None,
-        grades=state.evidence.grades if state.evidence and score else {},
+        **(_describe_evidence(state.evidence) if state.evidence and score else {}),
         below=below,
         weaker=weaker,
-        sandbox=state.evidence.sandbox if state.evidence and score else "",
         reasons=_find_reasons(state) if score else {},
+        not_general=state.not_general,
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),
         warnings=state.evidence.warnings if state.evidence else (),
         raises=find_caps_to_raise(state),
@@ -141,6 +150,12 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         escalated=state.escalated if stop is StopReason.ESCALATED else None,
         head=head,
     )
+
+
+def _describe_evidence(evidence: Tests) -> dict[str, Any]:
+    """Return the fields of a result that say what the best tree's verdict is worth."""
+    names = ("grade", "asked", "grades", "sandbox")
+    return {name: getattr(evidence, name) for name in names}
 
 
 def _find_end(state: RunState) -> tuple[StopReason, str, Mapping[str, str], Mapping[str, str]]:

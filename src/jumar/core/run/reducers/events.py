@@ -165,6 +165,7 @@ def _record_tests(state: RunState, tests: ev.Tests) -> RunState:
         runs=None,
         plain=None,
         judged=state.judged if asked else judged,
+        not_general=state.not_general + (tests.void is not None and tests.void.cause is Cause.HELD_OUT),
         wavering=tuple(dict.fromkeys((*state.wavering, *tests.flaky))),
         gate_state=claims.record_tests(state, tests, runs),
         written=asked and state.written,
