@@ -230,6 +230,20 @@ def test_a_linter_takes_points_for_what_the_agent_added(small: ChallengeWorld, j
 
 
 BAD = [
+    ('tasks = ["tasks/*"]\n[points]\ntests = -1\n', "", "points.tests must be a number of at least 0"),
+    ('tasks = ["tasks/*"]\n[[principle]]\nnam = "x"\n', "", "unknown key 'nam' in [[principle]]; did you mean 'name'?"),
+    ('tasks = ["tasks/*"]\n[proposer]\nmodel = "x"\n', "", "'proposer' belongs into the file of agents (--agents)"),
+    (
+        'tasks = ["tasks/*"]\n',
+        '[[agent]]\nname = "a"\nmodell = "repair"\n',
+        "agents.toml: unknown key 'modell' in [[agent]]; did you mean 'model'?",
+    ),
+    (
+        'tasks = ["tasks/*"]\n',
+        '[[agent]]\nname = "a"\nmodel = "repair"\n[generations]\nvariants = 1\n',
+        "agents.toml: 'generations' belongs into the challenge (challenge.toml); move it there",
+    ),
+    ('tasks = ["tasks/*"]\n', '[[agent]]\nmodel = "repair"\n', "lacks the key 'name'"),
     ('tasks = ["nowhere"]\n', "", "there is no task"),
     ("tasks = []\n", "", "tasks"),
     ("taks = 1\n", "", "taks"),

@@ -10,11 +10,13 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from jumar.challenges.challenge_file import CHALLENGE, ChallengeTables
 from jumar.core.run.strategy import REPAIR
 from jumar.core.state.run_state import EXTERNAL
 from jumar.errors import BadInput
 from jumar.task.option_values import OptionValues
 from jumar.task.resolve import asks_provider
+from jumar.task.settings.typed_file import decode_tables
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 """Names of agents begin the names of runs."""
@@ -157,11 +159,12 @@ def load_agents(path: Path) -> ReadAgents:
         BadInput: if it, or a prompt that it names, cannot be read, or its entries contradict themselves or each other.
     """
     try:
-        tables = msgspec.toml.decode(path.read_bytes(), type=AgentTables)
+        data = path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read the agents in {path}: {error.strerror}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is no file of agents: {error}") from None
+    tables = decode_tables(
+        data, AgentTables, str(path), dict.fromkeys(ChallengeTables.__struct_fields__, f"the challenge ({CHALLENGE})")
+    )
     folder, entries = path.resolve().parent, tables.agent
     seen = set[str]()
     for entry in entries:

@@ -14,6 +14,7 @@ from jumar.scorers.axes import AxisPoints
 from jumar.scorers.principles.principle import Principle
 from jumar.scorers.scars.rule import load_rules
 from jumar.scorers.scars.search import ScarSearch
+from jumar.task.settings.typed_file import decode_tables
 
 CHALLENGE = "challenge.toml"
 
@@ -114,11 +115,11 @@ def load_challenge(path: Path) -> Challenge:
     """
     place = path / CHALLENGE if path.is_dir() else path
     try:
-        tables = msgspec.toml.decode(place.read_bytes(), type=ChallengeTables)
+        data = place.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read the challenge {place}: {error.strerror}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise BadInput(f"{place} is no challenge: {error}") from None
+    own = "the file of agents (--agents)"
+    tables = decode_tables(data, ChallengeTables, str(place), {"agent": own, "proposer": own})
     folder = place.resolve().parent
     _check_principles(tables, place)
     rules = load_rules([folder / path for path in tables.scars.rules], shipped=tables.scars.shipped)

@@ -172,7 +172,7 @@ def parse(raw: Raw, where: str) -> TaskFile:
     try:
         tables = msgspec.convert(raw, TaskFile)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{where}: {_translate_type_error(str(error))}") from error
+        raise BadInput(f"{where}: {translate_type_error(str(error))}") from error
     _refuse_numbers(msgspec.to_builtins(tables), "", where)
     return tables
 
@@ -217,7 +217,7 @@ def _refuse_seen(root: Path, inside: str, hidden: str, where: str) -> None:
         raise BadInput(f"{where}: {said}: no agent sees held-out tests, so keep them in a folder apart")
 
 
-def _translate_type_error(message: str) -> str:
+def translate_type_error(message: str) -> str:
     """Translate msgspec's message on a wrong type into the words of the file."""
     what, _, place = message.partition(" - at `$.")
     place = re.sub(r"\[(\d+|\.\.\.)\]", " (one entry)", place.removesuffix("`"))
@@ -225,9 +225,15 @@ def _translate_type_error(message: str) -> str:
         what = f"must be {_translate_kinds(match[1])}, not {_translate_kinds(match[2])}"
     elif match := re.fullmatch(r"Object missing required field `(.+)`", what):
         what = f"lacks the key {match[1]!r}"
+    elif match := re.fullmatch(r"Expected `(.+)` (of length )?(>=|<=|>|<) (\S+)", what):
+        kind = "have a length" if match[2] else f"be {_translate_kinds(match[1])}"
+        what = f"must {kind} {_BOUNDS[match[3]]} {match[4].removesuffix('.0')}"
     elif what == "Number out of range":
         what = "is out of range"
     return f"{place or 'the file'} {what}"
+
+
+_BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
 
 
 def _translate_kinds(kinds: str) -> str:

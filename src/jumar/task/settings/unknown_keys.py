@@ -26,13 +26,14 @@ def refuse_unknown(raw: Mapping[str, Any], whole: type[msgspec.Struct], where: s
         BadInput: naming it, its table, the file *where*, and the nearest known one.
     """
     keys = dict(_list_keys(whole, ""))
+    runs = "run" in keys[""]
     for table, shown, key, value in _list_used(raw, whole, ("", "")):
         known = keys[table]
-        if not table and key in SETTINGS and not isinstance(value, Mapping):
+        if runs and not table and key in SETTINGS and not isinstance(value, Mapping):
             raise BadInput(f"{where}: {key!r} stands in no table; did you mean {key!r} in [run]?")
         if key in known:
             continue
-        if table == "run" and key in TYPED_ONLY:
+        if runs and table == "run" and key in TYPED_ONLY:
             flag = f"--{key.replace('_', '-')}"
             raise BadInput(f"{where}: [run] {key} is no key of a file; pass {flag}, or set JUMAR_RUN_{key.upper()}")
         label = f"table [{f'{shown}.' if shown else ''}{key}]" if isinstance(value, Mapping) else f"key {key!r}"
@@ -62,7 +63,7 @@ def _list_keys(struct: type[msgspec.Struct], table: str) -> Iterator[tuple[str, 
     for name, hint in hints.items():
         if inner := _get_struct(hint):
             yield from _list_keys(inner, f"{table}.{name}" if table else name)
-    if not table:
+    if not table and "run" in hints:
         yield "run", tuple(SETTINGS)
 
 
@@ -73,6 +74,9 @@ def _list_used(raw: Mapping[str, Any], struct: type[msgspec.Struct] | None, at: 
     for key, value in raw.items():
         yield table, shown, key, value
         inner, below = _get_struct(hints.get(key)), (f"{table}.{key}".lstrip("."), f"{shown}.{key}".lstrip("."))
+        if isinstance(value, list) and inner:  # tables of one name, such as [[agent]]
+            for part in value:
+                yield from _list_used(part, inner, (below[0], f"[{below[1]}]")) if isinstance(part, Mapping) else ()
         if not isinstance(value, Mapping) or not (inner or below[0] == "run"):
             continue
         if get_origin(hints.get(key)) is dict and inner:  # a table of tables, whose names are the person's
@@ -89,6 +93,6 @@ _Used = tuple[str, str, str, Any]
 
 
 def _get_struct(hint: object) -> type[msgspec.Struct] | None:
-    """Return the struct that a field of type *hint* holds, by itself or under names of the person's."""
-    kinds = (hint, *get_args(hint)) if get_origin(hint) in (None, dict) else ()
+    """Return the struct that a field of type *hint* holds: by itself, under names of the person's, or several."""
+    kinds = (hint, *get_args(hint)) if get_origin(hint) in (None, dict, tuple) else ()
     return next((each for each in kinds if isinstance(each, type) and issubclass(each, msgspec.Struct)), None)
