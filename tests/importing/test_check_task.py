@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jumar.cli.main import call
-from jumar.core.state.verdict import Cause, Outcome, TestResult, Verdict, Void
+from jumar.core.state.verdict import Blame, Cause, Outcome, TestResult, Verdict, Void
 from jumar.importing.check_task import TaskOutcomes, judge_outcomes
 from jumar.runs.setup.assembly import load_runner
 from support.processes.interpreters import PLAIN_PYTHON
@@ -59,6 +59,33 @@ def test_what_is_weak_is_a_warning() -> None:
 
     assert (found.valid, found.vacuous, found.reference) == (True, ("t::a",), "none")
     assert [w.partition(":")[0] for w in found.warnings] == ["1 tests pass although the code is gone", "no reference"]
+
+
+BROKEN = TestResult("t::a", Outcome.IMPORT_ERROR, 0, "E   ValueError: no", Blame.TEST)
+ABSENT = TestResult("t::b", Outcome.IMPORT_ERROR, 0, "", Blame.ABSENT, "nope_pkg")
+WRONG = TestResult("t::b", Outcome.FAILED, 0, "E   assert 1 == 2", Blame.CODE)
+
+
+@pytest.mark.parametrize(
+    ("results", "targets", "warned"),
+    [
+        ((BROKEN, ABSENT), ("app.py",), True),
+        ((BROKEN, ABSENT), ("app.py", "nope_pkg.py"), False),
+        ((BROKEN, WRONG), ("app.py",), False),
+        ((BROKEN,), (), True),
+    ],
+)
+def test_a_task_of_which_no_red_test_is_the_fault_of_the_code_is_warned_of(
+    results: tuple[TestResult, ...], targets: tuple[str, ...], *, warned: bool
+) -> None:
+    red = Verdict({result.id: result for result in results})
+    found = TaskOutcomes(tuple(red.results), (red, red), RED, None, "", targets=targets)
+
+    said = [line for line in judge_outcomes("t", found).warnings if line.startswith("no red test fails by the code")]
+
+    assert bool(said) is warned
+    assert not warned or "so no edit can answer one: t::a is broken itself" in said[0]
+    assert judge_outcomes("t", found._replace(solved=GREEN, grade="A")).warnings == ()
 
 
 def test_a_reference_that_would_be_unproved_is_a_warning() -> None:

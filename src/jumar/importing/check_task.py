@@ -12,10 +12,12 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from jumar.core.failure_text import find_reason
 from jumar.core.gate.grades import REACHABLE, describe_min_grade, is_proved
 from jumar.core.gate.write_rules import WriteRules
+from jumar.core.state.claims import can_provide
 from jumar.core.state.settings import Settings
-from jumar.core.state.verdict import Verdict
+from jumar.core.state.verdict import Blame, TestResult, Verdict
 from jumar.errors import BadInput, Infra
 from jumar.ports import Sandbox
 from jumar.runs.setup.assembly import (
@@ -85,6 +87,8 @@ class TaskOutcomes(NamedTuple):
     """The best grade that one of its tests could have had, and has not with the reference; empty: `grade`."""
     held_out: bool = False
     """True if the task has held-out tests."""
+    targets: tuple[str, ...] = ()
+    """Files that may be edited."""
 
 
 async def examine_task(task: Task, means: CheckResources) -> TaskValidity:
@@ -120,10 +124,11 @@ async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcom
     rounds = [(await once.verify(start, None)).verdict for _ in range(ROUNDS)]
     emptied = (await once.verify(_remove_code(place, settings, fixed), None)).verdict
     solved = await verifier.verify(fixed, None) if task.reference else None
+    found = TaskOutcomes(ids, tuple(rounds), emptied, None, "", targets=find_targets(settings, store.manifest(fixed)))
     if solved is None:
-        return TaskOutcomes(ids, tuple(rounds), emptied, None, "")
-    return TaskOutcomes(
-        ids, tuple(rounds), emptied, solved.verdict, solved.grade, solved.reachable, task.hidden is not None
+        return found
+    return found._replace(
+        solved=solved.verdict, grade=solved.grade, reachable=solved.reachable, held_out=task.hidden is not None
     )
 
 
@@ -194,7 +199,7 @@ def judge_outcomes(name: str, found: TaskOutcomes) -> TaskValidity:
         task=name,
         valid=not (problems := [*problems, *_judge_reference(found.solved)]),
         problems=tuple(problems),
-        warnings=_warn(found, vacuous),
+        warnings=(*_warn_of_unanswerable(found, red), *_warn(found, vacuous)),
         tests=len(found.ids),
         red=red,
         flaky=flaky,
@@ -202,6 +207,28 @@ def judge_outcomes(name: str, found: TaskOutcomes) -> TaskValidity:
         reference="none" if found.solved is None else _name_outcome(found.solved),
         grade=found.grade if found.solved is not None and found.solved.green else "",
     )
+
+
+def _warn_of_unanswerable(found: TaskOutcomes, red: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a warning if no test of *red* fails by the code under test, as far as that is known; else none."""
+    if not red or found.rounds[-1].void is not None or (found.solved is not None and found.solved.green):
+        return ()
+    results = found.rounds[-1].results
+    reasons = [_explain_unanswerable(results[test_id], found.targets) for test_id in red]
+    if not all(reasons):
+        return ()
+    return (f"no red test fails by the code under test, so no edit can answer one: {red[0]} {reasons[0]}",)
+
+
+def _explain_unanswerable(result: TestResult, targets: tuple[str, ...]) -> str:
+    """Return why no edit of *targets* can answer *result*; empty: one may, or it is not known."""
+    if result.blame is Blame.TEST:
+        return f"is broken itself ({find_reason(result.excerpt) or result.outcome})"
+    if result.blame is not Blame.ABSENT or not result.absent:
+        return ""
+    if any(can_provide(path, result.absent) for path in targets):
+        return ""
+    return f"misses {result.absent!r}, which no file that may be edited provides; install it, or add the file"
 
 
 def _judge_reference(solved: Verdict | None) -> list[str]:
