@@ -285,7 +285,9 @@ def test_what_does_not_fit_is_one_sentence_and_nothing_is_left(
 
 def test_a_campaign_of_no_challenge_is_not_ranked(world: ChallengeWorld, jumar: Called) -> None:
     Path("c").mkdir()
-    assert jumar("evolve", "--rescore", "c")[0] == 2
+    for option in ("--rescore", "--resume"):
+        code, _, said = jumar("evolve", option, "c")
+        assert (code, "c; name the folder of one, or `last`" in said, "jumar batch" in said) == (2, True, False), said
     assert jumar("evolve")[0] == 2
     world.challenge()
     assert jumar("evolve", "challenge.toml", "--agents", "agents.toml", "--rescore", "c")[0] == 2

@@ -28,7 +28,10 @@ def test_a_place_that_is_not_there_is_named(
     assert call([*words, "nowhere"]) == 2
     assert "there is no nowhere; name a campaign, a run, or a folder of runs, or `last`" in capsys.readouterr().err
     assert call([*words, "last"]) == 2
-    assert "there is no campaign in .jumar/campaigns; `jumar batch TASKS` begins one" in capsys.readouterr().err
+    assert (
+        "there is no campaign in .jumar/campaigns; `jumar batch` or `jumar evolve` begins one"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("place", ["last", "20261124-b", ".jumar/campaigns/20261124-b", ".jumar/campaigns"])

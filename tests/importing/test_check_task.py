@@ -128,6 +128,15 @@ def test_g():
 
 
 @pytest.mark.slow
+def test_a_test_file_that_does_not_load_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "app.py").write_text("")
+    (tmp_path / "test_app.py").write_text("def test_a(: pass\n")
+
+    assert call(["check", str(tmp_path), "--sandbox", "S0", "--python", PLAIN_PYTHON]) == 1
+    assert "no test can be found: test_app.py does not load: SyntaxError: invalid syntax" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_planted_faults_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, (tests, answer) in PLANTED.items():
         for folder, value in (("tasks", "0"), ("solutions", answer)):

@@ -217,7 +217,7 @@ class TestGit:
             ("thing.git", "v9..HEAD", "there is no commit 'v9'"),
             ("thing.git", "--all", "there is no commit"),
             ("thing.git", "HEAD..HEAD", "names one commit twice"),
-            ("thing.git", "HEAD~1", r"there is no commit 'HEAD~1\^'"),
+            ("thing.git", "HEAD~1", "the commit 'HEAD~1' in .* has none before it, .*; give OLD..NEW"),
         ],
     )
     def test_what_is_not_there_is_named(self, repo: Path, where: str, revisions: str, said: str) -> None:

@@ -214,7 +214,7 @@ class TestCommand:
         (tmp_path / "a.py").write_text("x = 1\n")
 
         assert call(["scars", str(tmp_path)]) == 0
-        assert "0 findings in 1 files, of 0 of" in capsys.readouterr().out
+        assert "nothing was found in 1 file by " in capsys.readouterr().out
 
     def test_a_place_that_is_not_there_is_named(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert call(["scars", str(tmp_path / "gone")]) == 2

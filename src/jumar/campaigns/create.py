@@ -197,7 +197,7 @@ def find_campaign(name: str) -> Path:
     if name == LAST:
         known = sorted(_list_campaigns(), key=lambda path: path.name)
         if not known:
-            raise BadInput(f"there is no campaign in {CAMPAIGNS}; `jumar batch TASKS` begins one")
+            raise BadInput(f"there is no campaign in {CAMPAIGNS}; `jumar batch` or `jumar evolve` begins one")
         return known[-1]
     return CAMPAIGNS / name if (CAMPAIGNS / name).is_dir() else Path(name)
 

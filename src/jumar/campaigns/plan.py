@@ -148,7 +148,7 @@ def load_plan(folder: Path, trust: Trust) -> CampaignPlan:
     try:
         data = (folder / PLAN).read_bytes()
     except OSError:
-        raise BadInput(f"there is no campaign in {folder}; `jumar batch TASKS` begins one") from None
+        raise BadInput(f"there is no campaign in {folder}; name the folder of one, or `last`") from None
     if not trust.anyone and not is_own(folder, trust.environ, PLAN):
         raise BadInput(
             f"you did not begin the campaign in {folder} on this machine, and its plan names commands to run; "

@@ -145,7 +145,8 @@ async def _collect(task: Task, verifier: TrustedVerifier, fixed: str) -> tuple[s
     """Return the test ids of *task*: those it names, else those its suite has with the reference."""
     found = await verifier.collect(fixed)
     if found.anomaly or not found.ids:
-        broken = next((b.why.strip().splitlines()[-1] for b in found.broken.values() if b.why.strip()), "")
+        whys = ((path, each.why.strip()) for path, each in found.broken.items() if each.why.strip())
+        broken = next((f"{path} does not load: {find_reason(why) or why.splitlines()[-1]}" for path, why in whys), "")
         raise BadInput(f"no test can be found: {found.anomaly or broken or f'there is none in {task.root}'}")
     return found.ids
 

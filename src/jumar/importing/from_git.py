@@ -61,15 +61,23 @@ def _get_name(repo: str) -> str:
 
 async def _read_sides(store: Path, called: str, revisions: str, name: str) -> TaskSides:
     left, dots, right = revisions.partition("..")
-    if not dots:
-        left, right = f"{revisions}^", revisions
-    old, new = await _find_commit(store, left or "HEAD"), await _find_commit(store, right.lstrip(".") or "HEAD")
+    new = await _find_commit(store, (right.lstrip(".") if dots else revisions) or "HEAD")
+    old = await _find_commit(store, left or "HEAD") if dots else await _find_parent(store, new, revisions)
     if old == new:
         raise BadInput(f"{revisions} names one commit twice; give OLD..NEW, or the commit of a fix")
     about = TaskDescription(
         name=name or f"{called}-{new[:10]}", old=f"{called} at {old[:10]}", new=f"{called} at {new[:10]}"
     )
     return TaskSides(about, await _read_tree(store, old), await _read_tree(store, new))
+
+
+async def _find_parent(store: Path, commit: str, revision: str) -> str:
+    try:
+        return await _find_commit(store, f"{commit}^")
+    except BadInput:
+        raise BadInput(
+            f"the commit {revision!r} in {store} has none before it, so there is no source before a fix; give OLD..NEW"
+        ) from None
 
 
 async def _find_commit(store: Path, revision: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -12,6 +14,9 @@ from jumar.cli.parameters.command_options import add_output_options
 from jumar.core.quoting import make_one_line
 from jumar.workspace.files.disk_faults import explain_output_faults
 from jumar.workspace.files.safe_paths import replace_file
+
+if TYPE_CHECKING:
+    from jumar.scorers.scars.search import Finding
 
 
 @click.command(epilog="Example: jumar scars src tests --sarif scars.sarif")
@@ -49,9 +54,16 @@ def scars(  # noqa: PLR0913  one parameter for each option
         voice.say(make_one_line(f"{each.path}:{each.line}: {each.rule} (-{each.points:g}) {each.message}"))
         voice.say(f"    {make_one_line(each.text)}")
     points = count_points(found)
-    distinct = len({each.rule for each in found})
-    voice.say(
-        f"{len(found)} findings in {len(files)} files, of {distinct} of {len(search.rules)} rules: -{points:g} points"
-    )
+    voice.say(_summarise(found, len(files), len(search.rules), points))
     voice.print_result({"findings": found, "points": points, "files": len(files), "rules": len(search.rules)})
     return 1 if found else 0
+
+
+def _summarise(found: Sequence[Finding], files: int, rules: int, points: float) -> str:
+    """Return one line on all that was found."""
+    searched = f"{files} file{'s' * (files != 1)}"
+    if not found:
+        return f"nothing was found in {searched} by {rules} rules"
+    broken = len({each.rule for each in found})
+    count = f"{len(found)} finding{'s' * (len(found) != 1)}"
+    return f"{count} in {searched}, by {broken} of {rules} rules: -{points:g} points"
