@@ -400,6 +400,20 @@ def test_a_search_that_ran_out_of_time_is_a_budget_and_not_a_final_word(jumar: C
     assert jumar("resume", str(Path(result["events"]).parent), "-q", "--seconds", "60")[0] == 0
 
 
+def test_a_ledger_that_cannot_be_made_is_refused_before_anything_runs(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path / "task", GOOD)
+    (tmp_path / "file").write_text("")
+
+    code, _, err = jumar("run", "task", "--model", "repair", "--ledger", "file/deep/ledger.db")
+
+    assert (code, f"cannot make the ledger {tmp_path}/file/deep/ledger.db: {tmp_path}/file cannot be" in err) == (
+        2,
+        True,
+    )
+    assert "name another place with --ledger" in err
+    assert not (tmp_path / ".jumar").exists()
+
+
 @pytest.mark.slow
 def test_an_answer_that_held_out_tests_refuse_is_said_at_the_end_and_in_the_report(
     jumar: Called, tmp_path: Path

@@ -63,9 +63,11 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
     with ProgressDisplay(voice) as live:
         attendant = SignalWatcher(live.print_line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  it is slow to import
+        from jumar.runs.setup.shared_ledger import refuse_ledger_place  # noqa: PLC0415  as above
         from jumar.runs.tree import task_tree as entering  # noqa: PLC0415  as above
 
         entering.refuse_unmatched(settled.root, options.include)
+        refuse_ledger_place(settled.ledger)
         settled = entering.settle_tree(settled, read_environment())
         if large := entering.announce_size(settled.weight, runs):
             live.print_line(large)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from jumar import ports
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
+from jumar.errors import BadInput
 
 if TYPE_CHECKING:
     from jumar.journal.ledger import SqliteLedger
@@ -33,6 +35,19 @@ class SharedLedger(Protocol):
 
 OpenLedger = Callable[[Path, Budget | None], AbstractContextManager[SharedLedger]]
 """Opens the ledger of a path, which is made with the given caps if it is not there."""
+
+
+def refuse_ledger_place(path: Path | None) -> None:
+    """Refuse a ledger *path* at which no file can be made, before anything runs.
+
+    Raises:
+        BadInput: naming the folder that cannot be written.
+    """
+    if path is None or path.exists():
+        return
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise BadInput(f"cannot make the ledger {path}: {above} cannot be written; name another place with --ledger")
 
 
 def open_ledger(path: Path, caps: Budget | None = None) -> SqliteLedger:
