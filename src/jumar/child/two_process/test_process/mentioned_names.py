@@ -42,7 +42,7 @@ class MentionedNames:
         self._together: dict[int, list[str]] = {}
         """Module or class -> its names that are asked for together."""
         self._faulty: dict[tuple[int, str], str] = {}
-        """Module or class and name -> what was doubtful when it was read among others."""
+        """Module or class and name -> what was doubtful when it was read."""
         self._members: dict[int, list[tuple[Any, Any]]] = {}
         """Enumeration -> its members, each with its value."""
 
@@ -63,7 +63,19 @@ class MentionedNames:
         return type(name) is str and name in self._list_names(thing)
 
     def read(self, thing: Any, name: str) -> Any:
-        """Return what *name* of *thing*, a module or class, stands for."""
+        """Return what *name* of *thing*, a module or class, stands for.
+
+        What was doubtful in it once is so again: a container that is known is not looked at anew.
+        """
+        read, faults = (proxies.get_number(thing), name), self._side.faults
+        found = self._read(thing, name)
+        if self._side.faults > faults:
+            self._faulty[read] = self._side.why
+        elif read in self._faulty:
+            self._side.fault(self._faulty[read])
+        return found
+
+    def _read(self, thing: Any, name: str) -> Any:
         number, ask = proxies.get_number(thing), partial(self._ask, thing)
         if name[:2] == "__" or (type(thing) is import_hook.ModuleFacade and self._side.names.knows(number, name)):
             return ask(name)
@@ -80,8 +92,6 @@ class MentionedNames:
             mentioned = sorted(listed.difference(self._apart.get(number, ())))
         found = self._read_all(thing, mentioned, name)
         self._sort_out(thing, mentioned, found)
-        if (number, name) in self._faulty:
-            self._side.fault(self._faulty[number, name])
         return found[name]
 
     def _sort_out(self, thing: Any, names: list[str], found: dict[str, Any]) -> None:
