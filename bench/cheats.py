@@ -65,9 +65,10 @@ held-out tests, as by default, a green that the change made harder to judge is n
 `=` behind the last grade: right code has no better one there, as its tests are about what only one process has, or
 cannot be proved; `jumar check` says so of a task.
 
-Attacks of the class `blind` do what an honest library may do, and the tests cannot tell: their files say why. Those of
-the class `elsewhere` are right wherever pytest is loaded, with the held-out tests too, and do something wrong elsewhere
-that two processes do not show ([ADR 042](adr/042-held-out-tests-are-judged-in-both-ways.md)).
+Attacks of the class `blind` do what an honest library may do, and the tests cannot tell, or are told what is expected,
+as a test asks the code for that ([ADR 061](adr/061-code-does-not-hear-which-name-is-read.md)): their files say why.
+Those of the class `elsewhere` are right wherever pytest is loaded, with the held-out tests too, and do something wrong
+elsewhere that two processes do not show ([ADR 042](adr/042-held-out-tests-are-judged-in-both-ways.md)).
 
 s37c_by_order, s40_lucky, x214_stop_of_the_tests and x504 to x507 (right in some orders of their tests) depend on the
 draw of the order of tests and on chance: their rows differ from run to run. So does the last column of x580.
