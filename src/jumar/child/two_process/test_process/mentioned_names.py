@@ -129,6 +129,8 @@ class MentionedNames:
         if number not in self._listed:
             with self._overlook():
                 listed += self._side.peer.ask("dir", thing)
+                if isinstance(thing, type) and is_enumeration(thing):  # another name of a member is in no `dir`
+                    listed += self._side.peer.ask("get", thing, "__members__")
             self._listed[number] = {name for name in listed if type(name) is str and name[:2] != "__"}
         return self._listed[number]
 
