@@ -49,7 +49,7 @@ def by_agent(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {each["agent"]: each for each in told["ranking"]}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_judged_challenge_and_once_more_from_its_journals(small: ChallengeWorld, jumar: Called) -> None:
     small.challenge()
     with Server(judge_recursion) as server:

@@ -462,8 +462,15 @@ def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", ["def test_(:\n", "import app\n"], ids=["no Python", "no test"])
-@pytest.mark.parametrize("beside", [True, False], ids=["beside another", "alone"])
+@pytest.mark.parametrize(
+    ("broken", "beside"),
+    [
+        ("def test_(:\n", True),
+        pytest.param("def test_(:\n", False, marks=pytest.mark.proof),
+        pytest.param("import app\n", True, marks=pytest.mark.proof),
+        ("import app\n", False),
+    ],
+)
 def test_held_out_files_without_a_test_that_can_be_found_are_refused(
     jumar: Called, tmp_path: Path, broken: str, *, beside: bool
 ) -> None:

@@ -64,7 +64,7 @@ def work(folder: Path, stage: Watching, bugs: int) -> None:
               folder / "runs", environ, stage, 400.0)  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.skipif(
     len(os.sched_getaffinity(0)) < AT_ONCE, reason="bugs are worked on side by side where there are cores"
 )

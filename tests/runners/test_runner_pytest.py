@@ -144,7 +144,7 @@ def test_an_endless_loop_costs_no_test_of_another_file_wherever_the_alarm_interr
     assert court.outcomes(done) == {"test_a": "timeout", "test_b": "import_error", "test_c": "passed"}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_test_that_no_alarm_ends_is_given_up_though_another_one_failed_just_before_it(tmp_path: Path) -> None:
     court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=0.2, python=PLAIN_PYTHON))
     deaf = "while True:\n        try: time.sleep(60)\n        except BaseException: pass"

@@ -130,6 +130,7 @@ def test_code_runs_again_with_other_hashes_of_strings(tmp_path: Path, pool: Warm
     assert (before.was_first, after.was_first, after is before) == (True, False, False)
 
 
+@pytest.mark.proof
 def test_first_runs_that_are_many_have_a_zygote_of_their_own(tmp_path: Path, pool: WarmPool) -> None:
     """The one of confirmations need not be replaced for each of them, where stored runs are judged again."""
     court = begin(tmp_path, IN_PLACE, pool)

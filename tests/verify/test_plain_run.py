@@ -338,6 +338,7 @@ def test_a_session_of_some_tests_alone_may_end_otherwise(tmp_path: Path, expecte
     assert judged(court, {"app.py": code, **WATCH}).verdict.green
 
 
+@pytest.mark.proof
 def test_tests_are_found_in_a_project_that_does_not_end(tmp_path: Path) -> None:
     """A task may be to mend just that."""
     code = "import threading\n\nthreading.Thread(target=threading.Event().wait, daemon={}).start()\n"

@@ -142,7 +142,7 @@ def test_hangs():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_test_that_takes_the_alarm_away_ends_with_its_process(tmp_path: Path) -> None:
     court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=0.2))
     tree = court.tree({"test_app.py": HANGING})

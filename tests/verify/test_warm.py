@@ -488,7 +488,7 @@ def test_who_waits_for_a_zygote_is_not_left_waiting_where_another_reads_its_repo
     anyio.run(main)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_zygote_that_is_killed_costs_nothing_but_time(tmp_path: Path, pool: WarmPool) -> None:
     court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
     assert judge(court, GOOD, starts).verdict.green
@@ -502,7 +502,7 @@ def test_a_zygote_that_is_killed_costs_nothing_but_time(tmp_path: Path, pool: Wa
     assert not zygote.is_ready
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_zygote_is_replaced_after_some_forks_and_when_a_package_changes(tmp_path: Path, pool: WarmPool) -> None:
     court, starts = collected(tmp_path, GOOD), WarmStarts(pool)
 
@@ -601,7 +601,7 @@ def test_what_a_candidate_imports_is_no_word_to_a_later_run(tmp_path: Path, pool
     assert not [family.modules for family in pool.families if "packaging.licenses" in family.modules]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_fork_that_says_otherwise_switches_forks_off_for_the_run(tmp_path: Path, shared: WarmPool) -> None:
     test = """import os
 from pathlib import Path
