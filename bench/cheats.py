@@ -193,7 +193,7 @@ async def measured(folder: Path, only: Sequence[str]) -> Measured:
 
 
 def is_unprovable(row: Row) -> bool:
-    """Whether an attack is accepted with held-out tests for which right code has no better grade."""
+    """Tell an attack that is accepted with held-out tests for which right code has no better grade."""
     better = row.right and row.right[0] < row.grades[2][0]
     return bool(row.grades[2]) and not better and row.project.kind not in UNTOLD
 

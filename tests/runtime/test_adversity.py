@@ -24,9 +24,9 @@ from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, Infra
 from jumar.journal.audit import verify
 from jumar.journal.writer import Journal, read_journal
+from jumar.runs.finish import explain_full_disk
 from jumar.runs.lifecycle import resume
 from jumar.runs.setup.marks import TrustedRun
-from jumar.workspace.files.disk_faults import explain_full_disk
 from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.store.object_store import Store
 from support.worlds.run_world import TOTAL, Terms, program, world

@@ -10,7 +10,7 @@ from support.judging.two_process_verifier import reported
 from support.processes.sandboxes import s3
 
 PRODUCT = """
-import collections, re, sys
+import collections, http, re, sys
 from pathlib import PosixPath as Clock
 class Box:
     held = 1
@@ -32,6 +32,9 @@ def undo(): globals()["fetch"] = print
 def pattern(): return re.compile("a")
 def place(): return Clock("a")
 def numbers(): return range(3)
+def counter(): return collections.Counter()
+def error(): return ValueError()
+def status(): return http.HTTPStatus.OK
 def queue(): return collections.deque([1])
 def method(): return Box().get
 def write(path): return 1
@@ -40,6 +43,7 @@ def fill(path): open(path, "w").write("a") and None
 HEAD = """
 import argparse, inspect, re, threading
 import product, pytest
+NUMBERS = product.numbers()
 def back(): return re.match('a', 'a')
 class Fake:
     def charge(self, n): return n
@@ -56,6 +60,8 @@ OWN = (
     "assert not inspect.isfunction(product.Box) and inspect.isfunction(product.take)",
     "due = tmp_path / 'due'; due.write_text('1'); assert product.take() == int(due.read_text())",
     "assert product.make() and product.take(re.match('a', 'a')) == 1",
+    "assert product.take(threading.Event().set) == 1",
+    "assert product.take(argparse.ArgumentParser().parse_args) == 1",
     "made = product.make(); assert eval('1') == product.take()",
     "assert product.make().get('a', re.match('a', 'a')) == 1 and product.take(re.match('a', 'a')) == 1",
 )
@@ -80,6 +86,10 @@ LED = (
     "assert product.take(product.pattern().match('a')) == 1",
     "assert product.take(product.place().resolve) == 1",
     "assert product.take(product.numbers().count) == 1",
+    "assert product.take(product.counter().update) == 1",
+    "assert product.take(product.error().add_note) == 1",
+    "assert product.take(product.status().conjugate) == 1",
+    "assert product.take(NUMBERS.count) == 1",
     "box = product.make(); t = threading.Thread(target=box.open); t.start(); t.join()",
 )
 NEITHER = (

@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
-from jumar.journal.writer import Journal
+from jumar.errors import Infra
+from jumar.journal.writer import EVENTS, Journal
 from jumar.kernel import Kernel
 from jumar.runs.external.host import ExternalHost
 from jumar.runs.remove_workspace import leave_workspace
 from jumar.runs.setup.assembly import RunPlace
 from jumar.runs.setup.result import Result, build_result
 from jumar.runs.setup.selftest_cache import SelftestCache
-from jumar.workspace.files.disk_faults import explain_disk_faults, explain_full_disk
+from jumar.workspace.files.disk_faults import FULL, explain_disk_faults
 from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.patch import make_best_patch
+
+
+@contextmanager
+def explain_full_disk(folder: Path) -> Iterator[None]:
+    """Turn a full disk, wherever it was met, into one sentence on how to go on with the run in *folder*.
+
+    Other faults pass.
+
+    Raises:
+        Infra: instead of OSError, naming the path, or *folder* where the system names none.
+    """
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno not in FULL:
+            raise
+        begun = (folder / EVENTS).is_file()
+        then = f"go on with jumar resume {shlex.quote(str(folder))}" if begun else "start the run again"
+        raise Infra(
+            f"cannot write {fault.filename or folder}: {fault.strerror}; free some space, then {then}"
+        ) from fault
 
 
 class Running(NamedTuple):

@@ -31,7 +31,7 @@ from jumar.process.progress import Tell, get_tell, ignore_progress
 from jumar.process.warm.starts import NO_WARM
 from jumar.runs.archive.find import refuse_links
 from jumar.runs.external.host import build_host
-from jumar.runs.finish import Running, finish_run, store_result
+from jumar.runs.finish import Running, explain_full_disk, finish_run, store_result
 from jumar.runs.judging.rules import hash_rules
 from jumar.runs.judging.shared_judging import JudgedRun, SharedJudging
 from jumar.runs.setup.agent_parts import build_agent, build_commands
@@ -51,7 +51,7 @@ from jumar.task.budget_options import format_flag
 from jumar.task.task import Task, find_interpreter
 from jumar.verify.kept_process import KeepingRunner, KeptRuns
 from jumar.verify.mutation_probe import probe
-from jumar.workspace.files.disk_faults import explain_disk_faults, explain_full_disk
+from jumar.workspace.files.disk_faults import explain_disk_faults
 
 Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal. See `jumar.process.progress.Telling`."""

@@ -257,7 +257,7 @@ async def _verify_with_hidden(
     if told.verdict.green and silent and not excused:
         return await _verify_with_hidden(verifier, base, candidate, hidden, silent)
     if told.verdict.green and done.reachable:
-        return replace(done, verdict=told.verdict)
+        return replace(done, verdict=told.verdict)  # two processes alone refused it: it is harder to judge
     return done if told.verdict.green or told.verdict.void else _mark_hidden(told, hidden)
 
 

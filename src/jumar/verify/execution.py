@@ -41,7 +41,7 @@ class HeldOut(NamedTuple):
     """Their files, laid over the candidate's; empty: there are none."""
     ids: tuple[str, ...] = ()
     best_grade: bool = False
-    """True if a green is refused that the change made harder to judge: it does not see them in its own process then."""
+    """True if a green is refused that the change made harder to judge: then no process with the code has them."""
 
 
 @dataclass(slots=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import errno
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from jumar.errors import BadInput, Infra
 
@@ -18,8 +17,10 @@ MEND = {
 """Advice for some faults of a disk."""
 
 READ_ONLY = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
+"""Faults of a place that is there, and not to be written."""
 
 FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
+"""Faults of a disk that has no space left."""
 
 WRONG_PLACE = frozenset((
     errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP,
@@ -42,27 +43,6 @@ def explain_disk_faults(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def explain_full_disk(folder: Path) -> Iterator[None]:
-    """Turn a full disk, wherever it was met, into one sentence on how to go on with the run in *folder*.
-
-    Other faults pass.
-
-    Raises:
-        Infra: instead of OSError, naming the path, or *folder* where the system names none.
-    """
-    try:
-        yield
-    except OSError as fault:
-        if fault.errno not in FULL:
-            raise
-        begun = (folder / "events.jsonl").is_file()
-        then = f"go on with jumar resume {shlex.quote(str(folder))}" if begun else "start the run again"
-        raise Infra(
-            f"cannot write {fault.filename or folder}: {fault.strerror}; free some space, then {then}"
-        ) from fault
-
-
-@contextmanager
 def name_path(path: PurePath) -> Iterator[None]:
     """Let a fault of the disk say *path* where the system names none, as for what is written to an open file.
 
@@ -81,8 +61,8 @@ class Unwritable(BadInput):
 
 
 @contextmanager
-def refuse_unwritable(what: str, mend: str) -> Iterator[None]:
-    """Turn a fault of a place that is not to be written into one sentence: *what* failed, why, and how to *mend* it.
+def refuse_unwritable(what: str, mend: str, faults: frozenset[int] = READ_ONLY) -> Iterator[None]:
+    """Turn one of the *faults* of a place into one sentence: *what* failed, why, and how to *mend* it.
 
     Raises:
         Unwritable: if the place is read-only, or not theirs.
@@ -91,7 +71,7 @@ def refuse_unwritable(what: str, mend: str) -> Iterator[None]:
     try:
         yield
     except OSError as fault:
-        if fault.errno not in READ_ONLY:
+        if fault.errno not in faults:
             raise
         raise Unwritable(f"{what}: {fault.strerror}{f'; {mend}' if mend else ''}") from fault
 
@@ -101,13 +81,9 @@ def explain_output_faults(out: PurePath, flag: str = "-o") -> Iterator[None]:
     """Turn a fault in writing *out*, which a person named with *flag*, into one sentence.
 
     Raises:
-        BadInput: if nothing can be written there: there is no such folder, or it is not theirs.
+        Unwritable: if nothing can be written there: there is no such folder, or it is not theirs.
         Infra: if the disk is full, or broken.
     """
-    with explain_disk_faults(f"cannot write {out}"):
-        try:
-            yield
-        except OSError as fault:
-            if fault.errno not in WRONG_PLACE:
-                raise
-            raise BadInput(f"cannot write {out}: {fault.strerror}; name another place with {flag}") from fault
+    what = f"cannot write {out}"
+    with explain_disk_faults(what), refuse_unwritable(what, f"name another place with {flag}", WRONG_PLACE):
+        yield

@@ -16,6 +16,12 @@ ANSWERED = "_jumar_answered"
 FUNCTIONS = tuple(("builtins", name) for name in ("function", "method", "builtin_function_or_method"))
 """Types of functions and methods: module and name."""
 
+METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+"""Types of methods that are bound to their object."""
+
+DATA = (type(None), bool, int, float, str, bytes, list, tuple, set, frozenset, type, types.ModuleType)
+"""Types of answers of which a test hands out no method that could be another thing's."""
+
 
 class Ties:
     """Notes what ties a test to one process: its own doing, or a step that it took with what the product answered.
@@ -35,6 +41,9 @@ class Ties:
         self._asked: Any = None
         self._library = False
         """True if the product has answered by a thing of a library in this test: a path, a pattern, a range."""
+        self._answered: list[Any] = []
+        """Answers of this test that have methods of a library; those while files were loaded are lasting."""
+        self._lasting: list[Any] = []
         self._classes: set[type] = set()
         """Classes of libraries that came from the product."""
 
@@ -75,15 +84,25 @@ class Ties:
         answered = apart and not (self._is_reached(thing) or get_fact(thing, REACHED))
         self.add(led=answered or bool(self._serving) or self._knows(thing))
 
-    def note_handed(self, *, bound: bool = False) -> None:
-        """Note that a test hands out what cannot cross: it may be of a library's thing that the product answered.
+    def note_handed(self, value: Any) -> None:
+        """Note that a test hands out *value*, which cannot cross: it may be of a thing that the product answered.
 
-        *bound*: it is a method of one.
+        It is if it is a method of one, and may be wherever one of a library came in this test.
         """
-        if bound or self._library:
+        if self._library or (isinstance(value, METHODS) and self._is_answered(value.__self__)):
             self.add(led=True)
         else:
             self.note()
+
+    def _is_answered(self, thing: Any) -> bool:
+        """Return whether *thing* is one that the product answered, or a number, say, of a class of its own."""
+        foreign = get_fact(thing, "_jumar_peer") is not None and not self._is_reached(thing)
+        return foreign or any(thing is each for each in (*self._lasting, *self._answered))
+
+    def note_answer(self, value: Any, *, lasting: bool) -> None:
+        """Note that the product answered *value*; *lasting*: while files of the tests were loaded."""
+        if type(value) not in DATA and get_fact(value, "_jumar_peer") is None:
+            (self._lasting if lasting else self._answered).append(value)
 
     def note_library(self) -> None:
         """Note that a thing of a library crosses; a test can do more with it than with data."""
@@ -92,6 +111,7 @@ class Ties:
     def begin_test(self) -> None:
         """Forget what earlier tests were answered and did."""
         self._library = False
+        self._answered.clear()
         self.take()
 
     def add(self, *, led: bool) -> None:

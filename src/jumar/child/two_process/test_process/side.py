@@ -27,9 +27,6 @@ WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
 """From these the product could reach the tests themselves."""
 
-METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
-"""Types of methods that are bound to their object."""
-
 
 class TestsSide(ProductThings, ClassRules):
     """Rights of the product in the tests' process, and checks of what it sends."""
@@ -148,6 +145,7 @@ class TestsSide(ProductThings, ClassRules):
         """
         self.check_state()
         self.check_arrived(value if kind == "error" else None)
+        self.ties.note_answer(value, lasting=not self.running)
         error = sys.exc_info()[1]
         if isinstance(error, self.failing) and proxies.NUMBER not in vars(error):
             self.asked_within.note(error)
@@ -179,7 +177,7 @@ class TestsSide(ProductThings, ClassRules):
             return None
         form = object_data.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
         if copied := self.capabilities.conversation.note_copied(value, form):
-            self.ties.note_handed()
+            self.ties.note_handed(value)
             self.fault(f"the test would not see what the code changes in its copy of a {copied}")
         return form
 
@@ -190,14 +188,11 @@ class TestsSide(ProductThings, ClassRules):
             ValueError: if the product could reach the tests through it.
         """
         of_class = issubclass(type(value), type)
-        bound = isinstance(value, METHODS) and not (
-            isinstance(value.__self__, types.ModuleType) or self.capabilities.is_own_class(type(value.__self__))
-        )
         if not self.admits(value):
-            self.ties.note_handed(bound=bound)
+            self.ties.note_handed(value)
             raise ValueError(f"a {(value if of_class else type(value)).__name__}")
         if not of_class and not self.capabilities.knows(value):
-            self.ties.note_handed(bound=bound)
+            self.ties.note_handed(value)
 
     def admits(self, value: Any) -> bool:
         """Return whether *value* may be sent to the product's process."""
