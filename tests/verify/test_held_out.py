@@ -110,7 +110,7 @@ def test_kept():
 def test_drawn():
     assert draw() != draw()
 def test_waits():
-    for _ in range(1 + secrets.randbelow(1000)):
+    for _ in range(1 + secrets.randbelow(200)):
         assert double(5) == 10
 def test_parse():
     assert parse("1 2 3") == [1, 2, 3]
@@ -189,7 +189,7 @@ from app import double, total
 def test_harder():
     assert total([5, 2]) == 7
 def test_waits():
-    for _ in range(1 + secrets.randbelow(1000)):
+    for _ in range(1 + secrets.randbelow(200)):
         assert double(5) == 10
 """
 
@@ -235,7 +235,7 @@ def test_no_run_in_two_processes_comes_after_one_in_which_the_code_has_seen_held
 
     assert done.verdict.green
     assert kinds == sorted(kinds, key=["two", "one"].index)
-    assert kinds.count("two") > len(HIDDEN_TESTS.split("def test_"))
+    assert kinds.count("two") > 1
     assert "one" in kinds
 
 
