@@ -92,7 +92,7 @@ def test_a_judged_challenge_and_once_more_from_its_journals(small: ChallengeWorl
     assert (code, compared["pairs"], compared["tests_a"], compared["tests_b"]) == (0, 1, 1, 0), said
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_recording_that_does_not_fit_is_no_judgement(small: ChallengeWorld, jumar: Called) -> None:
     small.challenge()
     with Server(judge_recursion) as server:

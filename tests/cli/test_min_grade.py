@@ -116,7 +116,12 @@ ALONE = "import sys\n\ndef double(n):\n    return 2 * n if 'pytest' in sys.modul
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("app", "held_out", "wanted"),
-    [(NUMBER, True, ""), (NUMBER, True, "X"), (NUMBER, False, ""), (ALONE, True, "")],
+    [
+        (NUMBER, True, ""),
+        pytest.param(NUMBER, True, "X", marks=pytest.mark.proof),
+        (NUMBER, False, ""),
+        (ALONE, True, ""),
+    ],
     ids=["equality", "less is asked for", "nothing is held out", "one process"],
 )
 def test_with_held_out_tests_a_change_that_makes_a_test_harder_to_judge_is_unproved(

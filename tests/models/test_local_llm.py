@@ -169,6 +169,7 @@ def test_it_answers_with_text_and_usage_and_the_second_turn_comes_from_its_cache
     assert second.cached_tokens < second.input_tokens
 
 
+@pytest.mark.proof
 def test_it_is_free_here_unless_a_price_is_given_and_then_cached_tokens_cost_theirs(local: Local) -> None:
     asked = Message("user", f"Repair priced.py:\n{CODE}")
     assert answer(route(local, "openai"), RULES, asked).usd == 0.0
@@ -178,6 +179,7 @@ def test_it_is_free_here_unless_a_price_is_given_and_then_cached_tokens_cost_the
     assert again.usd == pytest.approx(1 + again.cached_tokens / 1_000_000 + 2 * again.output_tokens)
 
 
+@pytest.mark.proof
 def test_the_same_seed_says_the_same_and_no_reply_is_longer_than_the_route_allows(local: Local) -> None:
     asked = (RULES, Message("user", "Say something."))
     answers = [answer(route(local, "openai", most), *asked, seed=seed) for most, seed in ((24, 3), (24, 3), (24, 4))]

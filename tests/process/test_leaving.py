@@ -113,7 +113,7 @@ def judge_until_told(ask: Callable[[], str], tries: int = TRIES) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("enter", ["", SECOND], ids=["child", "second"])
-@pytest.mark.parametrize("status", [0, pytest.param(1, marks=pytest.mark.proof), 70])
+@pytest.mark.parametrize("status", [*(pytest.param(status, marks=pytest.mark.proof) for status in (0, 1)), 70])
 def test_the_status_of_a_process_that_leaves_is_known_while_its_memory_is_taken_away(status: int, enter: str) -> None:
     assert judge_until_told(lambda: judge(status=status, enter=enter)) == str(status)
 
@@ -133,16 +133,13 @@ LEFT = {
     "a thread lives": (FIRST_THREAD_LEAVES, ""),
     "it stays": (f"{CLOSES}; os.read(lifeline, 1)", ""),
 }
-INSIDE = dict.fromkeys(("a child of it lives", "an orphan lives", "a sibling lives", "it stays"), pytest.mark.slow)
-"""Tried behind the first process of a namespace each time; `make prove` tries all."""
+SAMPLE = dict.fromkeys(("a child of it lives", "an orphan lives", "a sibling lives", "it stays"), pytest.mark.slow)
+"""Tried each time; `make prove` tries all."""
 
 
 @pytest.mark.parametrize(
     ("what", "enter"),
-    [
-        *(pytest.param(what, "", marks=pytest.mark.slow) for what in LEFT),
-        *(pytest.param(what, SECOND, marks=INSIDE.get(what, pytest.mark.proof)) for what in LEFT),
-    ],
+    [pytest.param(what, enter, marks=SAMPLE.get(what, pytest.mark.proof)) for enter in ("", SECOND) for what in LEFT],
 )
 def test_a_process_of_which_something_is_left_has_to_be_waited_for(what: str, enter: str) -> None:
     code, before = LEFT[what]

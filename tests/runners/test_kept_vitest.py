@@ -259,7 +259,7 @@ UNFIT = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", sampled(UNFIT, "{ test: { isolate: false } }"))
+@pytest.mark.parametrize("text", sampled(UNFIT))
 def test_projects_whose_main_process_may_remember_are_judged_by_fresh_processes(tmp_path: Path, text: str) -> None:
     court = _configured(text)(tmp_path)
 

@@ -513,7 +513,7 @@ def test_equality():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("stub", "change", "tests"), [
-    (STUB, MOVE, MATCHING), (UNEQUAL, EQUAL, EQUALITY),
+    (STUB, MOVE, MATCHING), pytest.param(UNEQUAL, EQUAL, EQUALITY, marks=pytest.mark.proof),
 ], ids=["a stub", "an equality that must be made"])  # fmt: skip
 def test_objects_that_any_right_code_would_be_asked_about_are_no_harder_to_judge(
     stub: str, change: tuple[str, str], tests: str, tmp_path: Path
@@ -627,14 +627,14 @@ DOUBLE = "def double(n):\n    return {}\n\n"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("base", "change", "tests", "reachable"), [
-    ("", JUDGING, "", "A"),
+    pytest.param("", JUDGING, "", "A", marks=pytest.mark.proof),
     pytest.param("def order(text):\n    return None\n", JUDGING, FOLDER, "A", marks=pytest.mark.proof),
     pytest.param(DOUBLE.format("n") + ORDER, DOUBLE.format("2 * n") + JUDGING, TWICE, "A", marks=pytest.mark.proof),
     (COUNT.format("raise NotImplementedError") + ORDER, COUNT.format(ROWS) + ORDER, LENT, "C"),
     pytest.param("", COUNT.format(ROWS) + ORDER, LENT, "C", marks=pytest.mark.proof),
     (TURN.format("raise NotImplementedError") + ORDER, TURN.format("items.reverse()") + ORDER, TURNED, "C"),
-    (POINT + "def far(one, other):\n    raise NotImplementedError\n\n" + ORDER,
-     UNLIKE + "\ndef far(one, other):\n    return Found(other.x - one.x)\n", FAR, "A"),
+    pytest.param(POINT + "def far(one, other):\n    raise NotImplementedError\n\n" + ORDER,
+     UNLIKE + "\ndef far(one, other):\n    return Found(other.x - one.x)\n", FAR, "A", marks=pytest.mark.proof),
 ], ids=["nothing to import", "in a folder", "it was green", "a connection", "no stub", "in place", "late"])  # fmt: skip
 def test_a_change_that_is_harder_to_judge_than_it_could_be_is_seen(
     base: str, change: str, tests: str, reachable: str, tmp_path: Path

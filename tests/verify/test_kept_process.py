@@ -139,7 +139,12 @@ def test_files_that_it_does_not_read_anew_take_another_process(court: WarmCourt)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("quirk", "why"), [("declines", "it will not"), ("dies", "it ended: "), ("hangs", "no answer")]
+    ("quirk", "why"),
+    [
+        ("declines", "it will not"),
+        ("dies", "it ended: "),
+        pytest.param("hangs", "no answer", marks=pytest.mark.proof),
+    ],
 )
 def test_a_process_that_does_not_answer_is_replaced_and_given_up_after_the_third(
     tmp_path: Path, quirk: str, why: str

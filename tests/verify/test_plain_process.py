@@ -97,7 +97,7 @@ def test_nothing_is_there_that_a_persons_process_does_not_have(tmp_path: Path) -
     ("code", "more"),
     [
         ("import os\n\n\ndef one():\n    return 'TMPDIR' in os.environ\n", {}),
-        ("def one():\n    return 1\n", {"random.py": ""}),
+        pytest.param("def one():\n    return 1\n", {"random.py": ""}, marks=pytest.mark.proof),
     ],
 )
 def test_what_only_jumars_runs_have_is_not_there(tmp_path: Path, code: str, more: Mapping[str, str]) -> None:

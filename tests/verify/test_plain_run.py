@@ -161,7 +161,7 @@ CHECKS = "class Checks:\n    def test_bye(self):\n        assert self.function()
 CHECKS += "def test_bye():\n    import words\n    assert words.bye()\n"
 
 
-@pytest.mark.parametrize("kind", sampled(NEW, "inherited", "made by the code"))
+@pytest.mark.parametrize("kind", sampled(NEW, "inherited"))
 def test_all_tests_of_a_file_that_the_untouched_tree_cannot_load_have_to_pass(tmp_path: Path, kind: str) -> None:
     """Its syntax tree does not show all of them, and placeholders not those that the missing code makes."""
     header = "from words import bye, hi\n\n\ndef test_hi():\n    assert hi()\n\n\n"
@@ -324,7 +324,8 @@ WATCH = {
 }
 
 
-@pytest.mark.parametrize("expected", [(), pytest.param(("test_one.py::test_one",), marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("expected", [(), ("test_one.py::test_one",)])
 def test_a_session_of_some_tests_alone_may_end_otherwise(tmp_path: Path, expected: tuple[str, ...]) -> None:
     """A project that looks at its end whether all was tried says nothing of a part of its tests.
 
@@ -366,6 +367,7 @@ def test_a_file_that_skips_itself_has_no_tests_and_ended_well(tmp_path: Path) ->
     assert (done.ended, court.outcomes(done)) == (Ended.NORMAL, {"test_one": "missing"})
 
 
+@pytest.mark.proof
 def test_what_only_a_fork_has_imported_is_missed_by_the_plain_run(tmp_path: Path) -> None:
     """The untouched tree imports the submodule, so zygotes do; the change forgets that."""
     tests = {"test_calc.py": TOTALS.format("one", "1")}
@@ -505,7 +507,7 @@ def one(name, worker):
 """Code that is right or wrong in a worker."""
 
 
-@pytest.mark.parametrize("kind", sampled(WORKERS, "a further case"))
+@pytest.mark.parametrize("kind", sampled(WORKERS))
 def test_what_happens_in_a_worker_alone_counts(tmp_path: Path, kind: str) -> None:
     """A case that only the candidate has fails there, or what one worker leaves stops the other one."""
     options = "-n 1" if kind == "a further case" else "--dist=each --tx=2*popen"
@@ -619,7 +621,7 @@ ENDS = {
 
 @pytest.mark.parametrize(
     "kind",
-    sampled(ENDS, "a thread that does not", "what hangs at the end", "errors that cannot be flushed", "a daemon"),
+    sampled(ENDS, "a thread that does not", "errors that cannot be flushed"),
 )
 def test_a_process_that_does_not_end_as_pytest_does_is_no_green(tmp_path: Path, kind: str) -> None:
     line, more, said = ENDS[kind]

@@ -451,7 +451,7 @@ del {name}
     assert starts.counts == {WARM: 1}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_runs_that_wait_for_the_same_zygote_are_all_served(tmp_path: Path, pool: WarmPool) -> None:
     court, starts, done = collected(tmp_path, GOOD), WarmStarts(pool), list[Verification]()
     court.verifier.warm = starts
@@ -570,7 +570,7 @@ def test_a_module_that_is_imported_after_the_environment_was_changed_is_imported
     assert not [name for name in learned if name.startswith("setuptools")]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_the_process_of_the_code_under_test_begins_with_what_its_untouched_files_import(
     tmp_path: Path, pool: WarmPool
 ) -> None:
