@@ -145,6 +145,40 @@ def test_with_held_out_tests_a_change_that_makes_a_test_harder_to_judge_is_unpro
     assert ("unattended, or with held-out tests) asks for A" in result["unproved"]) == unproved
 
 
+CLASS = """
+class Slug:
+    def __init__(self, text):
+        {}
+
+    def __eq__(self, other):
+        return {}
+"""
+SLUG = "self.text = '-'.join(text.lower().split())"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("equality", ["type(other) is not complex", "self.text == other"], ids=["to much", "as it is"])
+def test_an_object_that_is_equal_to_something_wrong_is_no_answer(
+    task: Path, capsys: pytest.CaptureFixture[str], equality: str
+) -> None:
+    """Where right code has an equality of its own, two processes prove none, and one hears what each affirms."""
+    test = "from app import Slug\n\n\ndef test_slug():\n    assert Slug('{}') == '{}'\n"
+    (task / "hidden").mkdir()
+    (task / "hidden" / "test_more.py").write_text(test.format("A B", "a-b"))
+    (task / "task.toml").write_text('[tests]\nhidden = "hidden"\n')
+    tree = task.parent / "tree"
+    tree.mkdir()
+    for folder, made, equal in ((task, "raise NotImplementedError", "False"), (tree, SLUG, equality)):
+        (folder / "app.py").write_text(CLASS.format(made, equal))
+        (folder / "test_app.py").write_text(test.format("New Ideas", "new-ideas"))
+
+    code, result, _ = told(capsys, "score", task, tree, "--confirm", "3", sandbox="S3")
+
+    refused = "complex" in equality
+    assert (code, result["grade"], result["failed"]) == (int(refused), "D", 0)
+    assert bool(result["below"]) is refused
+
+
 @pytest.mark.slow
 def test_a_run_with_held_out_tests_names_the_tests_that_it_made_harder_to_judge(
     task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -68,6 +68,16 @@ def test_a_test_that_nothing_could_prove_opens_no_other() -> None:
     assert grade_tests(MANY, challenged(*MANY[1:]), ()).reachable is Grade.D
 
 
+def test_a_test_in_which_something_wrong_was_affirmed_could_have_had_more() -> None:
+    evidence = replace(challenged(*MANY[1:]), affirming=frozenset(MANY[:1]))
+
+    found = grade_tests(MANY, evidence, ())
+
+    assert (found.lowest, found.reachable, found.better) == (Grade.D, Grade.C, {MANY[0]: Grade.C})
+    assert not is_proved(found.lowest, found.reachable, REACHABLE)
+    assert is_proved(found.lowest, found.reachable, "D")
+
+
 def test_who_hung_when_falsified_could_have_had_more() -> None:
     evidence = replace(challenged(*MANY), falsified=frozenset(MANY[1:]))
 

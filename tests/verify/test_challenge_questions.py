@@ -316,7 +316,7 @@ def test_who_counts_what_it_is_asked_is_asked_no_more_where_it_is_asserted() -> 
 def test_nothing_is_noted_while_a_file_is_loaded() -> None:
     code = "from product import Equal\nLOADED = Equal() == same([1])\ndef test_a(): assert LOADED\n"
 
-    assert learn(tidy(code), 1, falsified=False)["test_a"] == (True, False, False, False)
+    assert learn(tidy(code), 1, falsified=False)["test_a"] == (True, False, False, False, False)
 
 
 CHAINS = """
@@ -339,7 +339,7 @@ def test_a():
 
 def test_a_chain_goes_no_further_than_it_holds() -> None:
     for seed in range(4):
-        assert learn(tidy(CHAINS), seed, falsified=False)["test_a"] == (True, False, False, False)
+        assert learn(tidy(CHAINS), seed, falsified=False)["test_a"] == (True, False, False, False, False)
 
 
 HIGHEST = """
@@ -399,6 +399,24 @@ def test_who_stands_for_all_of_a_kind_is_no_liar(assertion: str) -> None:
     for seed in range(8):
         one = learn(code, seed, falsified=bool(seed % 2), more=MATCHERS)["test_a"]
         assert (one.passed, one.partial, one.lying) == (not seed % 2, True, False)
+        assert one.affirming is bool(seed % 2), "but what is wrong holds for it, too"
+
+
+EXACT = """
+class Money:
+    def __init__(self, amount): self.amount = amount
+    def __eq__(self, other): return self.amount == getattr(other, "amount", other)
+    def __contains__(self, coin): return coin == self.amount
+"""
+EQUAL = ("assert Money(5) == 5", "assert same([1, 2]) == [Money(1), Money(2)]", "assert 5 in Money(5)")
+UNASKED = ("assert Money(5) == Money(5)", "assert same(5) == 5", "assert Money(5) != 6")
+
+
+@pytest.mark.parametrize("assertion", [*EQUAL, *UNASKED])
+def test_who_is_equal_to_what_is_right_alone_affirms_nothing_wrong(assertion: str) -> None:
+    code = tidy(f"from product import Money, same\ndef test_a(): {assertion}\n")
+    for seed in range(8):
+        assert not learn(code, seed, falsified=bool(seed % 2), more=EXACT)["test_a"].affirming
 
 
 KINDS_OF_VALUES = """

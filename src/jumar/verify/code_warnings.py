@@ -38,6 +38,7 @@ NAMED = 3
 LACKING = {
     Strength.EMPTY: "comes to none of its assertions",
     Strength.NONE: "cannot be falsified",
+    Strength.AFFIRMING: "compares an object of the code under test that is equal to something wrong, too",
     Strength.SWAYED: "compares an object of the code under test that has a say in it",
     Strength.PARTIAL: "cannot be falsified in all that it compares",
 }

@@ -24,6 +24,9 @@ UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a chal
 WITHHELD = "the reason names something of the code, which could quote held-out tests"
 """Stands in the place of the reason for a grade, where there are held-out tests."""
 
+AFFIRMED = "an object of the code under test is equal to something wrong, too"
+"""Reason that a test is worth less than it could be."""
+
 UNREACHED = "in two processes it did not come to what it asserts in line"
 """Reason that a test is no evidence there."""
 
@@ -71,6 +74,7 @@ async def grade_green(
         known = evidence.conversed.union(before.conversed if before else ())
         evidence = msgspec.structs.replace(evidence, retreated=gone, conversed=known)
         grades = grade_tests(ids, evidence, red | held_out | gone | drawn)
+        whole.doubted.update(dict.fromkeys(evidence.affirming, AFFIRMED))
         told += [_describe_harder(whole, gone, names)] if gone else []
     told += [UNPROVED_HELD_OUT] if held_out and not agreed else []
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
@@ -236,7 +240,7 @@ def list_weaker(whole: GreenCandidate, grades: Mapping[str, Grade]) -> Iterator[
 
 def _word_reason(whole: GreenCandidate, why: str) -> str:
     """Return *why*, if it may be told: a class of the code, which it names, may be called after a held-out test."""
-    return WITHHELD if whole.verifier.held_out.ids else why
+    return WITHHELD if whole.verifier.held_out.ids and why != AFFIRMED else why
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
@@ -253,6 +257,7 @@ def _gather(whole: GreenCandidate, rest: GreenCandidate, apart: frozenset[str]) 
     # What is equal to everything could decide a comparison that no round changes: partial is not enough.
     sound = {name for name, strength in rest.strengths.items() if strength is Strength.WHOLE}
     proved = sound.difference(rest.unproved) if any(step.challenge for step in rest.done) else set()
+    affirming = {name for name, strength in rest.strengths.items() if strength is Strength.AFFIRMING}
     judged = [i for i in rest.ids if i not in apart and i not in rest.accepted]
     return Evidence(
         runner=Grade(rest.verifier.runner.grade),
@@ -260,4 +265,5 @@ def _gather(whole: GreenCandidate, rest: GreenCandidate, apart: frozenset[str]) 
         conversed=apart.intersection(whole.conversed),
         falsified=frozenset(i for i in judged if get_function(i) in proved),
         open_to_it=frozenset(i for i in judged if get_function(i) in sound),
+        affirming=frozenset(i for i in judged if get_function(i) in affirming),
     )

@@ -52,6 +52,7 @@ class Learnt(NamedTuple):
     asserted: bool
     partial: bool
     lying: bool
+    affirming: bool
 
 
 def learn(
@@ -72,7 +73,7 @@ def learn(
     for name, case in _cases(vars(module)):
         asked.test = test = CurrentTest(falsified=falsified)
         passed = _passes(case)
-        found[name] = Learnt(passed, test.asserted, test.partial, test.lying)
+        found[name] = Learnt(passed, test.asserted, test.partial, test.lying, test.affirming)
     return found
 
 

@@ -53,6 +53,10 @@ class CurrentTest:
         """True if it was an object with a say."""
         self.doubtful = False
         """True if the comparison that is made just now is such a one."""
+        self.answered = False
+        """True if an object of the code under test has a say in it."""
+        self.affirming = False
+        """True if such an object affirmed something wrong."""
         self.lying = False
         """True if something wrong was affirmed."""
         self._looked_at = self._summed_up = 0

@@ -106,8 +106,9 @@ class Questions:
         self.test.partial |= bool(found)
         self.test.swayed |= bool(found)
         self.test.doubtful |= bool(found)
-        for one in found if self.test.falsified else ():
-            self.test.lying |= self._is_product(one) and affirms_all(operator, one, self._random)
+        for one in filter(self._is_product, found if self.test.falsified else ()):
+            self.test.answered = True
+            self.test.lying |= affirms_all(operator, one, self._random)
         return value
 
     def look(self, name: str, box: Any, /, *args: Any, **words: Any) -> Any:
@@ -126,7 +127,7 @@ class Questions:
         """Assert; a falsified test goes on, whatever came."""
         if self.test is None:
             return bool(held)
-        self.test.came, self.test.doubtful = True, False
+        self.test.came, self.test.doubtful, self.test.answered = True, False, False
         self._note_place(held)
         self.listener.settle(held)
         if self.test.falsified:
@@ -147,8 +148,10 @@ class Questions:
         if test is not None:
             test.asserted = test.came = True
             self._note_place()
-            test.lying = test.lying or (not test.doubtful and holds(lambda: held))
-            test.doubtful = False
+            held_for_true = holds(lambda: held)
+            test.lying = test.lying or (not test.doubtful and held_for_true)
+            test.affirming = test.affirming or (test.answered and held_for_true)
+            test.doubtful = test.answered = False
         return True
 
     def see_kind(self, value: Any, /) -> Any:

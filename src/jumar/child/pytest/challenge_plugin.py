@@ -39,7 +39,7 @@ MATCHERS = frozenset({
 })  # fmt: skip
 """In the names of classes of the code under test whose objects are meant to be equal to much."""
 
-IDLE, EMPTY, NOTHING, SWAYED, PARTIAL = -2, -1, 0, 1, 2
+IDLE, EMPTY, NOTHING, AFFIRMING, SWAYED, PARTIAL = -2, -1, 0, 1, 2, 3
 """Strengths of a test, as `core.gate.challenge_rounds.Strength` has them."""
 
 
@@ -148,7 +148,8 @@ class ChallengePlugin:
         elif idle:
             self._send(["strength", item.nodeid, IDLE])
         elif test.partial:
-            self._send(["strength", item.nodeid, SWAYED if test.swayed else PARTIAL])
+            how = AFFIRMING if test.affirming else SWAYED if test.swayed else PARTIAL
+            self._send(["strength", item.nodeid, how])
         self._send_reached(item, test)
 
     def _send_reached(self, item: pytest.Item, test: CurrentTest) -> None:

@@ -24,11 +24,13 @@ class Strength(IntEnum):
     """It has assertions that were falsified, and came to none of them: it says nothing, in two processes too."""
     NONE = 0
     """Not at all: it asserts nothing, or a failure of it would not count."""
-    SWAYED = 1
+    AFFIRMING = 1
+    """An object of the code under test has a say in what it compares, and affirmed something wrong."""
+    SWAYED = 2
     """An object of the code under test has a say in what it compares."""
-    PARTIAL = 2
+    PARTIAL = 3
     """It also has a comparison that nobody can ask for something wrong."""
-    WHOLE = 3
+    WHOLE = 4
     """All that it compares is asked for something wrong."""
 
 

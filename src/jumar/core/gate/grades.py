@@ -48,6 +48,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Tests that failed whenever what they expect was changed, and only then."""
     open_to_it: frozenset[str] = frozenset()
     """Tests of which each comparison can be changed so, or made stricter."""
+    affirming: frozenset[str] = frozenset()
+    """Tests that fell when what they expect was changed, although an object of the code under test affirmed it."""
     retreated: frozenset[str] = frozenset()
     """Tests that come out alike in one process and in two on the untouched files, and not with this change."""
 
@@ -104,7 +106,7 @@ def _find_best_grade(test_id: str, evidence: Evidence) -> Grade:
     """Return the grade that right code would have for a test."""
     if test_id in evidence.retreated:
         return Grade.B if test_id in evidence.conversed else Grade.A
-    return Grade.C if test_id in evidence.open_to_it else evidence.runner
+    return Grade.C if test_id in evidence.open_to_it | evidence.affirming else evidence.runner
 
 
 def format_grades(lowest: str, counts: Mapping[str, int], asked: int | None = None) -> str:
