@@ -155,6 +155,18 @@ def test_a_fault_of_the_machine_counts_for_nobody() -> None:
     assert (nothing.rounds, nothing.composite, nothing.maximum, nothing.labels) == (0, 0, 92, ("not run",))
 
 
+@pytest.mark.parametrize("cut", [{"stop": "budget", "out_of_budget": True}, {"stop": "not_begun"}])
+def test_a_run_for_which_the_campaign_had_no_money_left_counts_for_nobody(cut: dict[str, object]) -> None:
+    poor = [run("poor", passed=63, rollout=1), run("poor", passed=0, rollout=2, **cut)]
+    rich = [run("rich", passed=63, rollout=number) for number in (1, 2)]
+
+    first, second = rank(*poor, *rich)
+
+    assert first.composite == second.composite
+    found = compare(poor, rich, POINTS, JUDGE)
+    assert (found.pairs, found.unpaired, found.difference, found.tests_b) == (1, 2, 0, 0)
+
+
 def test_who_breaks_on_the_hard_task_is_not_measured_by_the_easy_one_alone() -> None:
     (ranked,) = rank(run(passed=10, total=10, task="easy"), run(passed=None, total=30, task="hard", stop="infra"))
 

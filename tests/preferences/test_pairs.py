@@ -25,6 +25,7 @@ from jumar.preferences.export import Format, build_examples, split_by_task
 from jumar.preferences.leaks import LabelledText, find_leak, find_telltale_words
 from jumar.preferences.pairs import Pair, PairRules, choose_pairs
 from jumar.preferences.rollouts import Reason, Rollout, Selection, read_rollout
+from jumar.report.build_report import build_report
 from support.worlds.rollout_world import CRASH, work, write_passing
 from support.worlds.run_world import IDS, TOTAL, Terms, judge
 
@@ -113,7 +114,7 @@ class TestPairing:
         for pair in paired.pairs:
             assert pair.chosen.group == pair.rejected.group
             assert pair.chosen.score > pair.rejected.score
-            assert pair.chosen.digest != pair.rejected.digest
+            assert pair.chosen.example != pair.rejected.example
 
 
 class TestLeaks:
@@ -251,6 +252,58 @@ def test_interrupted_damaged_weak_and_long_ones_too(tmp_path: Path) -> None:
     journal = weak / "events.jsonl"
     journal.write_bytes(journal.read_bytes().replace(b'"story"', b'"other"', 1))
     assert read_rollout(weak, ANY) == Reason.DAMAGED
+
+
+CAPPED = replace(USUAL, budget=Budget(attempts=None, turns=1))
+
+
+def test_who_used_up_the_turns_failed_and_is_no_conversation(tmp_path: Path) -> None:
+    folder = work(tmp_path / "r", (write_passing(9), write_passing(10)), CAPPED)
+
+    assert isinstance(read_rollout(folder, ANY), Rollout)
+    assert read_rollout(folder, replace(ANY, target=Target.TRAJECTORY)) == Reason.BUDGET, "it breaks off"
+
+
+@pytest.mark.parametrize("kind", [Format.KTO, Format.SFT])
+def test_campaigns_that_differ_in_a_cap_alone_give_no_example_twice(tmp_path: Path, kind: Format) -> None:
+    for name, terms in (("few", replace(USUAL, budget=Budget(attempts=None, turns=30))), ("many", USUAL)):
+        work(tmp_path / name / "pass", (write_passing(TOTAL),), terms)
+        work(tmp_path / name / "fail", (write_passing(9),), terms)
+
+    found = build_examples([tmp_path], kind, ANY, PairRules())
+
+    assert len(found.rows) == (2 if kind is Format.KTO else 1)
+    assert found.excluded["duplicate"] == 2
+
+
+@pytest.mark.parametrize(
+    ("score", "reason"),
+    [
+        ({"ok": True, "passed": TOTAL}, None),
+        ({"ok": False, "passed": 9, "total": TOTAL + 2}, Reason.REJUDGED),
+        ({"ok": False, "void": "held_out: not general"}, Reason.REJUDGED),
+        ({"ok": False, "void": "harness: it could not be judged"}, None),
+        ("no score", Reason.REJUDGED),
+    ],
+)
+def test_a_run_that_a_later_verdict_refutes_is_left_out(tmp_path: Path, score: object, reason: Reason | None) -> None:
+    folder = work(tmp_path / "r", (write_passing(TOTAL),))
+    (folder / "score.json").write_text(json.dumps(score))
+
+    found = read_rollout(folder, ANY)
+
+    assert found == reason or (reason is None and isinstance(found, Rollout))
+
+
+def test_a_last_line_that_was_changed_is_not_believed(tmp_path: Path) -> None:
+    folder = work(tmp_path / "r", (write_passing(9),))
+    journal = folder / "events.jsonl"
+    journal.write_bytes(b'"stop":"green"'.join(journal.read_bytes().rsplit(b'"stop":"final"', 1)))
+
+    assert read_rollout(folder, ANY) == Reason.DAMAGED
+    report = build_report([tmp_path])
+    assert (report.totals.runs, len(report.damaged)) == (0, 1)
+    assert "the journal's anchor remembers another hash" in report.damaged[0]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from itertools import combinations
@@ -243,8 +244,8 @@ def test_hostile_text_is_text_and_shows_its_control_characters(tmp_path: Path) -
 
 def test_the_same_change_is_shown_once_and_a_long_one_is_cut(tmp_path: Path) -> None:
     patch = "diff --git a/app.py b/app.py\n" + "".join(f"+line {n}\n" for n in range(LINES + 5))
-    for name in ("one", "two"):
-        (work(tmp_path / name, (write_passing(9),), ON_WRITE) / "best.patch").write_text(patch)
+    for name, passing in (("one", (9,)), ("two", (8, 9))):
+        (work(tmp_path / name, tuple(map(write_passing, passing)), ON_WRITE) / "best.patch").write_text(patch)
 
     page = render_page(build_report([tmp_path]))
 
@@ -253,6 +254,50 @@ def test_the_same_change_is_shown_once_and_a_long_one_is_cut(tmp_path: Path) -> 
     assert f"+line {LINES}" not in page
     assert "the command shows all of it" in page
     assert read_change(tmp_path) is None
+
+
+def test_a_copy_of_a_run_is_no_second_run_and_an_empty_journal_is_named(tmp_path: Path) -> None:
+    folder = work(tmp_path / "one", (write_passing(9),))
+    shutil.copytree(folder, tmp_path / "copy")
+    (work(tmp_path / "empty", (write_passing(8),)) / "events.jsonl").write_bytes(b"")
+
+    report = build_report([tmp_path])
+
+    assert report.totals.runs == 1
+    assert [sentence.partition(": ")[2] for sentence in report.damaged] == [
+        "its journal has no first event; nothing was done, or it was emptied"
+    ]
+
+
+def test_agents_of_a_challenge_are_added_up_apart(tmp_path: Path) -> None:
+    """They may differ in their prompts alone."""
+    tasks = [CampaignTask(name=f"{agent}.app", path=str(tmp_path), agent=agent) for agent in ("a", "b")]
+    plan = CampaignPlan(began="20261130-101500", tasks=tuple(tasks), options=OptionValues(model="repair"))
+    (tmp_path / "c").mkdir()
+    save_plan(tmp_path / "c", plan, {"HOME": str(tmp_path)})
+    for task, passing in zip(tasks, (TOTAL, 9), strict=True):
+        work(get_run_folder(tmp_path / "c", plan, Rollout(task, 1)), (write_passing(passing),))
+
+    report = build_report([tmp_path / "c"])
+
+    assert [(part.configuration.contestant, part.solved) for part in report.configurations] == [("a", 1), ("b", 0)]
+    assert [task.name for task in report.tasks] == ["app"]
+
+
+def test_what_cannot_go_on_is_not_said_to(tmp_path: Path) -> None:
+    task = CampaignTask(name="app", path=str(tmp_path))
+    plan = CampaignPlan(
+        began="20261130-101500", tasks=(task,), options=OptionValues(model="repair"), rollouts=4, patience=1
+    )
+    (tmp_path / "c").mkdir()
+    save_plan(tmp_path / "c", plan, {"HOME": str(tmp_path)})
+    for number in (1, 2):
+        work(get_run_folder(tmp_path / "c", plan, Rollout(task, number)), (write_passing(9, str(number)),))
+
+    lines = list(format_summary(build_report([tmp_path / "c"])))
+
+    assert "no run   2 of 4 rollouts (not begun, refused, or left out): app-r003, app-r004" in lines
+    assert not [line for line in lines if line.startswith("go on")]
 
 
 def test_a_planned_task_without_a_run_is_named_and_counts(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from jumar.campaigns.create import find_campaign
 from jumar.campaigns.plan import PLAN, Rollout, get_run_folder, list_rollouts, load_plan
+from jumar.campaigns.schedule import is_out_of_budget
 from jumar.campaigns.standing import Progress, read_standing
 from jumar.challenges.ranking.run_score import JudgeStanding, RunScore, select_runs
 from jumar.challenges.score_runs import compute_suite
@@ -80,4 +81,5 @@ def _read_end(folder: Path, rollout: Rollout, name: str) -> RunScore | None:
         suite=compute_suite(state),
         label="" if result.passed is not None else Label.NEVER_EVALUATED,
         usd=result.usd,
+        out_of_budget=is_out_of_budget(result),
     )

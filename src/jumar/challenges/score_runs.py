@@ -11,10 +11,11 @@ import anyio
 from msgspec.structs import replace
 
 from jumar.campaigns.plan import CampaignPlan, Rollout, get_run_folder, list_rollouts
+from jumar.campaigns.schedule import is_out_of_budget
 from jumar.campaigns.standing import Progress, Standing, read_standing
 from jumar.challenges.changed_files import read_changed_files
 from jumar.challenges.linters import Linters
-from jumar.challenges.ranking.run_score import RunScore
+from jumar.challenges.ranking.run_score import NOT_BEGUN, RunScore
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
@@ -27,8 +28,6 @@ from jumar.runs.setup.result import Result, replay_state
 from jumar.scorers.axes import Label
 from jumar.scorers.scars.search import Finding, ScarSearch, subtract_findings
 from jumar.verify.code_warnings import find_written_answer
-
-NOT_BEGUN = "not_begun"
 
 TOO_LARGE = "too-large"
 """Rule that takes all points: else whoever pads a file hides its scars."""
@@ -174,6 +173,8 @@ def _score(run: StoredRun, scored: Scored | None, why: str, order: ScoringOrder)
         usd=result.usd,
         seconds=result.seconds,
         tokens=result.tokens,
+        # Who cheated, or did what is forbidden, did so before the money ended.
+        out_of_budget=is_out_of_budget(result) and label not in (Label.CHEATED, Label.GUARDRAIL),
     )
 
 

@@ -16,7 +16,7 @@ from jumar.errors import BadInput
 from jumar.preferences.completions import Target
 from jumar.preferences.export import Format, build_card, build_examples, encode_rows, split_by_task
 from jumar.preferences.pairs import PairRules
-from jumar.preferences.rollouts import Selection
+from jumar.preferences.rollouts import DEFAULT_GRADE, Selection
 from jumar.workspace.files.disk_faults import explain_output_faults
 from jumar.workspace.files.safe_paths import replace_file
 
@@ -53,8 +53,8 @@ from jumar.workspace.files.safe_paths import replace_file
 def prefs(runs: tuple[Path, ...], out: Path, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
     """Write preference pairs from RUNS: folders of runs or campaigns; `last` is the campaign begun last.
 
-    Runs that ended for a fault, a cap or a guardrail, flaky, void and weak verdicts are left out, each for a reason
-    that is counted.
+    Runs that ended for a fault, a guardrail or a cap on money, tokens or time, flaky, void and weak verdicts are left
+    out, each for a reason that is counted.
     """
     voice = Console(json=as_json, quiet=quiet)
     if out.suffix not in (".jsonl", ".parquet"):
@@ -70,7 +70,8 @@ def prefs(runs: tuple[Path, ...], out: Path, *, as_json: bool, quiet: bool, **ch
     train, test = split_by_task(found.rows, chosen["test_share"])
     parts = {out: train, **({out.with_suffix(f".test{out.suffix}"): test} if chosen["test_share"] else {})}
     files = {path: encode_rows(rows, path) for path, rows in parts.items()}
-    card = build_card(found, {p.name: (len(parts[p]), files[p]) for p in files}, chosen)
+    told = {**chosen, "min_grade": wanted.min_grade or DEFAULT_GRADE}
+    card = build_card(found, {p.name: (len(parts[p]), files[p]) for p in files}, told)
     with explain_output_faults(out):
         for path, data in files.items():
             replace_file(path, data)

@@ -16,9 +16,8 @@ from jumar.corpus.build_record import RecordTrees, build_record
 from jumar.corpus.kept_edits import LeftOut, find_accepted_edits
 from jumar.corpus.schema import Record
 from jumar.errors import BadInput
-from jumar.journal.audit import verify
-from jumar.journal.writer import EVENTS, read_journal
-from jumar.runs.setup.result import read_head, replay_state
+from jumar.journal.writer import EVENTS
+from jumar.runs.setup.believed import read_believed
 from jumar.workspace.files import trees
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
@@ -36,18 +35,19 @@ class Corpus(msgspec.Struct, frozen=True):
 
 
 def find_run_directories(places: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the run directories at or below *places*, at any depth. No run is searched inside.
+    """Return the run directories at or below *places*, at any depth, each once. No run is searched inside.
 
     Raises:
         BadInput: if one of them holds none.
     """
-    found: list[Path] = []
+    found: dict[Path, Path] = {}
     for place in places:
         here = sorted(_find_below(place))
         if not here:
             raise BadInput(f"{place} is no run and holds none (no {EVENTS}); name the directory of a run, or of runs")
-        found += here
-    return tuple(found)
+        for folder in here:
+            found.setdefault(folder.resolve(), folder)
+    return tuple(found.values())
 
 
 def refuse_inside_runs(runs: Iterable[Path], *places: Path) -> None:
@@ -78,7 +78,7 @@ def build_corpus(places: Iterable[Path]) -> Corpus:
     """
     read: dict[str, tuple[Path, tuple[ev.Entry, ...]]] = {}
     for folder in find_run_directories(places):
-        entries = _read_trusted(folder)
+        entries, _ = read_believed(folder)
         if not entries or not isinstance(first := entries[0].event, ev.RunStart):
             continue
         there, known = read.setdefault(first.run, (folder, entries))
@@ -97,20 +97,6 @@ def build_corpus(places: Iterable[Path]) -> Corpus:
     return Corpus(tuple(records), tuple(left), len(read), {run: folder for run, (folder, _) in read.items()})
 
 
-def _read_trusted(folder: Path) -> tuple[ev.Entry, ...]:
-    """Return the entries of a journal with an intact chain."""
-    try:
-        entries = read_journal(folder)
-        replay_state(entries)
-    except BadInput as fault:
-        raise BadInput(f"{folder}: {fault}; leave this run out, or mend it") from None
-    head = read_head(folder)
-    if findings := verify(folder) or (verify(folder, head) if head else ()):
-        what = f"line {findings[0].line} of its journal {findings[0].what}"
-        raise BadInput(f"{folder} cannot be believed: {what}; leave this run out")
-    return entries
-
-
 def _build_records(store: RecordTrees, entries: tuple[ev.Entry, ...]) -> Iterator[Record | LeftOut]:
     start = entries[0].event
     if isinstance(start, ev.RunStart):
@@ -127,7 +113,7 @@ def load_trees(folder: Path) -> RecordTrees:
         BadInput: if its journal is damaged.
     """
     store = RecordTrees(find_objects_folder(folder))
-    for one in find_accepted_edits(_read_trusted(folder), store.manifest):
+    for one in find_accepted_edits(read_believed(folder)[0], store.manifest):
         if not isinstance(one, LeftOut):
             store.add(one.before)
     return store

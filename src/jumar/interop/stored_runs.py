@@ -13,9 +13,7 @@ from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.corpus.export import find_run_directories
 from jumar.errors import BadInput
-from jumar.journal.audit import verify
-from jumar.journal.writer import read_journal
-from jumar.runs.setup.result import read_head, replay_state
+from jumar.runs.setup.believed import read_believed
 
 AGENT_NAME = "jumar"
 """Name under which other tools know what made a run; its agents are variants of it."""
@@ -104,13 +102,5 @@ def read_stored_run(folder: Path) -> StoredRun | None:
     Raises:
         BadInput: if its journal is damaged.
     """
-    try:
-        entries = read_journal(folder)
-        state = replay_state(entries)
-    except BadInput as fault:
-        raise BadInput(f"{folder}: {fault}; leave this run out, or mend it") from None
-    head = read_head(folder)
-    if findings := verify(folder) or (verify(folder, head) if head else ()):
-        what = f"line {findings[0].line} of its journal {findings[0].what}"
-        raise BadInput(f"{folder} cannot be believed: {what}; leave this run out")
+    entries, state = read_believed(folder)
     return StoredRun(folder=folder, entries=entries, state=state) if state.start else None

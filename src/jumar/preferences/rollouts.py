@@ -21,18 +21,18 @@ from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.settings import Settings
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
+from jumar.core.state.verdict import Cause
 from jumar.errors import BadInput, Infra
-from jumar.journal.writer import read_journal
 from jumar.preferences.completions import Completion, Target, TooLong, build_completion
 from jumar.preferences.leaks import find_leak
-from jumar.runs.setup.result import replay_state
+from jumar.runs.setup.believed import find_other_verdict, read_believed
 
 
 class Reason(StrEnum):
     """Reason why a rollout is in no example."""
 
     DAMAGED = "damaged"
-    """Its journal or its files cannot be read."""
+    """Its journal or its files cannot be read, or were changed."""
     UNFINISHED = "unfinished"
     """It has no end, or was interrupted."""
     INFRA = "infra"
@@ -41,7 +41,11 @@ class Reason(StrEnum):
     ESCALATED = "escalated"
     UNSCORED = "unscored"
     """No test judged it."""
+    HELD_OUT = "held_out"
+    """What it wrote last passed every visible test and not the held-out ones."""
     VOID = "void"
+    REJUDGED = "rejudged"
+    """A later verdict on its tree (`jumar rescore`, `jumar score`) is another one than the run's."""
     FLAKY = "flaky"
     GRADE = "grade"
     """The evidence for its green is weaker than asked for."""
@@ -63,6 +67,10 @@ class Reason(StrEnum):
     """There are as many pairs of its task as were asked for."""
     FAILED = "failed"
     """Only what passed is a demonstration."""
+
+
+DEFAULT_GRADE = "A (pytest) or X (other runners)"
+"""Weakest grade of a green where none was chosen, in words."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,9 +99,10 @@ class Rollout(msgspec.Struct, frozen=True, kw_only=True):
     completion: Completion
 
     @property
-    def digest(self) -> str:
-        """Hash of the completion."""
-        return sha256(msgspec.json.encode(self.completion.completion)).hexdigest()
+    def example(self) -> str:
+        """Hash of all that a trainer sees of it: prompt, tools and completion."""
+        shown = (self.completion.prompt, self.completion.tools, self.completion.completion)
+        return sha256(msgspec.json.encode(shown, order="sorted")).hexdigest()
 
 
 ENDS = {
@@ -111,10 +120,11 @@ ENDS = {
 def read_rollout(folder: Path, wanted: Selection) -> Rollout | Reason:
     """Return the rollout in the run directory *folder*, or the reason why it is in no example."""
     try:
-        entries = read_journal(folder)
-        state = replay_state(entries)
+        entries, state = read_believed(folder)
         if state.start is None:
             return Reason.UNFINISHED
+        if find_other_verdict(folder, state):
+            return Reason.REJUDGED
         tests = [entry.event for entry in entries if isinstance(entry.event, ev.Tests)]
         return find_reason(state, tests, wanted) or _build_rollout(folder, state, wanted)
     except (BadInput, Infra, OSError):
@@ -126,9 +136,11 @@ def find_reason(state: RunState, tests: Iterable[ev.Tests], wanted: Selection) -
     if state.phase is not Phase.ENDED or state.end is None:
         return Reason.UNFINISHED
     judged = [event for event in tests if event.trigger != "baseline"]
-    reason = ENDS.get(state.end.stop) or (Reason.VOID if judged and judged[-1].void is not None else None)
-    if reason is not None:
-        return reason
+    void = judged[-1].void if judged else None
+    if void is not None:
+        return ENDS.get(state.end.stop) or (Reason.HELD_OUT if void.cause is Cause.HELD_OUT else Reason.VOID)
+    if state.end.stop in ENDS:
+        return ENDS[state.end.stop]
     if state.best is None or not state.expected or not judged or state.run.test_policy is TestPolicy.NEVER:
         return Reason.UNSCORED
     return _find_doubt(state, judged[-1], wanted)
@@ -152,6 +164,8 @@ def _find_doubt(state: RunState, last: ev.Tests, wanted: Selection) -> Reason | 
 def _build_rollout(folder: Path, state: RunState, wanted: Selection) -> Rollout | Reason:
     if wanted.target is Target.TRAJECTORY and state.run.test_policy is TestPolicy.ON_WRITE:
         return Reason.RESULTS_SHOWN
+    if wanted.target is Target.TRAJECTORY and state.end is not None and state.end.stop is StopReason.TURNS:
+        return Reason.BUDGET  # it breaks off: its end would tell what it is worth
     try:
         built = build_completion(folder, state, wanted.target, wanted.max_prompt_chars)
     except TooLong:

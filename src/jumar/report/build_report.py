@@ -10,9 +10,12 @@ from shlex import quote
 import msgspec
 
 from jumar.campaigns.plan import PLAN, CampaignPlan, get_run_folder, list_rollouts, load_plan
+from jumar.campaigns.schedule import Schedule
+from jumar.campaigns.standing import Progress, Standing
 from jumar.core.state.stop import StopReason
 from jumar.corpus.export import find_run_directories
 from jumar.errors import BadInput
+from jumar.journal.writer import EVENTS
 from jumar.report.read_run import RunReport, read_run
 from jumar.report.totals import (
     ConfigurationReport,
@@ -47,7 +50,7 @@ class CampaignState(msgspec.Struct, frozen=True):
     rollouts: int
     """Planned rollouts."""
     missing: tuple[str, ...]
-    """Rollouts without a run: not begun yet, refused, or left out by --patience."""
+    """Rollouts without a journal: not begun yet, refused, or left out by --patience."""
     resume: str
     """Command that goes on with it; empty: there is nothing to go on with."""
 
@@ -81,19 +84,22 @@ def build_report(places: Sequence[Path]) -> Report:
     """
     plans = {folder.resolve(): plan for folder, plan in _find_plans(places)}
     names = {
-        get_run_folder(folder, plan, rollout).name: (rollout.name, rollout.task.name)
+        get_run_folder(folder, plan, rollout).name: rollout
         for folder, plan in plans.items()
         for rollout in list_rollouts(plan)
     }
     empty = [place for place in places if place.resolve() in plans and not any((place / "runs").glob("*/events.jsonl"))]
-    runs: list[RunReport] = []
+    known: dict[str, RunReport] = {}
     damaged: list[str] = []
-    for folder in dict.fromkeys(find_run_directories(place for place in places if place not in empty)):
+    for folder in find_run_directories(place for place in places if place not in empty):
         try:
-            if (run := read_run(folder, names)) is not None:
-                runs.append(run)
+            if (run := read_run(folder, names)) is None:
+                damaged.append(f"{folder}: its journal has no first event; nothing was done, or it was emptied")
+            else:
+                known.setdefault(run.identity, run)  # a copy is no second run
         except BadInput as fault:
             damaged.append(f"{folder}: {fault}")
+    runs = tuple(known.values())
     tasks = tuple(group_by_task(runs))
     return Report(
         made=time.time(),
@@ -118,12 +124,23 @@ def _find_plans(places: Iterable[Path]) -> Iterator[tuple[Path, CampaignPlan]]:
 
 
 def _describe(folder: Path, plan: CampaignPlan, runs: Iterable[RunReport]) -> CampaignState:
-    stops = {Path(run.folder).name: run.stop for run in runs}
-    planned = {rollout.name: get_run_folder(folder, plan, rollout).name for rollout in list_rollouts(plan)}
-    missing = tuple(name for name, directory in planned.items() if directory not in stops)
-    unfinished = any(stops.get(directory) in CAN_GO_ON for directory in planned.values())
-    resume = f"jumar batch --resume {quote(str(folder))}" if missing or unfinished else ""
-    return CampaignState(str(folder), len(planned), missing, resume)
+    known = {Path(run.folder).name: run for run in runs}
+    places = {rollout: get_run_folder(folder, plan, rollout) for rollout in list_rollouts(plan)}
+    found = {rollout: known.get(place.name) for rollout, place in places.items()}
+    without = [rollout for rollout, run in found.items() if run is None]
+    missing = tuple(rollout.name for rollout in without if not (places[rollout] / EVENTS).is_file())
+    standings = [(rollout, _get_standing(run)) for rollout, run in found.items()]
+    # A journal that cannot be read has to be seen to first.
+    goes_on = len(missing) == len(without) and Schedule(plan, standings).take() is not None
+    return CampaignState(
+        str(folder), len(found), missing, f"jumar batch --resume {quote(str(folder))}" if goes_on else ""
+    )
+
+
+def _get_standing(run: RunReport | None) -> Standing:
+    if run is None:
+        return Standing(Progress.NEW)
+    return Standing(Progress.OPEN if run.stop in CAN_GO_ON else Progress.ENDED, run.result)
 
 
 def _list_tasks_without_run(plans: Mapping[Path, CampaignPlan], known: Container[str]) -> Iterator[str]:
@@ -132,7 +149,7 @@ def _list_tasks_without_run(plans: Mapping[Path, CampaignPlan], known: Container
         tasks: dict[str, bool] = {}
         for rollout in list_rollouts(plan):
             ran = get_run_folder(folder, plan, rollout).name in known
-            tasks[rollout.task.name] = ran or tasks.get(rollout.task.name, False)
+            tasks[rollout.task.own_name] = ran or tasks.get(rollout.task.own_name, False)
         yield from (name for name, ran in tasks.items() if not ran)
 
 
@@ -152,6 +169,8 @@ def _list_concerns(run: RunReport) -> Iterator[str]:
         yield f"its best tree breaks what passed before: {', '.join(new[:3])}"
     if run.result.taken_back:
         yield run.result.taken_back
+    if run.other_verdict:
+        yield f"a later verdict says otherwise, and is not counted here: {run.other_verdict}"
     if run.result.flaky:
         yield f"flaky tests: {', '.join(run.result.flaky[:3])}"
     if run.is_green and run.result.warnings:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
+from jumar.campaigns.plan import Rollout
 from jumar.campaigns.schedule import is_out_of_budget
 from jumar.core.failure_text import find_message, split_output
 from jumar.core.state import events as ev
@@ -14,10 +16,12 @@ from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Trigger
 from jumar.core.state.verdict import Outcome
+from jumar.errors import BadInput
 from jumar.journal.line_format import JournalEnd
 from jumar.journal.writer import read_journal
 from jumar.report.fingerprints import compute_fingerprint
 from jumar.runs.archive.listing import UNFINISHED
+from jumar.runs.setup.believed import find_change, find_other_verdict
 from jumar.runs.setup.result import Result, build_result, read_head, replay_state
 
 NOT_COUNTED = frozenset({StopReason.INFRA, StopReason.INTERRUPTED, UNFINISHED})
@@ -66,11 +70,14 @@ class Configuration(msgspec.Struct, frozen=True, order=True):
     test_policy: str
     gate: str
     ratchet: str
+    contestant: str = ""
+    """Name of the agent in its challenge, which may differ from another in its prompts alone; empty: it has none."""
 
     @property
     def label(self) -> str:
         """Describe the configuration in one line."""
-        return f"{self.agent}, {self.model}, {self.test_policy}, gate {self.gate}, ratchet {self.ratchet}"
+        said = f"{self.agent}, {self.model}, {self.test_policy}, gate {self.gate}, ratchet {self.ratchet}"
+        return f"{self.contestant}: {said}" if self.contestant else said
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +108,10 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     failing: tuple[FailingTest, ...]
     guardrails: tuple[str, ...]
     refused_actions: int
+    identity: str
+    """Hash of its first and its last line: copies of a run share it."""
+    other_verdict: str = ""
+    """Later verdict that says otherwise than the run, in words; empty: none does."""
 
     @property
     def is_green(self) -> bool:
@@ -108,32 +119,32 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
         return self.stop == StopReason.GREEN
 
 
-def read_run(folder: Path, names: Mapping[str, tuple[str, str]]) -> RunReport | None:
+def read_run(folder: Path, names: Mapping[str, Rollout]) -> RunReport | None:
     """Return the facts of the run in *folder*; None: it was killed before its first event.
 
-    *names* has the rollout and the task of each run directory of a campaign, by the directory's name.
+    *names* has the rollout of each run directory of a campaign, by the directory's name.
 
     Raises:
         BadInput: if its journal is damaged, or tells what cannot have happened.
     """
-    entries = read_journal(folder)
-    state = replay_state(entries)
+    entries, state = _read_entries(folder)
     if state.start is None:
         return None
     result = build_result(state, folder, read_head(folder) or JournalEnd())
-    stop = str(state.end.stop) if state.phase is Phase.ENDED and state.end else UNFINISHED
+    ended = state.phase is Phase.ENDED
+    stop = str(state.end.stop) if ended and state.end else UNFINISHED
     calls = [e.event for e in entries if isinstance(e.event, ev.ModelCall) and not e.event.assumed]
-    rollout, task = names.get(folder.name, (folder.name, state.run.task))
+    planned = names.get(folder.name)
     return RunReport(
-        rollout=rollout,
-        task=task,
+        rollout=planned.name if planned else folder.name,
+        task=planned.task.own_name if planned else state.run.task,
         base=state.run.tree,
         folder=str(folder),
         stop=stop,
         why=result.why if stop != UNFINISHED else "",
         counted=stop not in NOT_COUNTED and not is_out_of_budget(result),
         result=result,
-        configuration=_describe(state.run),
+        configuration=_describe(state.run, planned.task.agent if planned else ""),
         started=entries[0].ts,
         ended=entries[-1].ts,
         prompt_tokens=sum(call.input_tokens for call in calls),
@@ -143,13 +154,25 @@ def read_run(folder: Path, names: Mapping[str, tuple[str, str]]) -> RunReport | 
         failing=_find_failing(entries, state),
         guardrails=tuple(f"{e.event.rule}: {e.event.what}" for e in entries if isinstance(e.event, ev.Guardrail)),
         refused_actions=sum(isinstance(e.event, ev.ActionTaken) and not e.event.admitted for e in entries),
+        identity=sha256(msgspec.json.encode((entries[0], entries[-1]))).hexdigest(),
+        other_verdict=find_other_verdict(folder, state) if ended else "",
     )
 
 
-def _describe(run: ev.RunStart) -> Configuration:
+def _read_entries(folder: Path) -> tuple[Sequence[ev.Entry], RunState]:
+    entries = read_journal(folder)
+    state = replay_state(entries)
+    # Of a run that goes on, a line may be half written.
+    if state.phase is Phase.ENDED and (why := find_change(folder)):
+        raise BadInput(f"it cannot be believed: {why}")
+    return entries, state
+
+
+def _describe(run: ev.RunStart, contestant: str) -> Configuration:
     kind = run.model.partition(":")[0]
     model = kind if kind in STANDS_FOR_A_MODEL else run.model
-    return Configuration(run.agent, model, str(run.test_policy), str(run.gate), str(run.settings.rule.ratchet))
+    policy, ratchet = str(run.test_policy), str(run.settings.rule.ratchet)
+    return Configuration(run.agent, model, policy, str(run.gate), ratchet, contestant)
 
 
 def _draw_curve(entries: Sequence[ev.Entry]) -> tuple[Verification, ...]:

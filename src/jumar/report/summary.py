@@ -18,8 +18,7 @@ def format_summary(report: Report) -> Iterator[str]:
     totals = report.totals
     planned = len(report.tasks) + len(report.not_run)
     yield f"{report.solved} of {planned} tasks solved  {totals.green} of {totals.counted} runs green"
-    if report.not_run:
-        yield f"no run   {len(report.not_run)} of these tasks: {make_one_line(', '.join(report.not_run), 160)}"
+    yield from _format_missing(report)
     if totals.runs != totals.counted:
         yield f"not counted, as they say nothing about the agent: {totals.runs - totals.counted} of {totals.runs} runs"
     for part in report.configurations:
@@ -37,6 +36,15 @@ def format_summary(report: Report) -> Iterator[str]:
     for campaign in report.campaigns:
         if campaign.resume:
             yield f"go on    {campaign.resume}"
+
+
+def _format_missing(report: Report) -> Iterator[str]:
+    if report.not_run:
+        yield f"no run   {len(report.not_run)} of these tasks: {make_one_line(', '.join(report.not_run), 160)}"
+    for campaign in report.campaigns:
+        if campaign.missing:
+            some = f"{len(campaign.missing)} of {campaign.rollouts} rollouts (not begun, refused, or left out)"
+            yield f"no run   {some}: {make_one_line(', '.join(campaign.missing), 120)}"
 
 
 def _format_configuration(part: ConfigurationReport) -> Iterator[str]:

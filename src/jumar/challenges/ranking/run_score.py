@@ -21,8 +21,11 @@ from jumar.scorers.axes import (
 from jumar.scorers.principles.mark import PrincipleMark
 from jumar.scorers.scars.search import Finding
 
-NOT_COUNTED = frozenset({str(StopReason.INFRA)})
-"""Ends that are nobody's fault but the machine's: such a run counts neither for nor against its agent."""
+NOT_BEGUN = "not_begun"
+"""End of a rollout that was not begun: the campaign ended first."""
+
+NOT_COUNTED = frozenset({str(StopReason.INFRA), NOT_BEGUN})
+"""Ends that are no fault of an agent: such a run counts neither for nor against it."""
 
 
 class RunScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,11 +53,13 @@ class RunScore(msgspec.Struct, frozen=True, kw_only=True):
     usd: float = 0.0
     seconds: float = 0.0
     tokens: int = 0
+    out_of_budget: bool = False
+    """True if it was cut short as the money, tokens or time of the whole campaign was used up."""
 
     @property
     def counts(self) -> bool:
         """Return whether the score says something about its agent."""
-        return self.stop not in NOT_COUNTED
+        return self.stop not in NOT_COUNTED and not self.out_of_budget
 
     @property
     def share(self) -> float:
