@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from jumar.challenges.ranking.comparison import compare, compute_mcnemar, compute_sign_flip
@@ -156,7 +158,7 @@ def test_a_fault_of_the_machine_counts_for_nobody() -> None:
 
 
 @pytest.mark.parametrize("cut", [{"stop": "budget", "out_of_budget": True}, {"stop": "not_begun"}])
-def test_a_run_for_which_the_campaign_had_no_money_left_counts_for_nobody(cut: dict[str, object]) -> None:
+def test_a_run_for_which_the_campaign_had_no_money_left_counts_for_nobody(cut: dict[str, Any]) -> None:
     poor = [run("poor", passed=63, rollout=1), run("poor", passed=0, rollout=2, **cut)]
     rich = [run("rich", passed=63, rollout=number) for number in (1, 2)]
 
