@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 
 from jumar.child import start
+from jumar.child.javascript import node_tool
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended, Report
 from jumar.languages import javascript_tests
@@ -34,8 +35,6 @@ class JavaScriptRunner:
 
     name: str
     grade = "X"
-    program: ModuleType
-    """The program that starts the runner."""
     patterns: re.Pattern[str]
     """The runner's own names for test files."""
 
@@ -107,11 +106,11 @@ class JavaScriptRunner:
         return javascript_tests.find_sites(path, source)
 
     def _build_invocation(
-        self, suite: Suite, config: Mapping[str, object], program: ModuleType | None = None
+        self, suite: Suite, config: Mapping[str, object], program: ModuleType = node_tool
     ) -> Invocation:
         return Invocation(
-            argv=(sys.executable, "-I", "-S", "-B", *start.build_command(program or self.program)),
-            config={**config, "limit": suite.test_timeout_seconds, "seconds": suite.timeout_seconds},
+            argv=(sys.executable, "-I", "-S", "-B", *start.build_command(program)),
+            config={**config, "tool": self.name, "limit": suite.test_timeout_seconds, "seconds": suite.timeout_seconds},
             env=suite.env,
         )
 

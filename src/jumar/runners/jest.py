@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from jumar.child.javascript import jest_main
 from jumar.runners._javascript import JavaScriptRunner
 
 PATTERNS = r"(^|/)__tests__/.*\.[cm]?[jt]sx?$|(^|/)([^/]*\.)?(test|spec)\.[cm]?[jt]sx?$"
@@ -15,7 +14,6 @@ class JestRunner(JavaScriptRunner):
     """Runner adapter for jest."""
 
     name = "jest"
-    program = jest_main
     patterns = re.compile(PATTERNS)
 
 

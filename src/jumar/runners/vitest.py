@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jumar.child.javascript import resident_main, vitest_main
+from jumar.child.javascript import resident_main
 from jumar.core.state.settings import Suite
 from jumar.ports import Invocation
 from jumar.runners._javascript import JavaScriptRunner
@@ -20,7 +20,6 @@ class VitestRunner(JavaScriptRunner):
     """Runner adapter for vitest."""
 
     name = "vitest"
-    program = vitest_main
     patterns = re.compile(PATTERNS)
     sources = re.compile(SOURCES)
 

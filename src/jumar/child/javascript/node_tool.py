@@ -47,11 +47,6 @@ class Hang(Exception):  # noqa: N818  # it is no error of ours
         self.paths = paths
 
 
-def serve(tool: NodeRunner) -> None:
-    """Do what the config on the channel asks of *tool*, say goodbye and leave."""
-    runner_bridge.serve(lambda config, send: run_job(tool, config, send))
-
-
 def find_tool(tool: NodeRunner) -> tuple[str, str]:
     """Return the node that runs *tool*, and its version.
 
@@ -67,8 +62,9 @@ def find_tool(tool: NodeRunner) -> tuple[str, str]:
     return node, version
 
 
-def run_job(tool: NodeRunner, config: dict[str, Any], send: runner_bridge.Send) -> int:
+def run_job(config: dict[str, Any], send: runner_bridge.Send) -> int:
     """List the ids of the suite, or judge the asked ones; the status to leave with."""
+    tool = project_batches.RUNNERS[config["tool"]]
     try:
         node, version = find_tool(tool)
     except RunnerUnusable as why:
@@ -272,3 +268,8 @@ def _is_selected(select: list[str], test_id: str) -> bool:
         s.rstrip("/") in (".", path, test_id) or path.startswith(s.rstrip("/") + "/") or test_id.startswith(s + " > ")
         for s in (os.path.normpath(one) if "::" not in one else one for one in select)
     )
+
+
+def main() -> None:
+    """Run the tests that one order on standard input asks for."""
+    runner_bridge.serve(run_job)

@@ -28,6 +28,15 @@ class NodeRunner(NamedTuple):
     """Major version that the script needs at least."""
 
 
+RUNNERS = {
+    "vitest": NodeRunner(
+        "vitest", "vitest_run.mjs", r"vite(st)?\.config\.[cm]?[jt]s|vitest\.workspace\.([cm]?[jt]s|json)", "", 3
+    ),
+    "jest": NodeRunner("jest", "jest_run.cjs", r"jest\.config\.([cm]?[jt]s|json)", "jest", 28),
+}
+"""The runners by their names."""
+
+
 class ProcessBatch(NamedTuple):
     """Files of one process, and the ids in them; without ids nothing is run."""
 

@@ -18,10 +18,9 @@ from typing import Any
 
 from jumar.child import runner_bridge
 from jumar.child.javascript import node_tool, project_batches, sandbox_state
-from jumar.child.javascript.vitest_main import VITEST
 from jumar.child.supervisor import process_tree, supervise
 
-SCRIPT = "vitest_resident.mjs"
+VITEST, SCRIPT = project_batches.RUNNERS["vitest"], "vitest_resident.mjs"
 
 READY_SECONDS, REST_SECONDS = 60.0, 5.0
 """Time limits for vitest's start, and for the end of its processes after a run."""
