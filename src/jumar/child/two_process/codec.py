@@ -20,8 +20,8 @@ from typing import Any
 
 from jumar.child.two_process.wire import library_values
 from jumar.child.two_process.wire.containers.batches import Batches
+from jumar.child.two_process.wire.containers.held_changes import ShownChanges
 from jumar.child.two_process.wire.containers.shared_container import CHANGING, SharedContainer
-from jumar.child.two_process.wire.containers.shown_changes import ShownChanges
 
 DEPTH = 60
 """Deepest nesting of a value that can be sent."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ from jumar.child.two_process.wire.exceptions import CannotRunApart
 from jumar.child.two_process.wire.own_instances import is_enumeration
 
 WORD = re.compile(r"[A-Za-z_]\w*")
+CONSTANT = re.compile(r"\b([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.([A-Z][A-Z\d_]*)\b")
+"""Constant in a text: the path to what has it, and its name."""
+
 VALUES = (str, int, float, bytes)
 """Types of values by which tests name a member of an enumeration."""
 
@@ -171,6 +174,27 @@ class MentionedNames:
             if side.faults > faults and read is not None:
                 self._faulty[read] = side.why
             side.faults, side.why = faults, why
+
+
+def read_constants(side: Any, names: Mapping[str, Any], text: str) -> None:
+    """Read each constant that the *text* of a file names by a module or class of the product in its *names*.
+
+    It is read before any test runs, so that none can follow an answer: what it has then, it must have for all tests
+    (`KnownNames.check_constant`). A fault of *side* is none of a test's.
+    """
+    faults, why = side.faults, side.why
+    for path, name in sorted(set(CONSTANT.findall(text))):
+        first, *parts = path.split(".")
+        thing, found = None, names.get(first)
+        for part in (*parts, name):
+            thing, found = found, None
+            if not (type(thing) is import_hook.ModuleFacade or type(thing) is proxies.ProxyClass):
+                break
+            with contextlib.suppress(Exception, CannotRunApart):  # a test that needs it hears of that
+                found = getattr(thing, part)
+        else:
+            side.names.note_first(proxies.get_number(thing), name, found)
+    side.faults, side.why = faults, why
 
 
 def _may_be_expected(value: Any, name: str, thing: Any) -> bool:

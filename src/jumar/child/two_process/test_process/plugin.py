@@ -20,10 +20,9 @@ from jumar.child.two_process.environment.own_process import find_state
 from jumar.child.two_process.environment.seeds import end_early, watch_seeds
 from jumar.child.two_process.test_process import import_hook, patches
 from jumar.child.two_process.test_process import side as tests_side
-from jumar.child.two_process.test_process.constants import read_constants
+from jumar.child.two_process.test_process.mentioned_names import read_constants
 from jumar.child.two_process.wire import frames, library_values, rpc
-from jumar.child.two_process.wire.containers.held_changes import HeldChanges
-from jumar.child.two_process.wire.containers.in_place_changes import InPlaceChanges
+from jumar.child.two_process.wire.containers.held_changes import HeldChanges, InPlaceChanges
 from jumar.child.two_process.wire.files import room_paths
 from jumar.child.two_process.wire.files.product_guard import ProductGuard, open_compared_files, watch_module_names
 from jumar.child.two_process.wire.own_instances import is_enumeration

@@ -11,13 +11,30 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from jumar.child.two_process.wire.containers.shared_container import FIELDS
-from jumar.child.two_process.wire.containers.shown_changes import ShownChanges
 
 KEPT = 1000
 """Containers that are remembered in a test after the product dropped them: a test may hand out new ones without end."""
 
 PARTED = (tuple, frozenset)
 """Values that may hold containers, and are not shared themselves."""
+
+
+class ShownChanges:
+    """Shows each change of the other side at once, as the product's process does."""
+
+    def ignore(self, *_: Any, **__: Any) -> None:
+        """Do nothing: only `HeldChanges` has to know what was handed over, changed or dropped."""
+
+    begin_test = end_call = note_shared = note_dropped = note_handed = note_method = ignore
+    note_beside = note_own = note_filled = forget = ignore
+
+    def apply(self, number: int, entry: Any, items: list[Any]) -> list[Any] | None:  # noqa: ARG002  one of the kinds needs them
+        """Return what the container *number* is to hold now of *items*; None: they are kept for when it crosses."""
+        return items
+
+    def open(self, thing: Any) -> Any:
+        """Return *thing*, a container that crosses again, as the other side has it."""
+        return thing
 
 
 class Dropped(NamedTuple):
@@ -247,3 +264,19 @@ class HeldChanges(ShownChanges):
         else:
             self._within[number] = items
         return shown
+
+
+class InPlaceChanges(HeldChanges):
+    """Makes all changes of the product in what the tests hold, as if both were in one process.
+
+    A test that passes with them and without depends on neither.
+    """
+
+    def _keep(self, number: int, items: list[Any]) -> list[Any] | None:  # noqa: ARG002  the other way needs it
+        return items
+
+    def note_filled(self, entry: Any) -> None:
+        """Take over the data of an object, too."""
+        super().note_filled(entry)
+        if entry.kind == FIELDS and entry.thing.keep():
+            self._values.note_content(self._values.numbers[id(entry.thing)], entry, entry.get_content())
