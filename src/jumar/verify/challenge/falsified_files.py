@@ -32,6 +32,7 @@ from jumar.verify.challenge.literals import (
     list_assigned,
     list_reads,
     list_taken,
+    list_tests,
     read_date,
     read_tables,
 )
@@ -108,7 +109,7 @@ class FalsifiableFile:
         dates = filter(None, map(read_date, ast.walk(self._tree)))
         self._years = {id(year): (month, day) for year, month, day in dates}
         self._falsities: dict[str, list[Falsity]] = {}
-        for name, function in _list_tests(self._tree, ""):
+        for name, function in list_tests(self._tree):
             own = Counter(list_reads([function]))
             known = {n: literals for n, literals in constants.items() if reads[n] == own[n]}
             self._falsities[name] = list(_find_falsities(function, known, tables, places))
@@ -197,16 +198,6 @@ def _count(value: Any) -> object:
 def _count_letters(text: str) -> object:
     """Return the letters of the words of *text*: one number more may stand there, or an anagram."""
     return sorted("".join(WORD.findall(text)).casefold())
-
-
-def _list_tests(tree: ast.AST, around: str) -> Iterator[tuple[str, Function]]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, Function) and node.name.startswith("test"):
-            yield around + node.name, node
-        elif isinstance(node, ast.ClassDef):
-            yield from _list_tests(node, f"{around}{node.name}::")
-        elif isinstance(node, ast.stmt | ast.ExceptHandler):
-            yield from _list_tests(node, around)
 
 
 def _find_falsities(

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from jumar.verify.challenge.literals import Function, find_literals
+from jumar.verify.challenge.literals import Function, find_literals, list_tests
 
 
 def find_literal_tests(files: Mapping[str, bytes]) -> frozenset[str]:
@@ -22,21 +22,11 @@ def find_literal_tests(files: Mapping[str, bytes]) -> frozenset[str]:
         with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             tree = ast.parse(text)
             helpers = {f.name for f in ast.walk(tree) if isinstance(f, Function) and [*_list_asserted(f)]}
-            functions = _list_tests(tree.body, path)
-            found |= {name for name, function in functions if _compares_literals(function, helpers)}
+            found |= {f"{path}::{name}" for name, test in list_tests(tree) if _compares_literals(test, helpers)}
     return frozenset(found)
 
 
-def _list_tests(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Yield the test functions in *body*, of a file or a class, with their ids."""
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            yield from _list_tests(node.body, f"{prefix}::{node.name}")
-        elif isinstance(node, Function) and node.name.startswith("test"):
-            yield f"{prefix}::{node.name}", node
-
-
-def _compares_literals(function: ast.FunctionDef | ast.AsyncFunctionDef, helpers: set[str]) -> bool:
+def _compares_literals(function: Function, helpers: set[str]) -> bool:
     """Return whether *function* asserts, and each time compares with a literal, and calls none of *helpers*."""
     asserted = list(_list_asserted(function))
     used = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))

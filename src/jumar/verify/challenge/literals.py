@@ -66,6 +66,17 @@ def is_literal(node: ast.expr) -> bool:
     return False
 
 
+def list_tests(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Function]]:
+    """Yield the test functions in *tree* by their names, with those of the classes *around* them."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, Function) and node.name.startswith("test"):
+            yield around + node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from list_tests(node, f"{around}{node.name}::")
+        elif isinstance(node, ast.stmt | ast.ExceptHandler):
+            yield from list_tests(node, around)
+
+
 def find_bound(body: Sequence[ast.stmt]) -> dict[str, list[ast.expr]]:
     """Return the names that statements bind once, to what literals make, with these."""
     nodes = list(walk_own(body))
