@@ -22,15 +22,11 @@ from jumar.child.analysis import (
     warnings_main,
 )
 from jumar.core.gate.challenge_rounds import Strength
+from jumar.core.state.settings import Suite
 from jumar.ports import Site
-from jumar.process.launch import Confinement
-from jumar.verify.code_warnings import (
-    FILE_BYTES,
-    CodeToInspect,
-    find_warnings,
-    find_written_answer,
-    warn_of_unfalsifiable,
-)
+from jumar.runners.pytest import PytestRunner
+from jumar.verify.code_warnings import FILE_BYTES, find_warnings, find_written_answer, warn_of_unfalsifiable
+from jumar.verify.execution import TreeRunner
 from jumar.workspace.store.object_store import Store
 
 TESTS = """
@@ -337,12 +333,9 @@ class Bench:
         return self.store.capture(self.folder / name)
 
     def warnings(self, base: str, tree: str, tests: tuple[str, ...], own: tuple[str, ...] = ()) -> tuple[str, ...]:
-        suspects = CodeToInspect(
-            base=base, tree=tree, product=lambda path: path not in tests, tests=tests, store=self.store,
-            confinement=lambda room, output: Confinement(room=room, output=output, seconds=5.0),
-            rooms=self.folder / "rooms", own=own,
-        )  # fmt: skip
-        return anyio.run(find_warnings, suspects)
+        verifier = TreeRunner(self.store, PytestRunner(), Suite(), self.folder, expected=tests, base=base)
+        verifier.sources, verifier.own = (lambda path: path not in tests), own.__contains__
+        return anyio.run(find_warnings, verifier, tree)
 
 
 @pytest.mark.slow

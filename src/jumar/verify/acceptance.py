@@ -19,11 +19,10 @@ from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, 
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify import evidence, rounds
-from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
+from jumar.verify.code_warnings import find_warnings, warn_of_unfalsifiable
 from jumar.verify.merge_reports import run_side_by_side
 from jumar.verify.plain_run import CUT_SHORT, FAILED_APART, NOT_GENERAL, hide_output, judge_plainly, may_run_beside
 from jumar.verify.rounds import GreenCandidate, is_pytest
-from jumar.verify.two_process import find_product_start
 from jumar.verify.untouched_tree import find_hollow, list_unable
 from jumar.workspace.files.trees import EntryKind
 
@@ -283,18 +282,4 @@ def _list_unfalsifiable(verifier: TreeRunner, strengths: Mapping[str, Strength])
 
 
 async def _inspect_code(verifier: TreeRunner, tree: str) -> tuple[str, ...]:
-    if not is_pytest(verifier):
-        return ()
-    store = verifier.store
-    suspects = CodeToInspect(
-        base=verifier.base,
-        tree=tree,
-        product=lambda path: verifier.sources(path) and not verifier.own(path),
-        tests=tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected)),
-        store=store,
-        confinement=verifier.build_confinement,
-        rooms=verifier.rooms,
-        own=tuple(path for path in store.manifest(tree) if verifier.own(path)),
-        started=find_product_start(verifier.runner.verification(verifier.suite, verifier.rooms, ()), verifier.warm),
-    )
-    return await find_warnings(suspects)
+    return await find_warnings(verifier, tree) if is_pytest(verifier) else ()

@@ -7,9 +7,9 @@ and takes lines of text back, which it trusts no further than to print them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
@@ -18,9 +18,13 @@ from jumar.child.analysis.hard_coded_answers import WRITTEN_DOWN
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Record, Site
 from jumar.process.launch import Confinement
-from jumar.process.script import ScriptStart, StandaloneScript, run_script
+from jumar.process.script import StandaloneScript, run_script
+from jumar.verify.two_process import find_product_start
 from jumar.workspace.files.trees import EntryKind, Manifest, find_differences
 from jumar.workspace.store.object_store import Store
+
+if TYPE_CHECKING:
+    from jumar.verify.execution import TreeRunner
 
 SECONDS = 10.0
 """For the child: it takes tenths of one, unless a file was written to keep it busy."""
@@ -51,42 +55,25 @@ DATA = (".json", ".jsonl")
 """Test data that is read beside the test files."""
 
 
-class CodeToInspect(NamedTuple):
-    """Trees, tests and processes of one inspection."""
+async def find_warnings(verifier: TreeRunner, tree: str) -> tuple[str, ...]:
+    """Return the warnings about the candidate *tree*, as `path:line: what`, or why it could not be inspected.
 
-    base: str
-    """The tree of the task as it came: what stands in there already is nobody's trick."""
-    tree: str
-    """The candidate."""
-    product: Callable[[str], bool]
-    """Predicate: paths of code under test."""
-    tests: tuple[str, ...]
-    """The files that judge, as they are in *base*: test modules and their data."""
-    store: Store
-    confinement: Callable[[Path, Path | None], Confinement]
-    """Builds the confinement of a process, given its room and the file of its output."""
-    rooms: Path
-    own: tuple[str, ...] = ()
-    """The test files that the candidate wrote itself: whether they test anything is looked at."""
-    started: ScriptStart = ScriptStart()
-    """Start of the script; its interpreter should know the task's language."""
-
-
-async def find_warnings(suspects: CodeToInspect) -> tuple[str, ...]:
-    """Return the warnings about a candidate, as `path:line: what`, or one sentence on why it could not be inspected.
+    What stands in the tree of the task already is nobody's trick. Of test files that the candidate wrote itself it is
+    looked at whether they test anything.
 
     Raises:
         Infra: if the machine cannot start a process, or objects of the store are gone.
     """
-    config, warnings = await to_thread.run_sync(_build_config, suspects)
+    config, warnings = await to_thread.run_sync(_build_config, verifier, tree)
     if not config["after"] and not config["own"]:
         return tuple(warnings)
-    script = StandaloneScript(programs.WARNINGS, suspects.started)
+    tests = verifier.runner.verification(verifier.suite, verifier.rooms, ())
+    script = StandaloneScript(programs.WARNINGS, find_product_start(tests, verifier.warm))
 
     def confine(room: Path) -> Confinement:
-        return dataclasses.replace(suspects.confinement(room, None), seconds=SECONDS)
+        return dataclasses.replace(verifier.build_confinement(room, None), seconds=SECONDS)
 
-    records, failed = await run_script(script, config, suspects.rooms, confine)
+    records, failed = await run_script(script, config, verifier.rooms, confine)
     warnings += [_format_plain(text) for record in records if (text := _format_record(record))]
     more = len(warnings) - MOST
     tail = [f"and {more} more like these"] if more > 0 else []
@@ -116,15 +103,20 @@ def warn_of_unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Sit
     return (*named, *([f"and {more} more of {len(strengths)} tests cannot be falsified"] if more > 0 else []))
 
 
-def _build_config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[str]]:
+def _build_config(verifier: TreeRunner, candidate: str) -> tuple[dict[str, dict[str, str]], list[str]]:
     """Return the texts for the child, and what is too large to be among them."""
-    base, tree = (suspects.store.manifest(hash_) for hash_ in (suspects.base, suspects.tree))
-    tests = [path for path in suspects.tests if path.endswith((".py", *DATA))]
-    judges = {*tests, *suspects.own}
-    changed = [p for p in find_differences(base, tree) if p.endswith(".py") and p not in judges and suspects.product(p)]
+    base, tree = (verifier.store.manifest(hash_) for hash_ in (verifier.base, candidate))
+    judging = dict.fromkeys(i.partition("::")[0] for i in verifier.expected)
+    tests = [path for path in judging if path.endswith((".py", *DATA))]
+    changed = [
+        path
+        for path in find_differences(base, tree)
+        if path.endswith(".py") and path not in tests and verifier.sources(path) and not verifier.own(path)
+    ]
     # What the candidate wrote comes first: nothing can crowd it out.
-    shelf = _Shelf(suspects.store, TOTAL_BYTES)
-    after, own = shelf.read_texts(changed, tree), shelf.read_texts((p for p in suspects.own if p.endswith(".py")), tree)
+    shelf = _Shelf(verifier.store, TOTAL_BYTES)
+    after = shelf.read_texts(changed, tree)
+    own = shelf.read_texts((path for path in tree if path.endswith(".py") and verifier.own(path)), tree)
     warnings = [_format_plain(f"{path}:1: too large to be looked at") for path in shelf.large]
     before, judged = ({}, {}) if not after else (shelf.read_texts(changed, base), shelf.read_texts(tests, base))
     left_out = [path for path in tests if path in shelf.large[len(warnings) :]]
