@@ -14,7 +14,6 @@ import anyio
 import pytest
 
 from jumar.child.analysis import (
-    closed_tables,
     empty_tests,
     hard_coded_answers,
     judge_detection,
@@ -235,7 +234,7 @@ def found(source: str, before: str = "", tests: str = TESTS) -> list[str]:
     finders = (
         judge_detection.build_finder(("test_app.py",)),
         hard_coded_answers.build_finder(index),
-        lambda tree: closed_tables.find_closed_tables(tree, index),
+        lambda tree: hard_coded_answers.find_closed_tables(tree, index),
     )
     known = Counter(same for finder in finders for same, _, _ in finder(ast.parse(before)))
     said: list[str] = []

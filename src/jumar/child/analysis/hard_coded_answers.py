@@ -44,6 +44,11 @@ WRITTEN_DOWN = (BY_VALUE, CASE_BY_CASE, TABLE_OF_ANSWERS, NOTHING_ELSE)
 ANYWHERE = -1
 """The number of the table that is filled entry by entry."""
 
+LOOKUPS = frozenset(["get", "pop", "__getitem__"])
+
+ROWS = 2
+"""So many rows for a test say it alone; one is enough where the table is written down in order to be looked up."""
+
 
 def build_finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[Finding]]:
     """Build the function that finds hard-coded answers in a tree, given the *index* of the tests' values."""
@@ -73,6 +78,49 @@ def build_finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[
                 yield f"table {build_key(asked)}", line, f"{TABLE_OF_ANSWERS}: {more}"
 
     return find
+
+
+def find_closed_tables(tree: ast.Module, index: test_literals.Index) -> Iterator[Finding]:
+    """Yield a finding for each dictionary of which every row is a case of the tests in *index*, with its answer.
+
+    A table elsewhere may have the same texts and numbers. A vocabulary has words and signs for keys, and a record has
+    names: neither is looked at.
+    """
+    looked_up = {id(node) for node in map(_find_table_of_lookup, ast.walk(tree)) if node is not None}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Dict):
+            continue
+        rows = [(asked, answered) for _, _, asked, answered in read_table_rows(node)]
+        if len(rows) < len(node.keys) or not all(test_literals.are_together(index, *row) for row in rows):
+            continue
+        telling = [row for row in rows if _is_telling(*row)]
+        rare = sum(any(map(test_literals.is_rare, asked)) for asked, _ in rows)
+        if len(telling) >= (1 if id(node) in looked_up else ROWS) and rare < TABLE:
+            more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+            what = f"{NOTHING_ELSE}: {format_pair(*telling[0])}{more}"
+            yield f"closed {build_key(telling[0][0])}", node.lineno, what
+
+
+def _find_table_of_lookup(node: ast.AST) -> ast.Dict | None:
+    """Return the dictionary that is written down and looked up in one expression, if *node* is that."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOOKUPS:
+        found: ast.expr = node.func.value
+    elif isinstance(node, ast.Subscript):
+        found = node.value
+    else:
+        return None
+    return found if isinstance(found, ast.Dict) else None
+
+
+def _is_telling(asked: list[Any], answered: list[Any]) -> bool:
+    """Return whether a row is for a test, and its key is neither a name nor a sign."""
+    if not is_for_a_test(asked, answered):
+        return False
+    return not any(_is_name_or_sign(value) for value in asked if isinstance(value, str))
+
+
+def _is_name_or_sign(text: str) -> bool:
+    return bool(test_literals.NAME.fullmatch(text)) or not any(map(str.isalnum, text))
 
 
 def walk_scopes(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from jumar.child.analysis import closed_tables, empty_tests, hard_coded_answers, judge_detection, test_literals
+from jumar.child.analysis import empty_tests, hard_coded_answers, judge_detection, test_literals
 from jumar.child.channel import join
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def main() -> None:
     finders = (
         judge_detection.build_finder(tuple(config["tests"])),
         hard_coded_answers.build_finder(index),
-        lambda tree: closed_tables.find_closed_tables(tree, index),
+        lambda tree: hard_coded_answers.find_closed_tables(tree, index),
     )
     known: Counter[str] = Counter()
     for _, tree in parse_files(config["before"], lambda *_: None):
