@@ -16,7 +16,7 @@ from jumar.child.channel import join
 from jumar.child.normalise import build_normaliser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     Send = Callable[..., None]
     """See `jumar.child.channel`."""
@@ -29,6 +29,10 @@ PR_SET_DUMPABLE = 4
 
 BATCH = 500
 """Ids in one record: a record has a size that it may not pass."""
+
+BLAMES = ("code", "test", "absent", "")
+"""Blames for a build that fails, the deciding one first: nothing else shows before a fault of the code is mended, no
+code can answer a fault of a test, and then comes what is absent."""
 
 
 def serve(job: Job) -> None:
@@ -60,6 +64,21 @@ def collect(send: Send, ids: Sequence[str]) -> None:
     """Report the collected test *ids* in batches."""
     for start in range(0, len(ids), BATCH):
         send(["collected", list(ids[start : start + BATCH])])
+
+
+def choose_blame(found: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """Return the one of *found*, blames with what is absent, that decides; the unknown one if there is none."""
+    return min(found, key=lambda blamed: BLAMES.index(blamed[0]), default=("", ""))
+
+
+def build_plain_sender(send: Send) -> Send:
+    """Return a sender that removes from the excerpts of results what differs from room to room."""
+
+    def send_plain(record: list[Any]) -> None:
+        result = record[0] == "result"
+        send([*record[:4], normalise_text(str(record[4])), *record[5:]] if result else record)
+
+    return send_plain
 
 
 def run_program(

@@ -197,7 +197,7 @@ def _judge(build: CargoBuild, config: Mapping[str, Any], send: Send) -> None:
     for path in build.paths:
         names = [i.partition("::")[2] for i in config["ids"] if i.partition("::")[0] == path]
         if path in build.binaries:
-            _get_binary(build, path, config).judge(names, _build_sender(send))
+            _get_binary(build, path, config).judge(names, runner_bridge.build_plain_sender(send))
         elif build.failed:
             send(build.report_broken(path))
 
@@ -205,13 +205,6 @@ def _judge(build: CargoBuild, config: Mapping[str, Any], send: Send) -> None:
 def _get_binary(build: CargoBuild, path: str, config: Mapping[str, Any]) -> Any:
     executable, folder, _ = build.binaries[path]
     return LibtestBinary(executable, path, folder, build.build_environment(path), config["limit"])
-
-
-def _build_sender(send: Send) -> Send:
-    """Return a sender that removes from excerpts what differs from room to room."""
-    return lambda record: send(
-        [*record[:4], runner_bridge.normalise_text(str(record[4])), *record[5:]] if record[0] == "result" else record
-    )
 
 
 def _find_root(path: str, build: CargoBuild) -> str:

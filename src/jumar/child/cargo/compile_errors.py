@@ -11,13 +11,15 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.runner_bridge import choose_blame
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     Blamed = tuple[str, str]
     """A `core.verdict.Blame` (or empty), and for an absence what is absent."""
 
-CODE, TEST, ABSENT, UNKNOWN = ("code", ""), ("test", ""), ("absent", ""), ("", "")
+CODE, TEST, ABSENT = ("code", ""), ("test", ""), ("absent", "")
 
 OWN = frozenset({
     "E0106", "E0124", "E0261", "E0428", "E0429", "E0430", "E0431", "E0434", "E0435", "E0449", "E0463", "E0583", "E0586",
@@ -38,25 +40,19 @@ def attribute_errors(
 ) -> Blamed:
     """Attribute the errors among the compiler's *messages* to code or tests.
 
-    A fault of the code comes first: nothing else shows before it is mended. Then a fault of a test, which no code can
-    answer, and last an absence.
-
     Args:
         messages: of cargo (`reason` is `compiler-message`).
         crates: name of each crate of the project -> the folder of its package.
         product: targets, by their root files, that were built without their unit tests: what then is wrong in them
             with their tests is in the tests.
     """
-    found = []
+    found: list[Blamed] = []
     for message in messages:
         said = message["message"]
         if said.get("level") == "error" and not str(said.get("message", "")).startswith("aborting due to"):
             unit = message["target"]["src_path"] in product
             found += [_attribute_error(said, file, crates, unit=unit) for file in _list_places(said)]
-    for kind in ("code", "test", "absent"):
-        if any(blame == kind for blame, _ in found):
-            return next(fault for fault in found if fault[0] == kind)
-    return UNKNOWN
+    return choose_blame(found)
 
 
 def is_test_file(path: str) -> bool:

@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jumar.child.runner_bridge import choose_blame
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -72,20 +74,13 @@ class GoPackages:
 def attribute_errors(said: str, folder: str, base: str, project: GoPackages) -> Blamed:
     """Return the blame for what the build *said* about the tests in *folder*.
 
-    A fault of the code comes first: nothing else shows before it is mended. Then a fault of a test, which no code can
-    answer, and last an absence.
-
     Args:
         said: the lines of go, all that made this package fail.
         folder: of the package, relative to the room.
         base: the folder that the compiler's paths begin in, relative to the room.
         project: the modules of the room.
     """
-    found = [_attribute_error(path, message, folder, project) for path, message in _list_faults(said, base)]
-    for kind in ("code", "test", "absent"):
-        if any(blame == kind for blame, _ in found):
-            return next(fault for fault in found if fault[0] == kind)
-    return UNKNOWN
+    return choose_blame(_attribute_error(path, message, folder, project) for path, message in _list_faults(said, base))
 
 
 def _list_faults(said: str, base: str) -> Iterator[tuple[str, str]]:

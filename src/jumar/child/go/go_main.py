@@ -113,7 +113,7 @@ class GoTestStream(ABC):
 
     def __init__(self, config: dict[str, Any], send: Send, workplace: GoWorkspace, go: str) -> None:
         self._go = go
-        self._send, self._workplace, self._ids = send, workplace, config["ids"]
+        self._send, self._workplace, self._ids = runner_bridge.build_plain_sender(send), workplace, config["ids"]
         self._project = compile_errors.GoPackages(workplace.modules)
         self._packages: dict[str, PackageResults] = {}
         self._builds: dict[str, str] = {}
@@ -142,7 +142,7 @@ class GoTestStream(ABC):
         if package is None or package.ended:
             return
         for record in self.build_records(package, event):
-            self.send(record)
+            self._send(record)
 
     def build_records(self, package: Any, event: dict[str, Any]) -> list[Record]:
         """Return the records that *event* makes."""
@@ -160,12 +160,6 @@ class GoTestStream(ABC):
     def build_end_records(self, package: Any, *, failed: bool) -> list[Record]:
         """Return the records that the end of *package* makes."""
 
-    def send(self, record: Record) -> None:
-        """Send *record*, its excerpt without what differs from room to room."""
-        if record[0] == "result":
-            record[4] = runner_bridge.normalise_text(str(record[4]))
-        self._send(record)
-
     def close(self, status: int) -> None:
         """Report the packages that go sent no event of."""
         if status and not self._heard and not FAILED.search(self._unplaced):
@@ -177,7 +171,7 @@ class GoTestStream(ABC):
             if package is not None and not package.ended:
                 package.ended = True
                 for record in self._report_unbuilt(package, self._unplaced):
-                    self.send(record)
+                    self._send(record)
 
     def _report_unbuilt(self, package: Any, said: str) -> list[Record]:
         if why := toolchain_main.check_go(self._go, said):
