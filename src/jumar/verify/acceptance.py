@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from jumar.core.gate.challenge_rounds import ApartRounds, Round, Strength, plan_rounds
-from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, get_function, mark_flaky
+from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, get_file, get_function, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify import evidence, rounds
@@ -193,7 +193,7 @@ async def _confirm_green(green: GreenCandidate, apart: Collection[str]) -> _Foun
     is what breaks the tests, then all is as it was in the first run.
     """
     verifier, experience = green.verifier, green.verifier.experience
-    whole = _list_rest(green.ids, apart, lambda test_id: test_id.partition("::")[0])
+    whole = _list_rest(green.ids, apart, get_file)
     green.ids = whole if experience.ordered else _list_rest(green.ids, apart, get_function)
     challenged = _list_challenged(green, apart)
     # The plain run is one of them.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from anyio import to_thread
 from msgspec.structs import replace
 
-from jumar.core.state.verdict import Broken, Outcome, get_function
+from jumar.core.state.verdict import Broken, Outcome, get_file, get_function
 from jumar.ports import Collected
 from jumar.process import records as decode
 from jumar.process.room import lay_out
@@ -59,7 +59,7 @@ async def collect_tests(verifier: TreeRunner, tree: str) -> tuple[Collected, Map
     one, two = await run_side_by_side([partial(_collect_supplied, verifier, tree, truth) for truth in (True, False)])
     ids = [*found.ids]
     for path in whole.broken:
-        static = [i for i in whole.ids[len(found.ids) :] if _get_file(i) == path]
+        static = [i for i in whole.ids[len(found.ids) :] if get_file(i) == path]
         ids += static if _is_broken(path, one) or _is_broken(path, two) else _list_agreed(path, (one, two))
     return replace(whole, ids=tuple(dict.fromkeys(ids))), found.broken
 
@@ -93,14 +93,10 @@ def _list_agreed(path: str, runs: tuple[Supplied, Supplied]) -> Iterable[str]:
     """
     one, two = runs
     failing = {*one.xfailed, *two.xfailed}
-    for function in (i for i in one.cases if _get_file(i) == path and i in two.cases):
+    for function in (i for i in one.cases if get_file(i) == path and i in two.cases):
         here, there = one.cases[function], two.cases[function]
         if {*here} == {*there}:
             excused = failing.union({*one.skipped} & {*two.skipped})
             yield from (case for case in here if case not in excused)
         elif not failing.union(one.skipped, two.skipped).issuperset((*here, *there)):
             yield function
-
-
-def _get_file(test_id: str) -> str:
-    return test_id.partition("::")[0]

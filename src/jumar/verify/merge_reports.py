@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import anyio
 import msgspec
@@ -123,29 +123,16 @@ def judge_shadows(report: Report, store: Store, base: str) -> Report:
 
 
 def merge_reports(first: Report, more: Report) -> Report:
-    """Merge the reports of two processes. If one ended badly, so did both."""
+    """Merge the reports of two processes: all that they list of tests. If one ended badly, so did both."""
     bad = more if first.ended is Ended.NORMAL or (first.stopped and more.ended is not Ended.NORMAL) else first
-    return Report(
-        ended=bad.ended,
-        results=(*first.results, *more.results),
-        broken={**more.broken, **first.broken},
-        anomalies=(*first.anomalies, *more.anomalies),
-        detail=bad.detail,
-        stopped=bad.stopped,
-        lost=first.lost or more.lost,
-        shadows=(*first.shadows, *more.shadows),
-        tied=(*first.tied, *more.tied),
-        led=(*first.led, *more.led),
-        matched=(*first.matched, *more.matched),
-        copied=(*first.copied, *more.copied),
-        strengths={**first.strengths, **more.strengths},
-        reached={**first.reached, **more.reached},
-        missed={**first.missed, **more.missed},
-        doubted={**first.doubted, **more.doubted},
-        conversed={**first.conversed, **more.conversed},
-        beyond=(*first.beyond, *more.beyond),
-        unconfined=(*first.unconfined, *more.unconfined),
-    )
+    pairs = ((name, getattr(first, name), getattr(more, name)) for name in Report.__struct_fields__)
+    listed: dict[str, Any] = {
+        name: (*one, *other) if isinstance(one, tuple) else {**one, **other}
+        for name, one, other in pairs
+        if isinstance(one, tuple | Mapping)
+    }
+    listed["broken"] = {**more.broken, **first.broken}
+    return Report(**listed, ended=bad.ended, detail=bad.detail, stopped=bad.stopped, lost=first.lost or more.lost)
 
 
 def find_differences(one: Report, other: Report) -> list[str]:

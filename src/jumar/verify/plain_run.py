@@ -28,6 +28,7 @@ from jumar.core.state.verdict import (
     TestResult,
     Verdict,
     Void,
+    get_file,
     get_function,
     reconcile,
 )
@@ -133,19 +134,15 @@ def hide_output(green: GreenCandidate) -> str:
     return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
 
 
-def _get_file(test_id: str) -> str:
-    return test_id.partition("::")[0]
-
-
 async def run_plainly(green: GreenCandidate, new: Sequence[str] = ()) -> PlainReport:
     """Run all tests of *green*, and the functions of *new* ones, whose cases may be called otherwise each time."""
     whole = bool(green.verifier.held_out.ids or new) or await _asks_for_all(green)
     ids = (*green.ids, *dict.fromkeys(map(get_function, new)))
-    files = tuple(dict.fromkeys(map(_get_file, green.ids)))
+    files = tuple(dict.fromkeys(map(get_file, green.ids)))
     config = {"ids": list(ids), "whole": whole}
     report = await _run_once(green, {**config, "args": list(green.verifier.suite.select if whole else files)})
     broken = await _list_newly_broken(green, report)
-    found, passed = {_get_file(r.id) for r in report.results}, {r.outcome for r in report.results} <= PASSING
+    found, passed = {get_file(r.id) for r in report.results}, {r.outcome for r in report.results} <= PASSING
     if whole and report.ended is Ended.NORMAL and passed and not broken and not found.issuperset(files):
         # What lies outside of the folders that the project names for its tests is found by its name alone.
         report = await _run_once(green, {**config, "whole": False, "args": list(files)})
@@ -162,7 +159,7 @@ async def _run_once(green: GreenCandidate, config: Mapping[str, object]) -> Repo
 
 async def _distribute(green: GreenCandidate, whole: bool) -> Report:  # noqa: FBT001  as above
     """Run all tests of *green* distributed as the project says: by pytest-xdist."""
-    args = green.verifier.suite.select if whole else dict.fromkeys(map(_get_file, green.ids))
+    args = green.verifier.suite.select if whole else dict.fromkeys(map(get_file, green.ids))
     config = {"distributed": True, "whole": whole, "args": list(args)}
     records, child = await _start(green, config)
     # Each worker may run each test: what one of them says of it is not taken back by another one.
@@ -215,7 +212,7 @@ async def _asks_for_all(green: GreenCandidate) -> bool:
     verifier = green.verifier
     if is_untouched(green):
         return False
-    asked, paths = {_get_file(i) for i in green.ids}, verifier.store.manifest(verifier.base)
+    asked, paths = {get_file(i) for i in green.ids}, verifier.store.manifest(verifier.base)
     files = {*verifier.runner.test_files(paths, verifier.suite.select)}
     folders = {folder for file in asked for folder in PurePosixPath(file).parents}
     shared = [p for p in map(PurePosixPath, paths) if p.name == SHARED and p.parent not in folders]
@@ -234,7 +231,7 @@ async def _list_newly_broken(green: GreenCandidate, report: Report) -> dict[str,
     if not report.broken or is_untouched(green):
         return {}
     known, before = await _collect_known(green)
-    asked, whole = {_get_file(i) for i in green.ids}, known.issubset(green.ids)
+    asked, whole = {get_file(i) for i in green.ids}, known.issubset(green.ids)
 
     def is_known(path: str, found: Broken) -> bool:
         if path not in before:
@@ -252,17 +249,17 @@ async def _list_new(green: GreenCandidate, beyond: Sequence[str]) -> list[str]:
     if not beyond or is_untouched(green):
         return []
     known, _ = await _collect_known(green)
-    asked, hidden = frozenset(green.ids), {_get_file(i) for i in green.verifier.held_out.ids}
+    asked, hidden = frozenset(green.ids), {get_file(i) for i in green.verifier.held_out.ids}
 
     def is_new(test_id: str) -> bool:
         return bool(known) and test_id not in known and asked.issuperset(_list_near(test_id, known))
 
-    return [i for i in beyond if _get_file(i) in hidden or is_new(i)]
+    return [i for i in beyond if get_file(i) in hidden or is_new(i)]
 
 
 def _list_near(test_id: str, known: Collection[str]) -> Collection[str]:
     """Return those of the *known* tests that are of its function, or else of its file, or else all."""
-    for part in (get_function, _get_file):
+    for part in (get_function, get_file):
         if near := [i for i in known if part(i) == part(test_id)]:
             return near
     return known

@@ -130,20 +130,12 @@ class Reporter:
         self._phases[nodeid] = []
         self._tell(["start", nodeid])
 
-    def pytest_runtest_setup(self) -> Wrapper:
-        """Apply the time limit to the set-up of a test."""
-        with self._limit.limit():
-            yield
-
     def pytest_runtest_call(self) -> Wrapper:
-        """Apply the time limit to the test itself."""
+        """Apply the time limit to the test itself, to its set-up, and to its clean-up."""
         with self._limit.limit():
             yield
 
-    def pytest_runtest_teardown(self) -> Wrapper:
-        """Apply the time limit to the clean-up of a test."""
-        with self._limit.limit():
-            yield
+    pytest_runtest_setup = pytest_runtest_teardown = pytest_runtest_call
 
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Wrapper:
         """Find out what a phase fell over while the exception is there; plug-ins that report again keep the answer."""
@@ -204,13 +196,11 @@ class Reporter:
             return None
         return [0] if self._ran else [0, NO_TESTS]
 
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Report that something stopped the session (pytest.exit, KeyboardInterrupt)."""
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Report what broke the session (sys.exit at import, a faulty plug-in), or stopped it (pytest.exit)."""
         self._tell(["stopped", self._plain(excinfo.exconly())])
 
-    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Report that something broke the session (sys.exit at import, a faulty plug-in)."""
-        self._tell(["stopped", self._plain(excinfo.exconly())])
+    pytest_keyboard_interrupt = pytest_internalerror
 
     def _send_ids(self, kind: str, ids: list[str]) -> None:
         for start in range(0, len(ids), BATCH):

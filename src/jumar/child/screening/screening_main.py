@@ -154,9 +154,7 @@ def main() -> None:
     except ImportError as error:
         send(["unready", str(error)])
         os._exit(3)
-    for name in pytest_main.FRIENDS:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(f"_pytest.{name}")
+    pytest_main.import_friends()
     sys.dont_write_bytecode = True
     own = [add_room_to_path(room, config["paths"]), PluginSwitch(send)]
     for plugin in own:

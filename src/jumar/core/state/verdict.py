@@ -205,6 +205,11 @@ def get_function(test_id: str) -> str:
     return test_id.partition("[")[0]
 
 
+def get_file(test_id: str) -> str:
+    """Return the path of the file of *test_id*."""
+    return test_id.partition("::")[0]
+
+
 def counts_as_pass(outcome: Outcome, accepted: Outcome | None) -> bool:
     """Return whether *outcome* is a pass, given the outcome in the frozen run of the task's own tests (*accepted*)."""
     if outcome is Outcome.PASSED:
