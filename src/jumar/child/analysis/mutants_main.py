@@ -7,6 +7,7 @@ the texts alone.
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import itertools
 import os
@@ -48,12 +49,10 @@ def main() -> None:
     found: list[tuple[str, Mutant]] = []
     changes: list[tuple[str, Mutant]] = []
     for path, (before, now) in files.items():
-        try:
+        with contextlib.suppress(*FAULTS):
             lines, hunks = diff_lines(ENDS.split(before), ENDS.split(now))
             found += [(path, mutant) for mutant in apply_steps(now, lines, steps)]
             changes += [(path, undo_hunks(before, now, hunk)) for hunk in hunks]
-        except FAULTS as error:
-            send(["unparsed", path, type(error).__name__])
     # A single change undone is the task as it came, of which all is known.
     found += changes if len(changes) > 1 else []
     for path, mutant in select_mutants(found, {path: now for path, (_, now) in files.items()}, config):

@@ -22,7 +22,7 @@ from jumar.child.go import compile_errors
 from jumar.child.go.package_results import PackageResults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     Record = list[object]
     Send = Callable[[Record], None]
@@ -57,7 +57,7 @@ def run_job(config: dict[str, Any], send: Send) -> int:
     session = (GoListing if config["mode"] == "collect" else GoTestRun)(config, send, workplace, go)
     if config["homes"]:
         argv = [go, "test", "-json", "-vet=off", *session.build_options(), *workplace.list_packages()]
-        with session:
+        with session.watch():
             status = runner_bridge.run_program(
                 argv, session.hear, stderr=subprocess.STDOUT, cwd=workplace.base, kept=_get_text
             )
@@ -123,11 +123,9 @@ class GoTestStream(ABC):
             own = PackageResults(folder, homes, self._ids, config["limit"])
             self._packages.update(dict.fromkeys(workplace.list_names(folder), own))
 
-    def __enter__(self) -> None:  # noqa: B027  not every session is watched
-        """Do nothing: this session is not watched."""
-
-    def __exit__(self, *_: object) -> None:  # noqa: B027  as above
-        """Do nothing: this session was not watched."""
+    def watch(self) -> contextlib.AbstractContextManager[None]:
+        """Run the body: not every session is watched."""
+        return contextlib.nullcontext()
 
     def hear(self, line: str) -> None:
         """Decode one line that `go test -json` printed."""
@@ -227,16 +225,17 @@ class GoTestRun(GoTestStream):
         path.write_text("\n".join([*lines, "esac", 'exec "$@"', ""]), "utf-8")
         return ("-count=1", "-timeout=0", f"-exec=/bin/sh '{path}'")
 
-    def __enter__(self) -> None:
-        """Watch from now on."""
-        self._over = threading.Event()
-        self._watch = threading.Thread(target=self._look, daemon=True)
-        self._watch.start()
-
-    def __exit__(self, *_: object) -> None:
-        """Watch no longer."""
-        self._over.set()
-        self._watch.join()
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[None]:
+        """Watch while the body runs."""
+        over = threading.Event()
+        looking = threading.Thread(target=self._look, args=(over,), daemon=True)
+        looking.start()
+        try:
+            yield
+        finally:
+            over.set()
+            looking.join()
 
     def build_end_records(self, package: Any, *, failed: bool) -> list[Record]:
         """Return the results of *package* that were not sent yet."""
@@ -244,15 +243,15 @@ class GoTestRun(GoTestStream):
         blame = package.find_blame(str(Path.cwd()))
         return [[*r[:5], blame, ""] if failed and not package.began and r[0] == "result" else r for r in records]
 
-    def _look(self) -> None:
-        while not self._over.wait(LOOK_SECONDS):
+    def _look(self, over: threading.Event) -> None:
+        while not over.wait(LOOK_SECONDS):
             for package in tuple(self._packages.values()):
                 if not package.late and not package.ended and (late := package.find_overdue(time.monotonic())):
                     package.late = late
                     place = str(Path(package.folder).resolve())
                     for number in (signal.SIGQUIT, signal.SIGKILL):
                         _signal(place, number)
-                        self._over.wait(KILL_SECONDS)
+                        over.wait(KILL_SECONDS)
 
 
 def _signal(place: str, number: int) -> None:

@@ -86,15 +86,11 @@ class View:
         with os.fdopen(int(word), "rb") as stream:
             return stream.read()
 
-    def _take_mode(self, usual: str) -> str:
-        """Return the mode for the next file, and the usual one again for those after it."""
-        mode, self._mode = self._mode or usual, ""
-        return mode
-
     def _mount_tmpfs(self, place: str) -> None:
         _make_folder(place)
-        size, self._size = self._size, ""
-        options = f"mode={self._take_mode('0755')}" + (f",size={size}" if size else "")
+        mode, size = self._mode or "0755", self._size
+        self._mode = self._size = ""  # for the next one
+        options = f"mode={mode}" + (f",size={size}" if size else "")
         mounts.mount("tmpfs", f"/new{place}", "tmpfs", mounts.NOSUID | mounts.NODEV, options)
 
     def _mount_proc(self, place: str) -> None:
