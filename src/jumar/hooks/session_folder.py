@@ -5,9 +5,9 @@ from __future__ import annotations
 import fcntl
 import re
 import shutil
-import time
 from pathlib import Path
 
+from jumar.child.hook.published_state import take_lock
 from jumar.errors import Infra
 from jumar.journal.writer import EVENTS
 from jumar.workspace.store.shared import RECORD, is_run
@@ -25,16 +25,8 @@ def acquire(fd: int) -> None:
     Raises:
         Infra: if another hook holds it for too long.
     """
-    until = time.monotonic() + WAIT_SECONDS
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise Infra(f"another hook has been judging for more than {WAIT_SECONDS:g} seconds") from None
-            time.sleep(0.02)
-        else:
-            return
+    if not take_lock(fd, fcntl.LOCK_EX, WAIT_SECONDS):
+        raise Infra(f"another hook has been judging for more than {WAIT_SECONDS:g} seconds")
 
 
 def prune(folder: Path, kept: int) -> bool:

@@ -117,7 +117,8 @@ def read_state(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
     except OSError:
         raise HookRefusal(_explain_no_session("no prompt was sent since the hooks were installed")) from None
     try:
-        _wait(lock, min(seconds, LOCK_SECONDS))
+        if not take_lock(lock, fcntl.LOCK_SH, min(seconds, LOCK_SECONDS)):
+            raise HookRefusal("jumar is still judging the last step here; try this again in a moment")
         state, size = _read_published(folder)
     finally:
         os.close(lock)
@@ -148,17 +149,18 @@ def _explain_no_session(why: str) -> str:
     return f"jumar has no session to judge this by: {why}. The person's next prompt begins a new one."
 
 
-def _wait(lock: int, seconds: float) -> None:
+def take_lock(fd: int, kind: int, seconds: float) -> bool:
+    """Wait for a lock of *kind* on the open file *fd*; return whether it was to be had in so many *seconds*."""
     until = time.monotonic() + seconds
     while True:
         try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > until:
-                raise HookRefusal("jumar is still judging the last step here; try this again in a moment") from None
+                return False
             time.sleep(0.01)
         else:
-            return
+            return True
 
 
 def run(program: list[str], sent: bytes, seconds: float) -> tuple[bytes, int]:
