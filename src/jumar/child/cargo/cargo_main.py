@@ -109,7 +109,7 @@ class CargoBuild:
 
     def report_broken(self, path: str) -> Record:
         """Report why the target with the root file *path* was not built."""
-        messages = [m for m in self._messages if _make_relative(m["target"]["src_path"]) == path]
+        messages = [m for m in self._messages if os.path.relpath(m["target"]["src_path"]) == path]
         messages = messages or [m for m in self._messages if "test" not in m["target"]["kind"]]
         said = "\n".join(m["message"].get("rendered") or m["message"]["message"] for m in messages)
         blame = compile_errors.attribute_errors(messages, self.crates, self._built)
@@ -158,7 +158,7 @@ class CargoBuild:
         target, executable = said["target"], said.get("executable")
         folder = str(Path(said["manifest_path"]).parent)
         if not said["package_id"].startswith("path+"):
-            if _make_relative(folder).startswith(".."):  # what is vendored in the room has another path in the next one
+            if os.path.relpath(folder).startswith(".."):  # what is vendored has another path in the next room
                 self._foreign.setdefault(folder, []).extend(said["filenames"])
             return
         self._own.add(_read_manifest(folder).get("package", {}).get("name", ""))
@@ -175,7 +175,7 @@ class CargoBuild:
                 **_describe_package(said["manifest_path"]),
                 **self._outs.get(said["package_id"], {}),
             }
-            self.binaries[_make_relative(target["src_path"])] = (executable, folder, own)
+            self.binaries[os.path.relpath(target["src_path"])] = (executable, folder, own)
 
     def build_environment(self, path: str) -> dict[str, str]:
         """Return the environment of the test binary of *path*, as cargo would set it."""
@@ -258,10 +258,6 @@ def _describe_package(manifest_path: str) -> dict[str, str]:
     return {
         f"CARGO_PKG_{key.upper()}": package[key] for key in ("name", "version") if isinstance(package.get(key), str)
     }
-
-
-def _make_relative(path: str) -> str:
-    return os.path.relpath(path)
 
 
 def _get_rendered(line: str) -> str:

@@ -8,13 +8,8 @@ from typing import Any
 from jumar.child.challenge.syntax import build_call, get_dotted_name
 
 
-def mark_blocks(tree: ast.Module) -> None:
-    """Hand on, in place, each context of *tree*, the end of its block, and what comes after it."""
-    BlockMarker().visit(tree)
-
-
 class BlockMarker(ast.NodeTransformer):
-    """Marks the blocks of one file. Each context in it has a number."""
+    """Hands on, in place, each context of one file by a number, the end of its block, and what comes after it."""
 
     def __init__(self) -> None:
         self._count = 0

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jumar.child.challenge.failing_branches import fails, list_asserting_handlers, list_passing_cases
 from jumar.child.challenge.known_assertions import AFFIXES, ASSERTING, LOOKING, OPERATORS, RAISING
 from jumar.child.challenge.own_assertions import OwnAssertion, list_assertions
-from jumar.child.challenge.rewritten_blocks import mark_blocks
+from jumar.child.challenge.rewritten_blocks import BlockMarker
 from jumar.child.challenge.syntax import REACH, build_call, get_dotted_name, get_method, load, walk_own
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -61,7 +61,7 @@ def rewrite(tree: ast.Module, false: Collection[int] = (), *, calls: bool = Fals
     assertions = list_assertions(nodes)
     ComparisonRewriter(nodes, [compared[place] for place in false], calls=calls).visit(tree)
     if any(isinstance(node, (ast.With, ast.AsyncWith)) for node in nodes):
-        mark_blocks(tree)
+        BlockMarker().visit(tree)
     ast.fix_missing_locations(tree)
     return Rewritten(judged, assertions)
 

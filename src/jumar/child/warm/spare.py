@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import traceback
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import loaded_code
@@ -62,10 +63,10 @@ def stand_by(orders: socket.socket, expected: dict[str, Any], zygote: Zygote) ->
         orders.close()
         numbers = request["numbers"]
         (below,) = move_descriptors(dict(zip(numbers, given)), (ours.detach(),))
-        waiting = _Waiting(socket.socket(fileno=below), child, group)
+        start = partial(_hand_over, socket.socket(fileno=below), child, group)
         os.dup2(numbers[0], 0)  # the lifeline
         os.close(numbers[0])
-        supervise.supervise(numbers[1], numbers[2], supervise.Supervision(waiting.start, started=False))
+        supervise.supervise(numbers[1], numbers[2], supervise.Supervision(start, started=False))
     except BaseException:  # noqa: BLE001  nobody else would tell
         traceback.print_exc()
     finally:
@@ -90,18 +91,14 @@ def _adopt(child: int, ours: socket.socket) -> int:
     return int(first)
 
 
-class _Waiting:
-    """The process that waits below a supervisor."""
-
-    def __init__(self, ours: socket.socket, child: int, group: Cgroup) -> None:
-        self._ours, self._child, self._group = ours, child, group
-
-    def start(self, order: dict[str, Any], output: int) -> tuple[int, Cgroup]:
-        """Hand the order over."""
-        fds = [output, order["config"], *order["keep"]]
-        send(self._ours, {**order, "numbers": fds}, fds)
-        self._ours.close()
-        return self._child, self._group
+def _hand_over(
+    ours: socket.socket, child: int, group: Cgroup, order: dict[str, Any], output: int
+) -> tuple[int, Cgroup]:
+    """Hand the *order* over to the process *child* that waits below a supervisor."""
+    fds = [output, order["config"], *order["keep"]]
+    send(ours, {**order, "numbers": fds}, fds)
+    ours.close()
+    return child, group
 
 
 def _stand_by_below(orders: socket.socket, expected: dict[str, Any], zygote: Zygote) -> None:
