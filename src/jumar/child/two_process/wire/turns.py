@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 
 
 class Turns:
@@ -18,40 +20,32 @@ class Turns:
         """The outermost first: True where something is done for the other side, False where it is asked."""
         self.changed = threading.Condition()
 
-    def ask(self) -> Level:
+    def ask(self) -> contextlib.AbstractContextManager[None]:
         """Wait until this thread may ask; it asks in the body."""
-        return Level(self, performs=False)
+        return self._hold(performs=False)
 
-    def perform(self) -> Level:
+    def perform(self) -> contextlib.AbstractContextManager[None]:
         """Let any thread ask in the body; wait at its end for those that do."""
-        return Level(self, performs=True)
+        return self._hold(performs=True)
+
+    @contextlib.contextmanager
+    def _hold(self, *, performs: bool) -> Iterator[None]:
+        """Hold one more level in the body."""
+        with self.changed:
+            while not (performs or self.is_open()):
+                self.changed.wait()
+            self.levels.append(performs)
+            level = len(self.levels)
+            self.changed.notify_all()
+        try:
+            yield
+        finally:
+            with self.changed:
+                while len(self.levels) != level:
+                    self.changed.wait()
+                self.levels.pop()
+                self.changed.notify_all()
 
     def is_open(self) -> bool:
         """Return whether this thread may ask now."""
         return self.levels[-1] if self.levels else threading.get_ident() == self._first
-
-
-class Level:
-    """One of the levels of `Turns`, as a context."""
-
-    __slots__ = ("_level", "_performs", "_turns")
-
-    def __init__(self, turns: Turns, *, performs: bool) -> None:
-        self._turns, self._performs, self._level = turns, performs, 0
-
-    def __enter__(self) -> None:
-        turns = self._turns
-        with turns.changed:
-            while not (self._performs or turns.is_open()):
-                turns.changed.wait()
-            turns.levels.append(self._performs)
-            self._level = len(turns.levels)
-            turns.changed.notify_all()
-
-    def __exit__(self, *_: object) -> None:
-        turns = self._turns
-        with turns.changed:
-            while len(turns.levels) != self._level:
-                turns.changed.wait()
-            turns.levels.pop()
-            turns.changed.notify_all()
