@@ -31,12 +31,8 @@ DISTRIBUTING = ("numprocesses", "distload", "tx")
 QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
 """Options for runs where only outcomes count. Of pytest's tracebacks only the native one can be had without frames."""
 
-WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_cmdline_main", "pytest_collection",
-            "pytest_make_collect_report", "pytest_pycollect_makeitem",
-            "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_pyfunc_call",
-            "pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_fixture_setup",
-            "pytest_sessionfinish")  # fmt: skip
-"""The hooks of our plug-ins that come before all others; those that are generators are around them."""
+FIRST = ("pytest_runtest_setup",)
+"""Hooks of our plug-ins that come before all others and are not around them."""
 
 
 class PluginSwitch:
@@ -68,12 +64,15 @@ class PluginSwitch:
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:
-    """Tell pytest which hooks of *plugin* come first or wrap others; its class was made without pytest."""
+    """Tell pytest which hooks of *plugin* come first or last; its class was made without pytest.
+
+    Those that are generators are around all others.
+    """
     for name, hook in vars(type(plugin)).items():
-        if name in WRAPPERS:
-            pytest.hookimpl(hookwrapper=isgeneratorfunction(hook), tryfirst=True)(hook)
-        elif name.startswith("pytest_"):
-            pytest.hookimpl(trylast=True)(hook)
+        if name.startswith("pytest_"):
+            wraps = isgeneratorfunction(hook)
+            first = wraps or name in FIRST
+            pytest.hookimpl(hookwrapper=wraps, tryfirst=first, trylast=not first)(hook)
 
 
 def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
