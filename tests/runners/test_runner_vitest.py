@@ -90,6 +90,27 @@ def test_a_test_that_never_gives_control_back_costs_its_own_id_alone(tmp_path: P
 
 
 @pytest.mark.proof
+def test_projects_of_a_configuration_are_judged_as_one_without_them(tmp_path: Path) -> None:
+    """They take nothing over from the configuration in which they stand."""
+    court = NodeCourt(tmp_path, RUNNER, quick(test_timeout_seconds=0.2))
+    tree = court.tree({
+        "vitest.config.mjs": "export default { test: { projects: [\n"
+        "  { test: { name: 'a', include: ['a/*.js'], globals: true, retry: 3, bail: 1 } }] } }\n",
+        "a/loop.js": "test('before', () => {})\ntest('loops', () => { for (;;) {} })\ntest('after', () => {})\n",
+        "a/tries.js": "let tries = 0\ntest('repeats', () => { tries += 1; expect(tries).toBe(2) })\n",
+    })  # fmt: skip
+
+    outcomes = {
+        "a/loop.js::before": "passed", "a/loop.js::loops": "timeout", "a/loop.js::after": "passed",
+        "a/tries.js::repeats": "failed",
+    }  # fmt: skip
+
+    done = court.asked(tree, *outcomes)
+
+    assert {i: told(r)[0] for i, r in done.verdict.results.items()} == outcomes
+
+
+@pytest.mark.proof
 def test_loading_and_hooks_that_never_end_are_the_code_s_doing(tmp_path: Path) -> None:
     court = NodeCourt(tmp_path, RUNNER, quick(test_timeout_seconds=0.2))
     tree = court.tree({

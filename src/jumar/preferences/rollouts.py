@@ -42,7 +42,7 @@ class Reason(StrEnum):
     UNSCORED = "unscored"
     """No test judged it."""
     HELD_OUT = "held_out"
-    """What it wrote last passed every visible test and not the held-out ones."""
+    """Its last change passed every visible test and not the held-out ones."""
     VOID = "void"
     REJUDGED = "rejudged"
     """A later verdict on its tree (`jumar rescore`, `jumar score`) is another one than the run's."""

@@ -157,8 +157,13 @@ const optionsOf = (order, reporter) => {
 export const load = (order) => import(pathToFileURL(createRequire(order.package).resolve('vitest/node')))
 
 // Vitest, configured for the order. Arrays of a configuration grow: the project's own set-up files stay.
-export const create = (api, order, reporter, plugins = []) => {
+export const create = async (api, order, reporter, plugins = []) => {
   const setup = fileURLToPath(new URL('vitest_setup.mjs', import.meta.url))
   const beside = { cacheDir: order.cache, plugins, test: { setupFiles: [setup] } }
-  return api.createVitest('test', optionsOf(order, reporter), beside)
+  const vitest = await api.createVitest('test', optionsOf(order, reporter), beside)
+  // Those of `test.projects` take nothing over from it.
+  for (const { config } of vitest.projects ?? []) {
+    if (!config.setupFiles.includes(setup)) config.setupFiles.push(setup)
+  }
+  return vitest
 }
