@@ -339,6 +339,21 @@ class TestAnAgentWithAShell:
             assert outing.run().stop is StopReason.GREEN
 
     @pytest.mark.slow
+    @pytest.mark.parametrize("call", ["", "ask()"], ids=["unmetered", "metered"])
+    def test_that_leaves_a_pipe_has_the_rest_of_its_turn_judged(self, tmp_path: Path, call: str) -> None:
+        script = f"""
+            write("app.py", {program(17)!r})
+            os.mkfifo("pipe")
+            {call}
+        """
+        with wire.Server() as server:
+            terms = Terms(outside=ExternalAgentSettings(metered=bool(call)))
+            outing = Outing(tmp_path, script, server, terms)
+            assert outing.run().stop is StopReason.GREEN
+        assert outing.reverts() == [(("pipe",), "changed around the tools: pipe is no regular file any more")]
+        assert outing.snapshot()["app.py"][0] == program(17)
+
+    @pytest.mark.slow
     def test_whose_claims_are_refused_turn_after_turn_is_stopped(self, tmp_path: Path) -> None:
         script = """
             for name in ("one", "two", "three"):

@@ -65,22 +65,27 @@ def rule_on_outside_changes(parts: RunDependencies, state: RunState) -> Sequence
     workspace, store = parts.workspace, parts.workspace.store
     before = store.manifest(state.tree)
     gone: tuple[ev.Revert, ...] = ()
+    special: dict[str, str] = {}
     for _ in range(ROUNDS):
         try:
             seen = workspace.capture()
-        except BadInput as fault:  # a pipe, a device, a name too long: it goes, and what else changed with it
+        except BadInput as fault:
             if state.run.settings.in_place:  # it may be a person's own
                 raise
-            workspace.reset(state.tree)
+            if found := workspace.remove_special_files():  # a pipe, a socket: the rest is judged without it
+                special |= {path: _explain_irregular(path) for path in found}
+                continue
+            workspace.reset(state.tree)  # a name too long, or too much: it goes, and what else changed with it
             why = f"changed around the tools, and no tree can hold it: {fault}"
-            gone = (ev.Revert(to=state.tree, paths=(), why=why, found=True),)
+            gone, special = (ev.Revert(to=state.tree, paths=(), why=why, found=True),), {}
             continue
-        if seen == state.tree:
+        if seen == state.tree and not special:
             return gone
         now = store.manifest(seen)
         changed = trees.find_differences(before, now)
         leak = next((hit for path in changed if (hit := _find_leak(path, now, state.tree, parts))), None)
         reasons = {path: why for path in changed if (why := _explain_refusal(path, before, now, state, parts))}
+        reasons |= special
         reasons |= dict.fromkeys(changed, leak.what) if leak else {}  # the run ends: nothing of it stays
         wanted = trees.overlay(before, now, frozenset(now.keys() | before.keys()).difference(reasons).__contains__)
         tree = store.keep(wanted)
@@ -101,11 +106,15 @@ def _explain_refusal(path: str, before: Manifest, now: Manifest, state: RunState
     if kinds == {EntryKind.DIR}:  # an empty folder: no tool makes one, and no test asks for it
         return "" if state.gate_state.mode is Gate.OFF else "an empty folder"
     if kinds - {EntryKind.FILE}:
-        return f"{path} is no regular file any more"
+        return _explain_irregular(path)
     if why := rule_on_write(path, state, parts.guard).reason:
         return why
     old, new = (parts.workspace.store.get(node.sha256) if node else b"" for node in (before.get(path), now.get(path)))
     return check_rewrite(parts, path, old, new, state)
+
+
+def _explain_irregular(path: str) -> str:
+    return f"{path} is no regular file any more"
 
 
 def _find_leak(path: str, now: Manifest, tree: str, parts: RunDependencies) -> Hit | None:

@@ -14,6 +14,7 @@ from jumar.workspace.files.checkout import Skip
 from jumar.workspace.files.disk_faults import explain_disk_faults
 from jumar.workspace.files.restore_modes import unlock
 from jumar.workspace.files.scan import FolderScan
+from jumar.workspace.files.special_files import remove_special_files
 from jumar.workspace.files.stat_cache import StatCache
 from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.store.object_store import Store
@@ -64,6 +65,17 @@ class Workspace:
         if tree != self._tree:
             self._tree, self._manifest = tree, None
         return tree
+
+    def remove_special_files(self) -> tuple[str, ...]:
+        """Remove pipes, sockets and devices, which no tree can hold; return the paths.
+
+        Raises:
+            Infra: if the disk refuses.
+        """
+        if self.folder.is_symlink() or not self.folder.is_dir():
+            return ()
+        with explain_disk_faults(f"cannot clear {self.folder}"):
+            return remove_special_files(self.folder, self._skip)
 
     def reset(self, tree: str) -> None:
         """Make the folder equal to *tree*, byte for byte: new, deleted, binary, links, empty files and folders, bits.

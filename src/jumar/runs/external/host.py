@@ -16,7 +16,7 @@ from jumar.core.state import events as ev
 from jumar.core.state.external_agent import TURN_SECONDS, ExternalAgentSettings
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
-from jumar.errors import Infra, JumarError
+from jumar.errors import BadInput, Infra, JumarError
 from jumar.models.metered_forward import ForwardedModel, ForwardedReply
 from jumar.models.router import check_route, collect_keys
 from jumar.models.wire.providers import find_key, find_provider
@@ -221,7 +221,7 @@ class ExternalHost:
         Raises:
             Infra: if nobody allowed that.
         """
-        if turn.calls or self._place.store.capture(self._folder) == turn.tree:
+        if turn.calls or self._is_untouched(turn):
             return False
         if self._outside.metered:
             raise Infra(
@@ -229,6 +229,12 @@ class ExternalHost:
                 "use OPENAI_BASE_URL or ANTHROPIC_BASE_URL as it is given them, or pass --allow-unmetered"
             )
         return True
+
+    def _is_untouched(self, turn: AgentTurn) -> bool:
+        try:
+            return self._place.store.capture(self._folder) == turn.tree
+        except BadInput:  # no tree can hold what it left there, a pipe say: that is a change, and it is ruled on later
+            return False
 
     def _forget_history(self) -> None:
         """Remove the agent's `.git`, whatever the agent made of it: a link there leads elsewhere."""
