@@ -361,8 +361,17 @@ class TestAnAgentWithAShell:
         """
         with wire.Server() as server:
             outing = Outing(tmp_path, script, server, STRICT)
-            assert outing.run().stop is StopReason.STALLED
+            end = outing.run()
+        assert end.stop is StopReason.STALLED
+        assert "three turns in six changed nothing" in end.why
         assert len(outing.turns()) == 3
+
+    @pytest.mark.slow
+    def test_that_changed_something_has_three_more_turns_before_it_is_stalled(self, tmp_path: Path) -> None:
+        with wire.Server() as server:
+            outing = Outing(tmp_path, f"ask(); write('app.py', {program(9)!r})", server, Terms(budget=Budget(usd=1.0)))
+            assert outing.run().stop is StopReason.STALLED
+        assert len(outing.turns()) == 4
 
     @pytest.mark.slow
     def test_under_no_gate_changes_what_it_may_and_nothing_else(self, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from jumar.core.gate.leave_refactor import REFUSALS, explain_red, is_judged
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.quoting import make_one_line
 from jumar.core.run.effects import Halt
-from jumar.core.run.stall import is_stalled
+from jumar.core.run.stall import explain_stall
 from jumar.core.run.strategy import Strategy
 from jumar.core.state.budget import CAPS, find_exhausted_cap
 from jumar.core.state.claims import find_red_ids, get_step_status
@@ -40,8 +40,8 @@ def find_own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901
         return Halt(StopReason.FINAL, state.final_message)
     if why := _explain_given_up(state):
         return Halt(StopReason.STALLED, why)
-    if agent.loops and state.run.agent != HOST and is_stalled(state.recent):
-        return Halt(StopReason.STALLED, "the same action came three times in six")
+    if agent.loops and state.run.agent != HOST and (why := explain_stall(state.run.agent, state.recent)):
+        return Halt(StopReason.STALLED, why)
     if state.reply is not None:
         return None if _is_leaving(state, agent) else _find_cap_halt(state, _WITHIN_A_TURN)
     if capped := _find_cap_halt(state):

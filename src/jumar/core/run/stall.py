@@ -1,4 +1,7 @@
-"""Detects a stalled run: the same action, without any news, three times in six."""
+"""Detects a stalled run: the same action, without any news, three times in six.
+
+Of an agent of somebody else's, turns are counted.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import msgspec
 
 from jumar.core.gate.admission import WRITES
 from jumar.core.state.events import ActionTaken
+from jumar.core.state.run_state import EXTERNAL
 
 WINDOW, REPEATS = 6, 3
 
@@ -33,3 +37,12 @@ def append_mark(recent: tuple[str, ...], newest: str) -> tuple[str, ...]:
 def is_stalled(recent: tuple[str, ...]) -> bool:
     """Return whether one mark stands among *recent* too often."""
     return any(count >= REPEATS for count in Counter(recent).values())
+
+
+def explain_stall(agent: str, recent: tuple[str, ...]) -> str:
+    """Return why a run of *agent*, whose newest marks are *recent*, is stalled; empty: it is not."""
+    if not is_stalled(recent):
+        return ""
+    if agent == EXTERNAL:
+        return "three turns in six changed nothing, or came to the same files again"
+    return "the same action came three times in six"

@@ -160,6 +160,8 @@ class RunState(msgspec.Struct, frozen=True):
     """True if no expected test was red when the run began."""
     written: bool = False
     """True if a file was written, or written again, since the newest verification."""
+    edited: bool = False
+    """True if a file was written since the newest turn of an external agent began."""
     postponed: str = ""
     """A tree that was written and, because the run had to stop, not verified; empty is none."""
     removals: Removals = Removals()

@@ -76,13 +76,16 @@ def _take_up_draft(state: RunState) -> RunState:
 
 
 def _record_action(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, PLR0911  one case per action
-    recent = state.recent
+    recent, edited = state.recent, state.edited and action.name == "turn_end"
     # What an agent of somebody else's does within its turn is its own business: whether it gets on shows at its end.
     if state.run.agent != EXTERNAL or action.name == "turn_end":
-        recent = append_mark(recent, build_mark(action, f"{state.tree} {len(state.refused)}"))
+        # The turn that made a tree is none of those that left it as it was.
+        news = f"{state.tree} {len(state.refused)}{' edited' if edited else ''}"
+        recent = append_mark(recent, build_mark(action, news))
     book = claims.count_action(state.gate_state, last=action.last)
+    done, edited = state.actions_done + 1, state.edited and not edited
     state = modes.record_action(
-        replace(state, actions_done=state.actions_done + 1, recent=recent, gate_state=book), action
+        replace(state, actions_done=done, recent=recent, edited=edited, gate_state=book), action
     )
     reply = state.reply
     if action.last:
@@ -137,7 +140,7 @@ def _use_up_attempt(state: RunState, action: ev.ActionTaken) -> RunState:
 def _record_write(state: RunState, write: ev.Write) -> RunState:
     book = claims.add_write(state, write) if state.coalesces else state.gate_state
     gone = removals.apply_write(state.removals, write) if book.mode is Gate.OFF else state.removals
-    return replace(state, tree=write.tree, written=True, gate_state=book, removals=gone)
+    return replace(state, tree=write.tree, written=True, edited=True, gate_state=book, removals=gone)
 
 
 def _record_test(state: RunState, run: ev.TestRun) -> RunState:
