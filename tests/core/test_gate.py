@@ -9,16 +9,16 @@ from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
-from jumar.core.state.run_state import RunState
+from jumar.core.state.run_state import HOST, RunState
 from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
 
 TEST = "test_app.py::test_one"
 
 
-def state(gate: Gate) -> RunState:
+def state(gate: Gate, agent: str = "driver") -> RunState:
     """A run that has begun."""
     start = ev.RunStart(
-        run="r", task="t", agent="driver", model="script", test_policy=TestPolicy.ON_WRITE, gate=gate,
+        run="r", task="t", agent=agent, model="script", test_policy=TestPolicy.ON_WRITE, gate=gate,
         budget=Budget(), expected=(TEST,), tree="tree",
     )  # fmt: skip
     return replay((ev.Entry(0, 0.0, start),))
@@ -65,6 +65,15 @@ def test_one_bad_path_refuses_the_whole_write() -> None:
 
 def test_strict_refuses_an_edit_that_no_red_test_asks_for() -> None:
     assert not admits(Action("write_files", {"a.py": "x"}), state(Gate.STRICT), GUARD).admitted
+
+
+@pytest.mark.parametrize(("mode", "why"), [("codemod", "not offered here"), ("x", "there are strict and refactor")])
+def test_an_agent_of_a_host_is_offered_no_codemod_and_no_switch_that_it_lacks(mode: str, why: str) -> None:
+    ruling = admits(Action("set_mode", args={"mode": mode}), state(Gate.STRICT, HOST), GUARD)
+
+    assert not ruling.admitted
+    assert why in ruling.reason
+    assert "--allow-codemod" not in ruling.reason
 
 
 def test_a_proposal_is_named_by_what_it_writes() -> None:

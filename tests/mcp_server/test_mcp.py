@@ -237,7 +237,8 @@ def test_a_whole_session_over_standard_input(tmp_path: Path) -> None:
             assert "has ended (green)" in await guest.refused("run_tests")
             again = await guest.done("finish", apply=True)
             assert again["stop"] == "green"
-            assert "applied" not in again, "what is so already is left alone"
+            assert again["applied"] == [], "what is so already is left alone"
+            assert "applied" not in await guest.done("finish"), "nobody asked for it"
 
     anyio.run(story)
     assert (root / "calc.py").read_text() == SOURCE.replace("a - b", "a + b").replace("n * 2", "n // 2")

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from anyio import to_thread
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from jumar.core.state.reply import ToolCall
@@ -95,7 +96,8 @@ class ToolDispatcher:
             if not told.admitted:
                 return answers.Finished(ok=False, run=name, reason=told.reason, stop=told.stop or "")
         state, folder = self._desk.get_state(name), self._desk.get_folder(name).absolute()
-        stop, applied, refused = state.end.stop if state.end else "", tuple[str, ...](), ""
+        stop, refused = state.end.stop if state.end else "", ""
+        applied: tuple[str, ...] | UnsetType = UNSET
         if asked.apply:
             try:
                 applied = await self._apply(folder, stop)

@@ -79,7 +79,10 @@ class Finished(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
     """Response to `finish`: how the run ended."""
 
     tests: Standing | UnsetType = UNSET
-    applied: Annotated[tuple[str, ...], Meta(description="Files of the original folder that were written.")] = ()
+    applied: Annotated[
+        tuple[str, ...] | UnsetType,
+        Meta(description="Files of the original folder that were written; absent: it was not asked for, or refused."),
+    ] = UNSET
     patch: Annotated[str, Meta(description="The best tree as a patch, in the directory of the run.")] = ""
 
 

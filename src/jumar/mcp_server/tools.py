@@ -192,8 +192,8 @@ OFFERS: dict[str, McpTool] = {
     ),
     "finish": McpTool(
         "End the run",
-        "End the work; the answer says whether all tests are green. With apply, the best tree is written onto the "
-        "folder that the task came from, unless a file there has changed meanwhile.",
+        "End the work; the answer says whether all tests are green. With apply, the best tree is merged into the "
+        "folder that the task came from; where the same lines were changed there meanwhile, nothing is written.",
         FinishArguments, answers.Finished, destroys=True, repeats=True,
     ),
     "list_files": McpTool(

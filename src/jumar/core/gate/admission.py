@@ -12,7 +12,7 @@ from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.gate.write_rules import Hit, WriteRules, explain_misnamed, explain_refusal, find_escape
 from jumar.core.state.claims import GateState, can_provide, explain_not_red, find_red_ids
 from jumar.core.state.events import PlanStep
-from jumar.core.state.run_state import RunState
+from jumar.core.state.run_state import HOST, RunState
 from jumar.core.state.test_policy import Gate
 
 ONE_EDIT = (
@@ -171,7 +171,8 @@ def _rule_on_escalation(test_id: str, reason: str, state: RunState) -> Ruling:
 def _rule_on_mode(mode: str, state: RunState) -> Ruling:  # noqa: PLR0911  one line per reason
     book, switches = state.gate_state, state.run.settings.switches
     if mode not in (Gate.STRICT, Gate.REFACTOR, Gate.CODEMOD):
-        return _refuse(f"there is no mode {mode[:60]!r}; there are strict, refactor and codemod")
+        there = "strict and refactor" if state.run.agent == HOST else "strict, refactor and codemod"
+        return _refuse(f"there is no mode {mode[:60]!r}; there are {there}")
     if mode == book.mode:
         return _refuse(f"the mode is {mode} already")
     if book.mode is Gate.OFF:

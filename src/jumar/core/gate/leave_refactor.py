@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.state.mode_events import PlainRun
-from jumar.core.state.run_state import RunState
+from jumar.core.state.run_state import HOST, RunState
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import Outcome
 
@@ -64,6 +64,8 @@ def explain_red(state: RunState) -> str:
 
 def explain_no_codemod(state: RunState) -> str:
     """Return why codemod mode cannot be entered; empty: it can."""
+    if state.run.agent == HOST:
+        return "codemod mode is not offered here: this run has the modes strict and refactor"
     if not state.run.settings.switches.allow_codemod:
         return "codemod mode is the person's switch, and it is off: pass --allow-codemod"
     if state.gate_state.mode is Gate.REFACTOR and not is_untouched(state):
