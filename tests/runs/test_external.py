@@ -19,7 +19,7 @@ from jumar.core.state.settings import Price
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.task.agent_command import fill_placeholders, has_placeholder, split_command
+from jumar.task.agent_command import fill_placeholders, has_placeholder, split, split_command
 from support.judging.samples import sampled
 from support.processes import fake_provider as wire
 from support.processes.external_run import FILES, KEY, Outing, Terms, looking
@@ -642,6 +642,34 @@ class TestACommand:
     def test_that_is_none_is_refused(self, command: str, why: str) -> None:
         with pytest.raises(BadInput, match=why):
             split_command(command, os.environ)
+
+    @pytest.mark.parametrize(
+        ("command", "program"),
+        [
+            ("sh -c 'echo {prompt}'", "sh"),
+            ("/bin/bash -ec {prompt}", "bash"),
+            ("bash -o pipefail -c 'mini -t \"{prompt}\" | tee x'", "bash"),
+            ("env A=1 nice -n 5 sh -c 'mini -t {prompt}'", "sh"),
+            ("timeout 5 python3.12 -c 'print(\"{prompt}\")'", "python3.12"),
+            ("node -e 'run(`{prompt}`)'", "node"),
+        ],
+    )
+    def test_that_would_run_the_prompt_as_code_is_refused(self, command: str, program: str) -> None:
+        with pytest.raises(BadInput, match=rf"{program} would run .*\{{prompt_file\}}, or .* standard input"):
+            split(command)
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "sh -c 'mini -t \"$1\"' sh {prompt}",
+            "sh -c 'mini < {prompt_file}'",
+            "claude -c -p {prompt}",
+            "python3 agent.py -c {prompt}",
+            "mini --shell sh -t {prompt}",
+        ],
+    )
+    def test_that_takes_the_prompt_as_a_word_is_not(self, command: str) -> None:
+        assert "{prompt" in " ".join(split(command))
 
     def test_takes_what_is_filled_in_as_it_is(self) -> None:
         argv = ("a", "-t={prompt}", "{model}{model}", "{other}")

@@ -7,9 +7,11 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jumar.commands.wrappers import find_started
 from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.run_state import EXTERNAL
 from jumar.errors import BadInput
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
     from jumar.task.option_values import OptionValues
 
 PLACES = re.compile(r"\{(prompt|prompt_file|model)\}")
+
+CODE_OPTIONS = {
+    **dict.fromkeys(("python", "pypy"), ("-c",)),
+    **dict.fromkeys(("node", "nodejs", "bun"), ("-e", "-p", "-pe", "--eval", "--print")),
+    **dict.fromkeys(("perl", "ruby"), ("-e", "-E")),
+}
+"""Programs besides the shells that run a word as code, and the options that it follows."""
 
 WORD_BYTES = 120_000
 """A longer word is no argument of a program on Linux."""
@@ -108,7 +117,7 @@ def split(command: str) -> list[str]:
     """Return the words of *command*, as a shell splits them.
 
     Raises:
-        BadInput: if there are none, or a quote is open.
+        BadInput: if there are none, a quote is open, or one of them makes code of the prompt.
     """
     try:
         found = shlex.split(command)
@@ -116,7 +125,30 @@ def split(command: str) -> list[str]:
         raise BadInput(f"--agent-command {command!r} cannot be read: {str(error).lower()}") from None
     if not found:
         raise BadInput("--agent-command is empty; give one such as 'mini -t {prompt} -y'")
+    if (program := _find_code_with_prompt(tuple(found))) is not None:
+        raise BadInput(
+            f"--agent-command: {program} would run the words of {{prompt}} as code; give it {{prompt_file}}, "
+            "or leave both out, for its standard input"
+        )
     return found
+
+
+def _find_code_with_prompt(words: tuple[str, ...]) -> str | None:
+    """Return the program in *words* that would take the prompt for code, a shell's `-c` most of all; None: none would.
+
+    What is filled in is data: a model, and whoever wrote the task, choose what stands in it.
+    """
+    if not words:
+        return None
+    program = Path(words[0]).name
+    code = CODE_OPTIONS.get(program.rstrip(".0123456789"), ())
+    options = takewhile(lambda pair: pair[0][:1] == "-", pairwise(words[1:]))  # what follows a script is the script's
+    started = find_started(words)
+    given = (text for text, _ in started.texts)
+    asked = (after for option, after in options if option in code)
+    if any(has_placeholder((text,), "prompt") for text in (*given, *asked)):
+        return program
+    return next((found for inner in started.commands if (found := _find_code_with_prompt(inner))), None)
 
 
 def has_placeholder(argv: tuple[str, ...], place: str) -> bool:
