@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from jumar.core.gate.admission import Action, admits
+from jumar.core.gate.admission import Action, adapt_to_shell, admits, rule_on_write
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
+from jumar.core.state.claims import Claim, GateState
 from jumar.core.state.run_state import HOST, RunState
 from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
+from jumar.core.state.verdict import Blame, Outcome
 
 TEST = "test_app.py::test_one"
 
@@ -65,6 +68,27 @@ def test_one_bad_path_refuses_the_whole_write() -> None:
 
 def test_strict_refuses_an_edit_that_no_red_test_asks_for() -> None:
     assert not admits(Action("write_files", {"a.py": "x"}), state(Gate.STRICT), GUARD).admitted
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("calc.py", "calc.py"),
+        ("a b.py", "'a b.py'"),
+        ('ü "q".py', """'ü "q".py'"""),
+        ("it's.py", """'it'"'"'s.py'"""),
+        ("""it's "q".py""", """'it'"'"'s "q".py'"""),
+    ],
+)
+def test_advice_to_claim_a_file_can_be_pasted_into_a_shell(path: str, named: str) -> None:
+    """Whether another claim is open, or none."""
+    red = ev.TestRun(test_id=TEST, status="fail", outcome=Outcome.FAILED, blame=Blame.CODE)
+    for claims, words in (((), f"no red test was claimed for {path}: "), ((Claim(TEST, "b.py"),), "claim it too: ")):
+        book = GateState(mode=Gate.STRICT, newest={TEST: red}, claims=claims)
+        said = adapt_to_shell(rule_on_write(path, replace(state(Gate.STRICT), gate_state=book), GUARD).reason)
+
+        assert f"{words}run `jumar claim TEST_ID {named}` in the shell" in said
+        assert "edit_claim" not in said
 
 
 @pytest.mark.parametrize(("mode", "why"), [("codemod", "not offered here"), ("x", "there are strict and refactor")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from hashlib import sha256
 
 import msgspec
@@ -19,6 +20,8 @@ ONE_EDIT = (
     "codemod mode takes one command (run_command) or one replacement (replace_in_files), which is judged as one edit; "
     "set_mode('strict') leaves it"
 )
+CLAIM_OF_FILE = re.compile(r"""call edit_claim\(test_id, ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\)""")
+"""Advice of the gate to claim a file, with its name as Python writes it."""
 WRITES = frozenset({"write_file", "write_files", "edit_file", "delete_file"})
 """Actions that change files."""
 
@@ -114,8 +117,13 @@ def parse_steps(action: Action) -> tuple[PlanStep, ...]:
 
 def adapt_to_shell(text: str) -> str:
     """Return *text* of the gate, for an agent that claims in its shell and has none of jumar's tools."""
-    text = re.sub(r"(?:call )?edit_claim\(test_id, '([^']*)'\)", r"run `jumar claim TEST_ID \1` in the shell", text)
+    text = CLAIM_OF_FILE.sub(_format_shell_claim, text)
     return text.replace("edit_claim(test_id, edit_target)", "`jumar claim TEST_ID FILE` in the shell")
+
+
+def _format_shell_claim(advice: re.Match[str]) -> str:
+    path = advice[1][1:-1].replace("\\'", "'")  # a path that is admitted has no backslash of its own
+    return f"run `jumar claim TEST_ID {shlex.quote(path)}` in the shell"
 
 
 def _explain_unclaimed(path: str, book: GateState) -> str:
@@ -124,7 +132,7 @@ def _explain_unclaimed(path: str, book: GateState) -> str:
     red = [i for i in find_red_ids(book.newest) if i not in book.ended]
     if other:
         named = format_ids(tuple(other))
-        return f"no claim covers {path}: open is {named}; claim it too with edit_claim(test_id, {path!r})"
+        return f"no claim covers {path}: open is {named}; claim it too: call edit_claim(test_id, {path!r})"
     if red:
         named = format_ids(tuple(red))
         return f"no red test was claimed for {path}: call edit_claim(test_id, {path!r}) first; red is {named}"
