@@ -106,7 +106,8 @@ def test_the_session_of_the_hooks_takes_claims(tmp_path: Path) -> None:
     assert said("test_calc.py::test_no", "calc.py").startswith("refused: ")
     for ignored in (".env", "build/new.py", "a.log", ".git/hooks/x", "node_modules/x.js"):
         assert "part of no tree" in said(RED, ignored)
-        assert host.write(ignored, "KEY=2\n")
+        assert said(RED, ignored) != (why := host.write(ignored, "KEY=2\n"))
+        assert "part of no tree" in why or "is closed to edits" in why, "no claim is advised that would be refused"
     with pytest.raises(BadInput, match="is not in"):
         said(RED, "../other.py")
     assert said("../test_calc.py::test_add", "../calc.py", host.root / "sub").startswith("claimed: calc.py")

@@ -354,7 +354,7 @@ def test_hooks_in_a_repository_without_tests_admit_edits_and_offer_what_could_ju
     assert host.write("test_calc.py", TEST) == ""
     assert host.stop().said == {}
     assert "1 tests, none red" in host.prompt().context
-    assert "no claim covers calc.py" in host.edit("calc.py", "a + b", "b + a")
+    assert "no test asks for an edit of calc.py" in host.edit("calc.py", "a + b", "b + a")
 
 
 @pytest.mark.slow
