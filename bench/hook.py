@@ -65,7 +65,7 @@ def measure(rounds: int) -> Iterator[Figure]:
         session(root, FILES // 5)
         environ = {**os.environ, "CLAUDE_PROJECT_DIR": str(root)}
         environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        file, other = str(root / "src/p0/m0.py"), str(root / "src/p0/m1.py")
+        file, other = str(root / "src/p0/m0.py"), str(root / "tests/test_0.py")
         asked = {
             "a reading tool": event(root, "Read", file_path=file),
             "an edit, let through": event(root, "Edit", file_path=file, old_string="a", new_string="b"),

@@ -96,6 +96,8 @@ def test_without_a_session_there_is_nobody_to_claim_from(tmp_path: Path) -> None
 def test_the_session_of_the_hooks_takes_claims(tmp_path: Path) -> None:
     host = Host(repository(tmp_path / "repo"))
     (host.root / "sub").mkdir()
+    (host.root / "link.py").symlink_to("calc.py")
+    (host.root / "twin.py").hardlink_to(host.root / "run.sh")
     host.prompt()
 
     def said(test: str, target: str, here: Path = host.root) -> str:
@@ -108,6 +110,9 @@ def test_the_session_of_the_hooks_takes_claims(tmp_path: Path) -> None:
         assert "part of no tree" in said(RED, ignored)
         assert said(RED, ignored) != (why := host.write(ignored, "KEY=2\n"))
         assert "part of no tree" in why or "is closed to edits" in why, "no claim is advised that would be refused"
+    assert said(RED, "link.py") == f"refused: {host.root}/link.py is a link; name the file itself"
+    assert "has a second name" in said(RED, "twin.py")
+    assert host.stop().said == {}, "no claim is left open that nothing could close"
     with pytest.raises(BadInput, match="is not in"):
         said(RED, "../other.py")
     assert said("../test_calc.py::test_add", "../calc.py", host.root / "sub").startswith("claimed: calc.py")

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.child.hook.command_prefilter import needs_parser
-from jumar.child.hook.published_state import HookRefusal, find_root, resolve_inside
+from jumar.child.hook.published_state import FOLDER, STATE, HookRefusal, find_root, find_session_root, resolve_inside
 from jumar.child.hook.ruling import (
     BEGIN,
     EVENTS,
@@ -139,6 +139,30 @@ def test_the_root_is_the_repository_around_the_folder(tmp_path: Path) -> None:
     for folder in ("repo", "", str(tmp_path / "none"), "/a\0b"):
         with pytest.raises(HookRefusal):
             find_root(folder)
+
+
+def test_a_submodule_s_root_is_the_one_that_has_the_session(tmp_path: Path) -> None:
+    top, inner, other = tmp_path / "repo", tmp_path / "repo" / "vendor" / "inner", tmp_path / "repo" / "tree"
+    (inner / "src").mkdir(parents=True)
+    (top / ".git").mkdir()
+    (inner / ".git").write_text("gitdir: ../../.git/modules/vendor/inner\n")
+    other.mkdir()
+    (other / ".git").write_text(f"gitdir: {top}/.git/worktrees/tree\n")
+    raw = json.dumps(event(inner, hook_event_name=STOP)).encode()
+
+    def ask(_event: str, _raw: bytes, root: str, _seconds: float) -> dict[str, object]:
+        return {"root": root}
+
+    assert find_session_root(str(inner / "src")) == str(inner), "there is none yet"
+    (top / FOLDER).mkdir(parents=True)
+    (top / FOLDER / STATE).touch()
+    assert find_session_root(str(inner / "src")) == str(top)
+    assert find_session_root(str(other)) == str(other), "a checkout of its own"
+    assert answer_event(STOP, raw, "", 1.0, ask) == {"root": str(top)}
+    assert answer_event(STOP, raw, str(inner), 1.0, ask) == {"root": str(inner)}, "the host says where it works"
+    (inner / FOLDER).mkdir(parents=True)
+    (inner / FOLDER / STATE).touch()
+    assert find_session_root(str(inner / "src")) == str(inner)
 
 
 # --- the shape of answers and events --------------------------------------------------------------------------------
@@ -377,7 +401,7 @@ def test_a_turn_from_red_to_green(host: Host) -> None:
     )
     assert not host.claim("test_calc.py::test_none", "calc.py")[0]
     assert host.claim(RED, "calc.py") == (True, f"claimed: calc.py may be edited to turn {RED} green\n")
-    assert "open now: test_calc.py::test_add for calc.py" in host.edit("other.py", "1", "2")
+    assert "open is test_calc.py::test_add for calc.py" in host.edit("other.py", "1", "2")
 
     assert host.asks("MultiEdit", **multi).blocked == ""
     (host.root / "calc.py").write_text(RIGHT)

@@ -14,7 +14,7 @@ import anyio
 import click
 import msgspec
 
-from jumar.child.hook.published_state import HookRefusal, find_root
+from jumar.child.hook.published_state import HookRefusal, find_session_root, resolve_inside
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.environment import read_environment
@@ -107,7 +107,7 @@ async def claim_in_session(here: Path, test_id: str, target: str, environ: Mappi
     with desk.hold_lock():
         before = desk.read_state()
         async with desk.rejoin() as session:
-            if outside := explain_exclusion(path, session.state):
+            if outside := explain_exclusion(path, session.state) or explain_no_edit(root, path):
                 return ClaimOutcome(admitted=False, text=f"refused: {outside}")
             told = await _try_claim(session, test_id, path)
             desk.publish(session, before.session if before else "", turn=bool(before and before.turn))
@@ -117,13 +117,13 @@ async def claim_in_session(here: Path, test_id: str, target: str, environ: Mappi
 
 
 def find_repository_root(here: Path) -> Path:
-    """Return the root of the repository around the folder *here*.
+    """Return the root of the repository around the folder *here*; in a submodule, of the one that has the session.
 
     Raises:
         BadInput: if it is no folder.
     """
     try:
-        return Path(find_root(str(here)))
+        return Path(find_session_root(str(here)))
     except HookRefusal as why:
         raise BadInput(str(why)) from None
 
@@ -136,6 +136,15 @@ def resolve_test_id(root: Path, here: Path, test_id: str) -> str:
     """
     file, mark, rest = test_id.partition("::")
     return f"{_make_relative(root, here, file)}{mark}{rest}" if mark else test_id
+
+
+def explain_no_edit(root: Path, path: str) -> str:
+    """Explain why no edit tool may change *path* in *root*, whatever was claimed: a link, say; empty: it may."""
+    try:
+        resolve_inside(str(root / path), str(root))
+    except HookRefusal as why:
+        return str(why)
+    return ""
 
 
 async def _try_claim(session: Session, test_id: str, path: str) -> ActionOutcome:

@@ -58,6 +58,33 @@ def find_root(folder: str) -> str:
     return real
 
 
+def find_session_root(folder: str) -> str:
+    """Return the root around *folder* as `find_root` does, or of the repository above a submodule with no session.
+
+    A host that begins at the top may work in a submodule's folder: that one's files are judged with the whole.
+
+    Raises:
+        HookRefusal: as `find_root`.
+    """
+    root = nearest = find_root(folder)
+    while not os.path.lexists(f"{root}/{FOLDER}/{STATE}"):
+        above = root.rpartition("/")[0]
+        if not above or not _is_submodule(root):
+            return nearest
+        root = find_root(above)
+    return root
+
+
+def _is_submodule(root: str) -> bool:
+    """Return whether the history of *root* is kept in that of a repository above, as a submodule's is."""
+    try:
+        with open(f"{root}/.git", "rb") as file:  # noqa: PTH123  as above
+            named = file.read(4096)
+    except OSError:  # a folder: it is a repository of its own
+        return False
+    return named.startswith(b"gitdir:") and b"/modules/" in named
+
+
 def resolve_inside(path: str, root: str) -> str:
     """Return the absolute *path* relative to *root*, if it names a file or a free place and no link is on the way.
 

@@ -93,7 +93,7 @@ def answer_event(event: str, raw: bytes, project: str, seconds: float, ask: Full
     payload = read(event, raw)
     if event in (PRE, POST, FAILED) and payload["tool_name"] in READERS:
         return None
-    root = published_state.find_root(project or str(payload["cwd"]))
+    root = published_state.find_root(project) if project else published_state.find_session_root(str(payload["cwd"]))
     if event == BEGIN:
         return {"hookSpecificOutput": {"hookEventName": BEGIN, "additionalContext": INTRODUCTION}}
     if event == PRE:
