@@ -158,3 +158,43 @@ def test_a_subagent_that_stops_is_judged_and_blocked_likewise_and_the_turn_goes_
     assert host.edit("calc.py", "a - b", "a + b") == ""
     assert host.stop().said == {}
     assert stops(host.root) == [(False, [RED]), (True, [RED])]
+
+
+def kept(root: Path) -> dict[str, str]:
+    """What went back and was kept: path -> text."""
+    folders = sorted((root / ".jumar" / "hook" / "put-back").glob("*"))
+    files = ((path, folder) for folder in folders for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text() for path, folder in files}
+
+
+@pytest.mark.slow
+def test_what_goes_back_when_a_refactoring_is_left_red_is_kept(host: Host) -> None:
+    host = quick(Host(host.root, gate=Gate.REFACTOR))
+    host.prompt()
+    assert host.edit("calc.py", "a * b", "a + b") == ""
+    assert host.write("ESSAY.md", "long\n") == ""
+
+    blocked = [host.stop().blocked for _ in range(3)]
+
+    assert "ESSAY.md, calc.py went back" in blocked[2]
+    assert not (host.root / "ESSAY.md").exists()
+    assert kept(host.root) == {"ESSAY.md": "long\n", "calc.py": BUGGY.replace("a * b", "a + b")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["stop", "subagent", "claim"])
+def test_an_edit_that_goes_back_as_its_test_stays_red_is_kept(host: Host, way: str) -> None:
+    """Also if it is judged because another claim asks for fresh results."""
+    host.prompt()
+    assert host.claim(RED, "calc.py")[0]
+    assert host.edit("calc.py", "a - b", "a - b - 1") == ""
+
+    if way == "claim":
+        assert not host.claim("test_calc.py::test_mul", "other.py")[0]
+    elif way == "stop":
+        assert "calc.py went back" in host.stop().blocked
+    else:
+        assert "calc.py went back" in host.subagent_stops("a1").blocked
+
+    assert (host.root / "calc.py").read_text() == BUGGY
+    assert kept(host.root) == {"calc.py": BUGGY.replace("a - b", "a - b - 1")}

@@ -47,12 +47,11 @@ async def escalate_in_session(here: Path, test_id: str, reason: str, environ: Ma
     test_id = resolve_test_id(root, here, test_id)
     desk = RepositorySession(root, environ)
     with desk.hold_lock():
-        before, (_, seen) = desk.read_state(), desk.read_tree()
+        before = desk.read_state()
         async with desk.rejoin() as session:
             call = ToolCall(name="escalate", arguments={"test_id": test_id, "reason": reason})
             told = await session.act(call)
             desk.publish(session, before.session if before else "", turn=bool(before and before.turn))
-        desk.save(seen, told.reverted)
     if not told.admitted:
         return ClaimOutcome(admitted=False, text=" ".join(f"refused: {told.reason}".split()))
     back = f"; {', '.join(told.reverted)} went back: {told.why}" if told.reverted else ""

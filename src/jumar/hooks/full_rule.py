@@ -156,10 +156,9 @@ async def _judge_tool(desk: RepositorySession, event: str, name: str) -> Answer:
     if seen == state.tree and desk.is_fresh():
         desk.publish_again(name, turn=True)
         return None
-    async with _rejoin(desk) as session:
+    async with _rejoin(desk, seen) as session:
         told = await session.act(LOOK)
         desk.publish(session, name, turn=True)
-    desk.save(seen, told.reverted)
     return format_refusal(event, _describe_put_back(told)) if told.reverted else None
 
 
@@ -172,7 +171,7 @@ async def _rule_on_stop(desk: RepositorySession, event: str, payload: dict[str, 
         said = _describe_end(state, desk.revert_changes(state, seen))
         desk.publish_again(name, turn=turn)
         return {"systemMessage": f"jumar: {said}"} if said else None
-    async with _rejoin(desk) as session:
+    async with _rejoin(desk, seen) as session:
         looked = await session.act(LOOK)
         judged = await _judge_turn(session)
         news = _describe_reverted(looked, judged)
@@ -180,7 +179,6 @@ async def _rule_on_stop(desk: RepositorySession, event: str, payload: dict[str, 
         if stopping.call is not None and session.state.phase is not Phase.ENDED:
             await session.act(stopping.call)
         desk.publish(session, name, turn=turn)
-    desk.save(seen, looked.reverted)
     if (
         session.state.run.gate is Gate.REFACTOR
         and judged is not None
@@ -234,10 +232,10 @@ def _read_state(desk: RepositorySession) -> tuple[RunState, str]:
 
 
 @asynccontextmanager
-async def _rejoin(desk: RepositorySession) -> AsyncIterator[Session]:
+async def _rejoin(desk: RepositorySession, seen: str = "") -> AsyncIterator[Session]:
     """Yield the newest run again; a failure is published, and nothing is admitted until the next prompt."""
     try:
-        async with desk.rejoin() as session:
+        async with desk.rejoin(seen) as session:
             yield session
     except JumarError as why:
         desk.publish_fault(str(why))

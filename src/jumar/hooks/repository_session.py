@@ -128,11 +128,18 @@ class RepositorySession:
             sweep(self.runs / SHARED, find_runs(self.runs))
 
     @asynccontextmanager
-    async def rejoin(self) -> AsyncIterator[Session]:
-        """Open the newest run of the repository again and yield it."""
+    async def rejoin(self, seen: str = "") -> AsyncIterator[Session]:
+        """Open the newest run of the repository again and yield it.
+
+        Files of the tree *seen*, which lies in the folder (empty: it is read), that went back by the end are kept.
+        """
+        seen = seen or self.read_tree()[1]
         with _unwrap_groups():
             async with rejoin_session(TrustedRun(self.find_run()), environ=self.environ) as session:
-                yield session
+                try:
+                    yield session
+                finally:
+                    self._keep_reverted(seen, session.state.tree)
 
     def is_untouched(self) -> bool:
         """Return whether the newest run is open under this gate, has nothing to judge, and the folder is unchanged.
@@ -160,17 +167,20 @@ class RepositorySession:
 
     def revert_changes(self, state: RunState, seen: str) -> tuple[str, ...]:
         """Revert all changes since the newest run ended in *state*; return the paths."""
-        place = RunPlace.at(self.find_run(), self.environ)
-        changed = trees.find_differences(place.store.manifest(state.tree), place.store.manifest(seen))
+        changed = self._keep_reverted(seen, state.tree)
         if changed:
-            build_workspace(place, state.run).reset(state.tree)
-            self.save(seen, changed)
+            build_workspace(RunPlace.at(self.find_run(), self.environ), state.run).reset(state.tree)
         return changed
 
-    def save(self, seen: str, paths: tuple[str, ...]) -> None:
-        """Store the files *paths* of the tree *seen* before they are reverted: they may be a person's."""
+    def _keep_reverted(self, seen: str, tree: str) -> tuple[str, ...]:
+        """Keep the files of the tree *seen* that *tree*, which came in its place, has not: they may be a person's.
+
+        Return the paths at which the two differ.
+        """
         store = Store(find_objects_folder(self.find_run()))
-        files = {p: n for p, n in store.manifest(seen).items() if p in paths and n.kind is EntryKind.FILE}
+        before = store.manifest(seen)
+        changed = trees.find_differences(before, store.manifest(tree))
+        files = {p: n for p in changed if (n := before.get(p)) is not None and n.kind is EntryKind.FILE}
         now = time.time_ns()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now // 10**9))
         folder = self.folder / PUT_BACK / f"{stamp}-{now % 10**9:09}"
@@ -180,6 +190,7 @@ class RepositorySession:
             target.write_bytes(store.get(node.sha256))
         if files:
             prune(self.folder / PUT_BACK, KEPT * 10)
+        return changed
 
     def is_fresh(self) -> bool:
         """Return whether the published state is as new as the journal."""
