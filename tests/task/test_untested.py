@@ -353,7 +353,7 @@ def test_hooks_in_a_repository_without_tests_admit_edits_and_offer_what_could_ju
     host.prompt()
     assert host.write("test_calc.py", TEST) == ""
     assert host.stop().said == {}
-    assert "1 tests, none red" in host.prompt().context
+    assert "1 test, none red" in host.prompt().context
     assert "no test asks for an edit of calc.py" in host.edit("calc.py", "a + b", "b + a")
 
 

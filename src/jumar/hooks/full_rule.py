@@ -29,18 +29,17 @@ from jumar.child.hook.ruling import (
 )  # fmt: skip
 from jumar.cli.parameters.environment import read_environment
 from jumar.core.gate.admission import adapt_to_shell
-from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.quoting import make_one_line
-from jumar.core.state.claims import find_red_ids
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.errors import JumarError
 from jumar.hooks.repository_session import RepositorySession
+from jumar.hooks.standing import describe_standing
 from jumar.hooks.stop_rule import find_stopper, rule
 from jumar.runs.session import ActionOutcome, Session
-from jumar.task.untested import format_untested_line
+from jumar.runs.setup.result import read_state
 
 LOOK = ToolCall(name="look", arguments={})
 
@@ -107,32 +106,35 @@ async def _answer_prompt(desk: RepositorySession, name: str) -> Answer:
     before = desk.read_state()
     others = before is not None and before.turn and before.session not in ("", name)
     if others and time.time() - (desk.folder / STATE).stat().st_mtime < RECENT_SECONDS:
-        return {"systemMessage": "jumar: another conversation is at work here; its run goes on, and judges both"}
-    if before is not None and not before.fault and desk.is_untouched() and desk.is_fresh():
+        return _greet_beside(desk)
+    if before is not None and not before.fault and (rests := desk.find_resting_state()) and desk.is_fresh():
         desk.publish_again(name, turn=True)
-        return None
+        return _tell(describe_standing(rests))
     try:
         async with desk.begin() as session:
             desk.publish(session, name, turn=True)
-            told = _describe_standing(session)
+            told = describe_standing(session.state)
     except JumarError as why:
         desk.publish_fault(str(why))
         return {"systemMessage": f"jumar: edits are blocked, there is no session: {why}"}
+    return _tell(told)
+
+
+def _greet_beside(desk: RepositorySession) -> Answer:
+    """Answer the prompt of a conversation beside one that is at work here."""
+    said: dict[str, object] = {
+        "systemMessage": "jumar: another conversation is at work here; its run goes on, and judges both"
+    }
+    try:
+        state = read_state(desk.find_run())
+    except JumarError:  # its next tool will say so
+        return said
+    return said if state.phase is Phase.ENDED else said | _tell(describe_standing(state))
+
+
+def _tell(told: str) -> dict[str, object]:
+    """Return an answer to a prompt that tells the model something."""
     return {"hookSpecificOutput": {"hookEventName": PROMPT, "additionalContext": told}}
-
-
-def _describe_standing(session: Session) -> str:
-    state = session.state
-    if not state.expected:
-        verify = state.run.settings.verify
-        offer = "nothing judges the edits; the person may set [gate] verify or [tests] command in jumar.toml"
-        return (
-            f"jumar: {format_untested_line(verify, Gate.REFACTOR) if verify else f'no tests: refactor mode; {offer}'}"
-        )
-    red = find_red_ids(state.gate_state.newest)
-    return f"jumar: {len(state.expected)} tests; red is {format_ids(red)}" if red else (
-        f"jumar: {len(state.expected)} tests, none red: an edit of code needs a failing test first"
-    )  # fmt: skip
 
 
 async def _rule_on_call(desk: RepositorySession, payload: dict[str, object], name: str) -> Answer:

@@ -141,19 +141,21 @@ class RepositorySession:
                 finally:
                     self._keep_reverted(seen, session.state.tree)
 
-    def is_untouched(self) -> bool:
-        """Return whether the newest run is open under this gate, has nothing to judge, and the folder is unchanged.
+    def find_resting_state(self) -> RunState | None:
+        """Return the state of the newest run if that is open, has nothing to judge, and the folder is unchanged.
+
+        It must be under this gate, too. None: the next prompt begins a new run.
 
         Where nobody chose a gate and the run wrote the first tests, the next one begins under the strict gate.
         """
         try:
             state, seen = self.read_tree()
         except JumarError:
-            return False
+            return None
         tested = self.gate is None and bool(state.expected) and not state.run.expected
         gate = self.gate or (Gate.STRICT if tested or state.run.expected else Gate.REFACTOR)
         rests = state.phase is not Phase.ENDED and not state.gate_state.turn and state.gate_state.mode is gate
-        return rests and seen == state.tree
+        return state if rests and seen == state.tree else None
 
     def read_tree(self) -> tuple[RunState, str]:
         """Return the state of the newest run, and the present tree of the folder, which is stored.

@@ -19,6 +19,7 @@ from jumar.core.state import events as ev
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput, JumarError
 from jumar.ports import Push
 from jumar.runs import lifecycle as entering
@@ -121,7 +122,9 @@ class Session:
         if call.name in ("look", "stop"):  # a host's own, and no tool
             return Action(call.name, call_id=call.id, args=call.arguments)
         every = replace(run.settings.switches, allow_refactor=True)  # whether it may is the gate's to say
-        action = tool_calls.parse_action(call, list_offers(every, run.gate))
+        # A claim is the gate's to refuse, too: it says why, and the mode may have changed since the run began.
+        gate = Gate.OFF if run.gate is Gate.OFF else Gate.STRICT
+        action = tool_calls.parse_action(call, list_offers(every, gate))
         asked = action.args.get("test_ids")
         if action.fault or not isinstance(asked, tuple):
             return action

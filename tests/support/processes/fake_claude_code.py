@@ -14,7 +14,18 @@ import msgspec
 
 import jumar.child.hook.hook_fast
 from jumar.child.hook.published_state import HookRefusal
-from jumar.child.hook.ruling import BEGIN, FAILED, POST, PRE, PROMPT, STOP, SUBAGENT_STOP, answer_event, format_refusal
+from jumar.child.hook.ruling import (
+    BEGIN,
+    FAILED,
+    POST,
+    PRE,
+    PROMPT,
+    STOP,
+    SUBAGENT_STOP,
+    answer_event,
+    format_refusal,
+    introduce,
+)
 from jumar.core.state.test_policy import Gate
 from jumar.hooks.claim_command import claim_in_session
 from jumar.hooks.full_rule import answer_or_refuse
@@ -87,6 +98,8 @@ class Host:
             return answer_or_refuse(event, raw, Path(root), self.environ, self._gate)
 
         try:
+            if event == BEGIN:
+                return introduce(raw, str(self.root), self._gate.value if self._gate else "")
             return answer_event(event, raw, str(self.root), seconds, full)
         except HookRefusal as why:
             return format_refusal(event, str(why), raw)

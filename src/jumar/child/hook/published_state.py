@@ -158,6 +158,14 @@ def read_state(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
     return state
 
 
+def read_mode(root: str) -> str:
+    """Return the mode of the gate that the session of *root* published last; empty: there is none, or it is damaged."""
+    try:
+        return str(_read_published(f"{root}/{FOLDER}")[0]["mode"])
+    except HookRefusal:
+        return ""
+
+
 def _read_published(folder: str) -> tuple[dict[str, object], int]:
     """Return the state in *folder*, and how long the journal that it speaks of is now."""
     try:

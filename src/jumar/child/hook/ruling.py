@@ -57,6 +57,14 @@ INTRODUCTION = (
     "`jumar escalate TEST_ID REASON` in the shell: that ends the work, and the person decides."
 )
 
+REFACTOR_INTRODUCTION = (
+    "jumar gates edits here in refactor mode: edits need no claims. Tests that came with the repository are read-only. "
+    "When you stop, all tests (and the command of [gate] verify, where one is set) are run once: while something is "
+    "red, you are told what, and the edits stay; after the third time in a row all of them go back byte for byte. "
+    "Where a test contradicts the task or another test, run `jumar escalate TEST_ID REASON` in the shell: that ends "
+    "the work, and the person decides."
+)
+
 
 class Deferred(Exception):  # noqa: N818  it is no error
     """Raised when the small file cannot tell and the full rule must."""
@@ -69,7 +77,9 @@ def main(arguments: list[str]) -> int:
         seconds = float(arguments[1]) if len(arguments) > 1 else PATIENCE_SECONDS
         raw = sys.stdin.buffer.read()
         project = os.environ.get("CLAUDE_PROJECT_DIR", "")
-        answer = answer_event(event, raw, project, seconds, partial(ask_full_rule, arguments[2:3]))
+        ask = partial(ask_full_rule, arguments[2:3])
+        begins = event == BEGIN
+        answer = introduce(raw, project, *arguments[2:3]) if begins else answer_event(event, raw, project, seconds, ask)
     except HookRefusal as why:
         answer = format_refusal(event, str(why), raw)
     if answer is None:
@@ -93,9 +103,7 @@ def answer_event(event: str, raw: bytes, project: str, seconds: float, ask: Full
     payload = read(event, raw)
     if event in (PRE, POST, FAILED) and payload["tool_name"] in READERS:
         return None
-    root = published_state.find_root(project) if project else published_state.find_session_root(str(payload["cwd"]))
-    if event == BEGIN:
-        return {"hookSpecificOutput": {"hookEventName": BEGIN, "additionalContext": INTRODUCTION}}
+    root = _find_root(payload, project)
     if event == PRE:
         try:
             rule(payload, root, seconds)
@@ -103,6 +111,25 @@ def answer_event(event: str, raw: bytes, project: str, seconds: float, ask: Full
             return ask(event, raw, root, seconds)
         return None
     return ask(event, raw, root, seconds)
+
+
+def introduce(raw: bytes, project: str, gate: str = "") -> Answer:
+    """Return the answer to the beginning of a conversation, in *raw*: the rule under *gate*, or of the newest run.
+
+    Raises:
+        HookRefusal: if it was not understood.
+    """
+    mode = gate or published_state.read_mode(_find_root(read(BEGIN, raw), project))
+    told = REFACTOR_INTRODUCTION if mode == "refactor" else INTRODUCTION
+    return {"hookSpecificOutput": {"hookEventName": BEGIN, "additionalContext": told}}
+
+
+def _find_root(payload: dict[str, object], project: str) -> str:
+    """Return the root of the repository that the host works in; *project* is its own word for it, if it says any."""
+    root: str = (
+        published_state.find_root(project) if project else published_state.find_session_root(str(payload["cwd"]))
+    )
+    return root
 
 
 def format_refusal(event: str, why: str, raw: bytes = b"") -> dict[str, object]:
