@@ -15,7 +15,6 @@ from jumar.core.state import events as ev
 from jumar.core.state.settings import Switches
 from jumar.core.state.stop import EXIT_CODES, Escalation, StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
-from jumar.errors import BadInput
 from jumar.hooks.claim_command import ClaimOutcome
 from jumar.hooks.escalate_command import escalate_in_session
 from jumar.models.script import ScriptLine
@@ -248,11 +247,16 @@ def test_behind_the_hooks_an_agent_escalates_in_its_shell(tmp_path: Path) -> Non
     assert json.loads(result.read_text())["stop"] == "escalated"
 
     assert "the run ended (escalated)" in host.edit("calc.py", "a + b", "b + a")
+    assert host.asks("Bash", command="ls").blocked == "", "reading goes on, by a shell too"
+    assert "calc.py went back" in host.shell("echo >> calc.py").blocked
+    assert (host.root / "calc.py").read_text() == RIGHT
+    assert "git push" in host.shell("git push --force").blocked
+    assert host.claim(RED, "calc.py")[1].startswith("refused: the run ended (escalated): edits are blocked until")
+    assert said(RED, "again") == ClaimOutcome(admitted=False, text=host.claim(RED, "calc.py")[1].rstrip())
     stopped = host.stop()
     assert stopped.blocked == ""
     assert "escalated test_calc.py::test_mul: the person asked for a division" in str(stopped.said["systemMessage"])
-    with pytest.raises(BadInput, match="the run has ended"):
-        said(RED, "again")
+    assert "none red" in host.prompt().context, "a prompt begins a new run"
 
 
 @pytest.mark.slow

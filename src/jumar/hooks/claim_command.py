@@ -24,7 +24,9 @@ from jumar.core.state.reply import ToolCall
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput, Infra
 from jumar.hooks.repository_session import RepositorySession, explain_exclusion
+from jumar.hooks.standing import explain_end
 from jumar.runs.session import ActionOutcome, Session
+from jumar.runs.setup.result import read_state
 
 HOST = "JUMAR_HOST"
 """Variable with the address that takes claims in a run with an external agent: local, with a token in its path."""
@@ -107,6 +109,8 @@ async def claim_in_session(here: Path, test_id: str, target: str, environ: Mappi
     desk = RepositorySession(root, environ)
     with desk.hold_lock():
         before = desk.read_state()
+        if ended := explain_end(read_state(desk.find_run())):
+            return ClaimOutcome(admitted=False, text=f"refused: {ended}")
         async with desk.rejoin() as session:
             if outside := explain_exclusion(path, session.state) or explain_no_edit(root, path):
                 return ClaimOutcome(admitted=False, text=f"refused: {outside}")

@@ -14,6 +14,8 @@ from jumar.cli.parameters.environment import read_environment
 from jumar.core.state.reply import ToolCall
 from jumar.hooks.claim_command import HOST, ClaimOutcome, find_repository_root, resolve_test_id, send
 from jumar.hooks.repository_session import RepositorySession
+from jumar.hooks.standing import explain_end
+from jumar.runs.setup.result import read_state
 
 
 @click.command(epilog="Example: jumar escalate test_calc.py::test_round 'it wants 2, test_calc.py::test_half wants 3'")
@@ -40,7 +42,7 @@ async def escalate_in_session(here: Path, test_id: str, reason: str, environ: Ma
     """Escalate in the session that the hooks keep for the repository around *here*; its run ends.
 
     Raises:
-        BadInput: if there is none, it has ended, or the test's file lies outside.
+        BadInput: if there is none, or the test's file lies outside.
         Infra: if the machine failed.
     """
     root = find_repository_root(here)
@@ -48,6 +50,8 @@ async def escalate_in_session(here: Path, test_id: str, reason: str, environ: Ma
     desk = RepositorySession(root, environ)
     with desk.hold_lock():
         before = desk.read_state()
+        if ended := explain_end(read_state(desk.find_run())):
+            return ClaimOutcome(admitted=False, text=f"refused: {ended}")
         async with desk.rejoin() as session:
             call = ToolCall(name="escalate", arguments={"test_id": test_id, "reason": reason})
             told = await session.act(call)

@@ -36,7 +36,7 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.errors import JumarError
 from jumar.hooks.repository_session import RepositorySession
-from jumar.hooks.standing import describe_standing
+from jumar.hooks.standing import describe_standing, explain_end
 from jumar.hooks.stop_rule import find_stopper, rule
 from jumar.runs.session import ActionOutcome, Session
 from jumar.runs.setup.result import read_state
@@ -48,8 +48,6 @@ LONGEST = 8_000
 
 RECENT_SECONDS = 900.0
 """For so long after its last sign of life another conversation counts as at work."""
-
-OVER = "the run here has ended, and nothing can be judged until the next prompt: "
 
 
 def main() -> None:
@@ -154,7 +152,7 @@ async def _judge_tool(desk: RepositorySession, event: str, name: str) -> Answer:
     state, seen = _read_state(desk)
     if state.phase is Phase.ENDED:
         changed = desk.revert_changes(state, seen)
-        return format_refusal(event, OVER + _format_paths(changed)) if changed else None
+        return format_refusal(event, f"{explain_end(state)}; {_format_paths(changed)}") if changed else None
     if seen == state.tree and desk.is_fresh():
         desk.publish_again(name, turn=True)
         return None
@@ -201,7 +199,7 @@ async def _rule_on_stop(desk: RepositorySession, event: str, payload: dict[str, 
 
 def _describe_end(state: RunState, changed: tuple[str, ...]) -> str:
     """Return the message for a person when the host stops after its run has ended."""
-    said = [f"{OVER}{_format_paths(changed)}"] if changed else []
+    said = [f"{explain_end(state)}; {_format_paths(changed)}"] if changed else []
     if state.escalated is not None:
         said.append(f"the agent escalated {state.escalated.test_id}: {make_one_line(state.escalated.reason, LONGEST)}")
     return "\n".join(said)

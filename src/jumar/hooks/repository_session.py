@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -22,7 +21,8 @@ from jumar.core.gate.write_rules import WriteRules, matches_nothing
 from jumar.core.state.run_state import HOST, Phase, RunState
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput, Infra, JumarError, find_cause
-from jumar.hooks.session_folder import acquire, prune
+from jumar.hooks.session_folder import acquire, prune, write_stamped
+from jumar.hooks.standing import explain_end
 from jumar.runs.archive.find import find_link, find_runs
 from jumar.runs.session import Session, open_session, rejoin_session
 from jumar.runs.setup.assembly import RunPlace, build_guard, build_workspace, load_runner
@@ -64,6 +64,8 @@ class PublishedState(msgspec.Struct, frozen=True, kw_only=True):
     """Test files that were written in this run."""
     fault: str = ""
     """Reason why there is no session; empty: there is one."""
+    ended: str = ""
+    """Reason why no edit is admitted although there is one: its run has ended; empty: it is open."""
     session: str = ""
     """The host's own name for the conversation that sent the newest prompt."""
     turn: bool = False
@@ -183,14 +185,8 @@ class RepositorySession:
         before = store.manifest(seen)
         changed = trees.find_differences(before, store.manifest(tree))
         files = {p: n for p in changed if (n := before.get(p)) is not None and n.kind is EntryKind.FILE}
-        now = time.time_ns()
-        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now // 10**9))
-        folder = self.folder / PUT_BACK / f"{stamp}-{now % 10**9:09}"
-        for path, node in files.items():
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(store.get(node.sha256))
         if files:
+            write_stamped(self.folder / PUT_BACK, ((path, store.get(node.sha256)) for path, node in files.items()))
             prune(self.folder / PUT_BACK, KEPT * 10)
         return changed
 
@@ -204,7 +200,8 @@ class RepositorySession:
         folder = self.find_run()
         state = read_state(folder)
         return (
-            explain_exclusion(path, state)
+            explain_end(state)
+            or explain_exclusion(path, state)
             or rule_on_write(path, state, _build_guard(state, Store(find_objects_folder(folder)))).reason
         )
 
@@ -217,7 +214,6 @@ class RepositorySession:
         claimed = {c.path for c in state.gate_state.claims} | {e.path for e in state.gate_state.turn}
         open_now = guard.refactorable if state.gate_state.mode is Gate.REFACTOR else matches_nothing
         closed = (path for path in there if guard.protected(path) and not open_now(path))
-        ended = f"the run ended ({state.end.stop})" if state.phase is Phase.ENDED and state.end else ""
         self._write_state(
             PublishedState(
                 root=str(self.root),
@@ -229,7 +225,7 @@ class RepositorySession:
                 authored=authored,
                 session=name,
                 turn=turn,
-                fault=ended,
+                ended=explain_end(state),
             )
         )
 

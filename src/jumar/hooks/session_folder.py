@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from jumar.child.hook.published_state import take_lock
@@ -27,6 +28,16 @@ def acquire(fd: int) -> None:
     """
     if not take_lock(fd, fcntl.LOCK_EX, WAIT_SECONDS):
         raise Infra(f"another hook has been judging for more than {WAIT_SECONDS:g} seconds")
+
+
+def write_stamped(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
+    """Write *files* into a new folder in *folder*, which is named by the time of day."""
+    now = time.time_ns()
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now // 10**9))
+    for path, data in files:
+        target = folder / f"{stamp}-{now % 10**9:09}" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
 
 
 def prune(folder: Path, kept: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.state.claims import find_red_ids
-from jumar.core.state.run_state import RunState
+from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.test_policy import Gate
 from jumar.task.untested import format_untested_line
 
@@ -45,3 +45,10 @@ def _describe_red(state: RunState) -> str:
     if red := find_red_ids(state.gate_state.newest):
         return f"; red is {format_ids(red)}; {CLAIM}{open_now}"
     return f", none red: an edit of code needs a failing test first{open_now}"
+
+
+def explain_end(state: RunState) -> str:
+    """Explain why no edit, claim or escalation is admitted: the run in *state* has ended; empty: it has not."""
+    if state.phase is not Phase.ENDED or state.end is None:
+        return ""
+    return f"the run ended ({state.end.stop}): edits are blocked until the person's next prompt, which begins a new one"

@@ -230,6 +230,8 @@ def rule_on_edit(path: str, state: dict[str, object]) -> None:
         HookRefusal: if it must not be made.
         Deferred: if only the full rule can tell.
     """
+    if ended := state.get("ended"):
+        raise HookRefusal(str(ended))
     claims, tests, authored = state["claims"], state["tests"], state["authored"]
     assert isinstance(claims, dict) and isinstance(tests, list) and isinstance(authored, list)  # noqa: S101, PT018
     if path in tests:
