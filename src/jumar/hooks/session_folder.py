@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import re
 import shutil
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
