@@ -6,6 +6,8 @@ import pytest
 
 from jumar.core.failure_text import REASON_CHARACTERS, find_import_error, find_message, find_reason, split_output
 
+RUST = "thread 'net' panicked at tests/it.rs:2:51:\n"
+
 
 def test_the_message_is_what_pytest_marks_as_such_or_else_all_but_the_frames() -> None:
     marked = "test_a.py:4: in test_a\n    assert f() == 3\nE   assert 2 == 3\nE    +  where 2 = f()"
@@ -13,6 +15,8 @@ def test_the_message_is_what_pytest_marks_as_such_or_else_all_but_the_frames() -
     assert find_message(marked) == "assert 2 == 3\n+  where 2 = f()"
     assert find_message("expected 3\nsrc/a.py:4: in f\n    return 2") == "expected 3"
     assert find_message("    indented only") == "indented only"
+    assert find_message("    x_test.go:7: bad\n--- FAIL: TestX\n") == "x_test.go:7: bad\n--- FAIL: TestX"
+    assert find_message("E\nE   assert 1 == 2\n--- Captured stdout call ---\nE   forged") == "assert 1 == 2"
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,32 @@ def test_the_message_is_what_pytest_marks_as_such_or_else_all_but_the_frames() -
         ),
         ("async functions need a plugin.\nFor example:\n  - one", "async functions need a plugin."),
         ("x_test.go:5: got 1, want 2\n", "x_test.go:5: got 1, want 2"),
+        ("Everything is bad", "Everything is bad"),
+        ("Error: cannot connect\nEOF\nExpected: 3", "Error: cannot connect"),
+        ("E   assert 1 == 2\n--- Captured stdout call ---\nError: cannot connect\nE   forged", "assert 1 == 2"),
+        ("E   ValueError: a\nE\nE   b\nEnd of it", "ValueError: a"),
+        (
+            f"printed\n\n{RUST}called `Result::unwrap()` on an `Err` value: 1\nnote: run",
+            "called `Result::unwrap()` on an `Err` value: 1",
+        ),
+        (
+            f"printed\n{RUST}assertion `left == right` failed\n  left: 2\n right: 3\nnote: run with",
+            "assertion `left == right` failed, left: 2, right: 3",
+        ),
+        (
+            "printed\nnote: test did not panic as expected at tests/it.rs:10:4",
+            "test did not panic as expected at tests/it.rs:10:4",
+        ),
+        ('printed\nError: "bad"', 'Error: "bad"'),
+        ("printed\n    x_test.go:6: logged\n    x_test.go:7: bad\n--- FAIL: TestX\n", "x_test.go:7: bad"),
+        ("--- FAIL: TestX\n    x_test.go:7: bad\n--- FAIL: TestX/one\n", "x_test.go:7: bad"),
+        (
+            "    x_test.go:7: \n   \tError Trace:\tx_test.go:7\n   \tError:      \tNot equal: \n--- FAIL: TestX",
+            "x_test.go:7: Not equal:",
+        ),
+        ("printed\n--- FAIL: TestX\npanic: boom [recovered, repanicked]\n\ngoroutine N [running]:", "panic: boom"),
+        ("printed\n--- FAIL: TestX\n", "--- FAIL: TestX"),
+        ("# sample [sample.test]\n./a_test.go:3:28: undefined: nope\n", "./a_test.go:3:28: undefined: nope"),
         ("E   \x1b[31mred\x1b[0m", "red"),
         ("", ""),
     ],
