@@ -458,7 +458,8 @@ def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_
 
     assert code == 1, "every visible test passed, and that was not enough"
     assert sorted(p.name for p in (run / "workspace").rglob("*.py")) == ["app.py", "test_app.py"]
-    assert (scored["grade"], scored["passed"], scored["total"]) == ("D+H", 2, 3)
+    assert (scored["grade"], scored["passed"], scored["total"]) == ("D", 2, 3), "they do not agree, so no +H"
+    assert not [line for line in scored["warnings"] if "+H" in line]
 
 
 @pytest.mark.slow

@@ -128,7 +128,7 @@ def test_a_folder_with_a_run_is_not_begun_again(tmp_path: Path) -> None:
 def test_reading_is_strict_and_names_the_line(tmp_path: Path, old: bytes, new: bytes, why: str) -> None:
     lines = journal_of(tmp_path, [1, 1, 1])
     (tmp_path / EVENTS).write_bytes(lines[0] + lines[1].replace(old, new) + lines[2])
-    with pytest.raises(BadInput, match=f"^line 2 of the journal is damaged.*{why}.*jumar log verify"):
+    with pytest.raises(BadInput, match=f"^line 2 of the journal is damaged.*{why}.*jumar log verify .*{tmp_path.name}"):
         read_journal(tmp_path)
     with pytest.raises(BadInput, match=r"^line 2 "):
         Journal.open(tmp_path)

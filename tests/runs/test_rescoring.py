@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ SCORED = Scored(
         (SCORED, "red 2/3"),
         (replace(SCORED, ok=True, passed=3), "green 3/3"),
         (replace(SCORED, passed=3, unproved="grade C, and --min-grade asks for B"), "unproved 3/3"),
+        (replace(SCORED, held_out=("t", "u")), "red 1/1"),
+        (replace(SCORED, ok=True, passed=3, red=(), held_out=("t",)), "green 2/2"),
         (replace(SCORED, void="held_out: t failed", passed=None), "red (held_out)"),
         (replace(SCORED, void="tamper: a line has a wrong MAC", passed=None), "red (tamper)"),
         (replace(SCORED, void="harness: no disk", passed=None), ""),
@@ -81,10 +84,43 @@ def test_held_out_tests_turn_a_hard_coded_green_red(tmp_path: Path, capsys: pyte
     assert (same["runs"][0]["before"], same["runs"][0]["after"]) == ("green 2/2", "green 2/2")
 
     code, other = told(capsys, "rescore", runs, "--hidden", tmp_path / "hidden", *PLAIN)
-    assert (code, other["changed"], other["runs"][0]["after"]) == (0, 1, "red 2/3")
+    assert (code, other["changed"], other["runs"][0]["after"]) == (0, 1, "red 2/2, 0 of 1 held out")
     assert Path(run["events"]).read_bytes() == journal
     assert (Path(run["events"]).parent / "score.json").is_file()
 
     code, gone = told(capsys, "rescore", runs, "--task", tmp_path / "nowhere", *PLAIN)
     assert (code, "nowhere" in gone["runs"][0]["why"]) == (5, True)
     assert call(["rescore", str(runs), "--hidden", str(tmp_path / "nowhere")]) == 2
+
+    good = Path(run["events"]).parent
+    bad = Path(shutil.copytree(good, good.with_name("bad")))
+    (bad / "events.jsonl").write_bytes(journal.replace(b'"ts":', b'"at":', 2))
+    code, both = told(capsys, "rescore", runs, *PLAIN)
+    assert (code, both["void"], [each["after"] for each in both["runs"] if each["after"]]) == (5, 1, ["green 2/2"])
+    (why,) = [each["why"] for each in both["runs"] if each["why"]]
+    assert f"run `jumar log verify {bad}`" in why
+
+
+@pytest.mark.slow
+def test_a_run_with_held_out_tests_that_is_judged_as_before_has_not_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reply = {"tool_calls": [{"name": "write_file", "arguments": {"path": "gcd.py", "text": "from math import gcd\n"}}]}
+    (tmp_path / "s.jsonl").write_text(json.dumps(reply) + "\n")
+    (tmp_path / "task" / "hidden").mkdir(parents=True)
+    for path, text in {
+        "gcd.py": "gcd = None\n",
+        "test_gcd.py": TESTS,
+        "hidden/test_c.py": HIDDEN,
+        "task.toml": "[tests]\nhidden = 'hidden'\n",
+    }.items():
+        (tmp_path / "task" / path).write_text(text)
+    runs = tmp_path / "runs"
+    words = ("--sandbox", "S0", "--confirm", "1", "--python", PLAIN_PYTHON, "--min-grade", "D")
+    script = f"script:{tmp_path / 's.jsonl'}"
+    _, run = told(capsys, "run", tmp_path / "task", "--model", script, "--gate", "off", "--runs", runs, *words)
+    assert run["stop"] == "green"
+
+    for _ in range(2):
+        _, again = told(capsys, "rescore", runs, *words)
+        assert (again["changed"], again["runs"][0]["after"]) == (0, "green 2/2, 1 of 1 held out")

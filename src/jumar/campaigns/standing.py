@@ -53,7 +53,7 @@ def read_standing(folder: Path) -> Standing:
     if not (folder / EVENTS).is_file():
         return Standing(Progress.NEW)
     entries = read_journal(folder)
-    state = replay_state(entries)
+    state = replay_state(entries, f" of {folder}")
     if state.start is None:
         return Standing(Progress.NEW)
     faults, limit_seconds = _count_faults(entries)

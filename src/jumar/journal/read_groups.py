@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from operator import add
@@ -65,8 +66,8 @@ _Decoded = tuple[list[Entry], list[int]]
 """Entries, and how many lines of its group follow each."""
 
 
-def read_groups(file: IO[bytes], torn: Callable[[TornLine], None]) -> Iterator[Groups]:
-    """Yield the complete groups of a journal, many at a time. *torn* gets an unfinished end.
+def read_groups(file: IO[bytes], torn: Callable[[TornLine], None], run: str = "RUN") -> Iterator[Groups]:
+    """Yield the complete groups of the journal of *run*, many at a time. *torn* gets an unfinished end.
 
     Raises:
         BadInput: naming the first line that is damaged, or does not follow from the one before.
@@ -81,7 +82,7 @@ def read_groups(file: IO[bytes], torn: Callable[[TornLine], None]) -> Iterator[G
         if not newline:
             continue
         texts = part.split(b"\n")
-        found, mores = _decode_all(texts, end, owed) or _decode_each(texts, end, owed)
+        found, mores = _decode_all(texts, end, owed) or _decode_each(texts, end, owed, run)
         entries += found
         held.append(part + newline)
         end, owed = JournalEnd(found[-1].seq, hash_line(texts[-1])), mores[-1]
@@ -143,34 +144,32 @@ def _count_following(texts: list[bytes], owed: int) -> list[int]:
     return found
 
 
-def _decode_each(texts: list[bytes], after: JournalEnd, owed: int) -> _Decoded:
+def _decode_each(texts: list[bytes], after: JournalEnd, owed: int, run: str) -> _Decoded:
     """Return the lines *texts* decoded one by one, with any spacing and order of their keys.
 
     Raises:
-        BadInput: naming the first that is damaged.
+        BadInput: naming the first that is damaged, and *run*: many journals may be read by one command.
     """
     found: list[JournalLine] = []
     for text in texts:
-        found.append(_parse_checked(text, after, owed))
+        try:
+            found.append(_parse_checked(text, after, owed))
+        except ValueError as fault:
+            raise BadInput(
+                f"line {after.seq + 2} of the journal is damaged: {fault}; "
+                f"run `jumar log verify {shlex.quote(run)}` to see all of it"
+            ) from None
         after, owed = JournalEnd(after.seq + 1, hash_line(text)), found[-1].more
     return [line.entry for line in found], [line.more for line in found]
 
 
 def _parse_checked(text: bytes, after: JournalEnd, owed: int) -> JournalLine:
-    """Parse the line *text*, which must follow the line *after*."""
-    number = after.seq + 2
-    try:
-        line = parse(text)
-    except ValueError as fault:
-        raise _report_damaged(number, str(fault)) from None
+    """Parse the line *text*, which must follow the line *after*; a ValueError says why it is damaged."""
+    line = parse(text)
     if line.prev != after.hash:
-        raise _report_damaged(number, "it does not follow from the line before")
+        raise ValueError("it does not follow from the line before")
     if line.entry.seq != after.seq + 1:
-        raise _report_damaged(number, f"it has seq {line.entry.seq}, not {after.seq + 1}")
+        raise ValueError(f"it has seq {line.entry.seq}, not {after.seq + 1}")
     if owed and line.more != owed - 1:
-        raise _report_damaged(number, "the group it belongs to is cut")
+        raise ValueError("the group it belongs to is cut")
     return line
-
-
-def _report_damaged(number: int, why: str) -> BadInput:
-    return BadInput(f"line {number} of the journal is damaged: {why}; run `jumar log verify RUN` to see all of it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -216,7 +217,7 @@ class Journal:
         torn: list[TornLine] = []
         entries: list[Entry] = []
         with (self.folder / EVENTS).open("rb") as lines:
-            for group in read_groups(lines, torn.append):
+            for group in read_groups(lines, torn.append, str(self.folder)):
                 entries += group.entries
                 self._length += group.size
                 self.mark = group.end
@@ -246,7 +247,7 @@ class Journal:
         elif anchor.seq == self.mark.seq and anchor.hash != self.mark.hash:
             raise BadInput(
                 f"line {anchor.seq + 1} of the journal is damaged: it is not the line that was written; "
-                "run `jumar log verify RUN`"
+                f"run `jumar log verify {shlex.quote(str(self.folder))}`"
             )
 
 
@@ -266,7 +267,7 @@ def read(folder: Path, told: Callable[[str], None] = lambda _: None) -> Iterator
     """
     try:
         with (folder / EVENTS).open("rb") as lines:
-            for group in read_groups(lines, lambda torn: told(str(torn))):
+            for group in read_groups(lines, lambda torn: told(str(torn)), str(folder)):
                 yield from group.entries
     except OSError as fault:
         raise BadInput(

@@ -42,22 +42,25 @@ class Rescored(msgspec.Struct, frozen=True, kw_only=True):
     before: str
     """Standing as the run ended: `green 3/3`, `unproved 3/3`, `red 2/3`, or `unscored`."""
     after: str = ""
-    """Standing now; empty: it could not be judged."""
+    """Standing now, with the held-out tests behind it: `red 2/2, 0 of 1 held out`; empty: it could not be judged."""
     changed: bool = False
-    """True if it is green now and was not, or the other way round, or another number of tests passes."""
+    """True if it is green now and was not, or the other way round, or another number of visible tests passes."""
     why: str = ""
     """Reason why it could not be judged."""
     score: Scored | None = None
 
 
 async def rescore_run(folder: Path, rules: RescoreRules, trust: Trust) -> Rescored:
-    """Return the scores of the run in *folder*, whose best tree is judged again.
+    """Return the scores of the run in *folder*, whose best tree is judged again, if its journal can be read.
 
     Raises:
         BadInput: if somebody else may have made the run: its journal says which commands judge it.
     """
-    trusted = trust.run(folder)
-    state = read_state(trusted.folder)
+    try:
+        state = read_state(folder)
+    except BadInput as fault:
+        return Rescored(run=folder.name, task="", before="unscored", why=str(fault))
+    trust.run(folder)
     if state.start is None:
         return Rescored(run=folder.name, task="", before="unscored", why="it was killed before its first event")
     before = describe_end(state)
@@ -68,19 +71,28 @@ async def rescore_run(folder: Path, rules: RescoreRules, trust: Trust) -> Rescor
     except (BadInput, Infra) as fault:
         return replace(told, why=str(fault))
     after = describe_score(scored)
-    return replace(told, after=after, changed=after not in ("", before), why=scored.void, score=scored)
+    more = f", {_count_held_out(scored)} of {len(scored.held_out)} held out" if after and scored.held_out else ""
+    return replace(told, after=after + more, changed=after not in ("", before), why=scored.void, score=scored)
 
 
 def describe_score(scored: Scored) -> str:
     """Return a new score as `describe_end` says an old one; empty: nothing is known about the tree.
 
-    A void that the tree itself caused, by tampering or by answers for the visible tests alone, is red.
+    A run counts its visible tests alone, so the held-out ones decide the word here and are not counted. A void that
+    the tree itself caused, by tampering or by answers for the visible tests alone, is red.
     """
     cause = scored.void.partition(":")[0]
     if cause == Cause.HARNESS:
         return ""
     word = "green" if scored.ok else "unproved" if scored.unproved else "red"
-    return f"red ({cause})" if cause else f"{word} {scored.passed}/{scored.total}"
+    if cause or scored.passed is None:
+        return f"red ({cause})"
+    return f"{word} {scored.passed - _count_held_out(scored)}/{scored.total - len(scored.held_out)}"
+
+
+def _count_held_out(scored: Scored) -> int:
+    """Return how many held-out tests passed."""
+    return len(set(scored.held_out).difference(scored.red)) if scored.passed is not None else 0
 
 
 def describe_end(state: RunState) -> str:

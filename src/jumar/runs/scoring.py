@@ -76,6 +76,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     failed: int | None
     errors: int | None
     total: int
+    held_out: tuple[str, ...] = ()
+    """Tests among these that are held out."""
     red: tuple[str, ...]
     """Tests that did not pass."""
     reasons: Mapping[str, str] = {}
@@ -156,11 +158,10 @@ async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, 
     if plain and (absent or done.verdict.void):  # perhaps it is not as plain as it looked, or pytest does not work here
         return await _score(task, folder, place, python, reads=False)
     candidate = _add_hidden(store, candidate, hidden)
-    wanted = task.probe and done.verdict.green
-    probed = await probe(verifier, whole, candidate, seed=task.seed) if wanted else None
-    return _apply_min_grade(
-        _build_scored(done, candidate, len(verifier.expected), probed, ignored), done, settings.min_grade
-    )
+    probed = await probe(verifier, whole, candidate, seed=task.seed) if task.probe and done.verdict.green else None
+    scored = _build_scored(done, candidate, len(verifier.expected), probed, ignored)
+    scored = replace(scored, held_out=_list_held_out(verifier, hidden))
+    return _apply_min_grade(scored, done, settings.min_grade)
 
 
 def _build_scored(
@@ -234,13 +235,11 @@ async def _verify_with_hidden(
     """
     verifier.tell(Work.JUDGING, 0, 0)
     suite, both = verifier.suite, _add_hidden(verifier.store, candidate, hidden)
-    held_out = set(verifier.store.manifest(hidden)) if hidden else set[str]()
-    later = tuple(i for i in verifier.expected if i.partition("::")[0] in held_out)
+    later = _list_held_out(verifier, hidden)
     first = tuple(i for i in verifier.expected if i not in set(later))
     if not (later and first and suite.confirm):
         done = await verify_expected_green(verifier, both)
-        proved = bool(suite.confirm) and done.grade != Grade.D
-        return _mark_hidden(done, hidden) if proved or not done.verdict.green else done
+        return _mark_hidden(done, hidden) if suite.confirm and done.grade != Grade.D else done
     judge = copy.copy(verifier)
     judge.base, judge.expected = base, first
     judge.held_out = verifier.held_out._replace(tree=hidden, ids=tuple(i for i in later if i not in excused))
@@ -258,12 +257,18 @@ async def _verify_with_hidden(
         return await _verify_with_hidden(verifier, base, candidate, hidden, silent)
     if told.verdict.green and done.reachable:
         return replace(done, verdict=told.verdict)  # two processes alone refused it: it is harder to judge
-    return done if told.verdict.green or told.verdict.void else _mark_hidden(told, hidden)
+    return done if told.verdict.green or told.verdict.void else told
+
+
+def _list_held_out(verifier: TrustedVerifier, hidden: str) -> tuple[str, ...]:
+    """Return the expected tests that stand in files of *hidden*."""
+    files = verifier.store.manifest(hidden) if hidden else {}
+    return tuple(i for i in verifier.expected if i.partition("::")[0] in files)
 
 
 def _mark_hidden(done: Verification, hidden: str) -> Verification:
-    """Return *done* with `+H` behind its grade, if held-out tests judged with the others."""
-    return replace(done, grade=f"{done.grade}+H") if hidden and done.verdict.void is None else done
+    """Return *done* with `+H` behind its grade, if it is green and held-out tests judged with the others."""
+    return replace(done, grade=f"{done.grade}+H") if hidden and done.verdict.green else done
 
 
 async def _check_hidden(task: Task, expected: Iterable[str], verifier: TrustedVerifier, hidden: str) -> None:

@@ -96,7 +96,7 @@ async def _accept_green(
         better={names[i]: str(grade) for i, grade in grades.better.items() if i in names},
         weaker={names[i]: why for i, why in evidence.list_weaker(whole, grades.tests) if i in names},
         asked=whole.asked if apart else None,
-        warnings=(*found.warnings, *warnings),
+        warnings=(*found.warnings, *(() if found.void else warnings)),  # those are of the grade of a green
     )
     return done if found.void is None else _refute(done, found, names, 0), rest.strengths
 

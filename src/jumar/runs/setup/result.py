@@ -185,11 +185,11 @@ def read_state(folder: Path) -> RunState:
     Raises:
         BadInput: if there is no journal, or it tells what cannot have happened.
     """
-    return replay_state(read_journal(folder))
+    return replay_state(read_journal(folder), f" of {folder}")
 
 
-def replay_state(entries: Iterable[Entry]) -> RunState:
-    """Return the state after *entries*.
+def replay_state(entries: Iterable[Entry], whose: str = "") -> RunState:
+    """Return the state after *entries*; *whose* stands behind "the journal" in a complaint, such as " of RUN".
 
     Raises:
         BadInput: if one of them cannot have happened where it stands; the sentence names its line.
@@ -199,7 +199,7 @@ def replay_state(entries: Iterable[Entry]) -> RunState:
         try:
             state = reduce(state, entry)
         except IllegalEvent as error:
-            raise BadInput(f"line {entry.seq + 1} of the journal cannot have happened: {error}") from None
+            raise BadInput(f"line {entry.seq + 1} of the journal{whose} cannot have happened: {error}") from None
     return state
 
 
