@@ -8,12 +8,15 @@ from pathlib import Path
 import anyio
 import pytest
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from msgspec.structs import replace
 
 from jumar.campaigns.campaign import Campaign, CampaignLimits
+from jumar.campaigns.journals import add_result, list_open_rollouts
 from jumar.campaigns.messages import Report, RolloutEnded
-from jumar.campaigns.plan import CampaignPlan, CampaignTask
-from jumar.campaigns.schedule import RolloutEnd
+from jumar.campaigns.plan import RUNS, CampaignPlan, CampaignTask
+from jumar.campaigns.schedule import OtherEnd, RolloutEnd
 from jumar.campaigns.standing import read_standing
+from jumar.campaigns.summary import summarise
 from jumar.core.state.stop import StopReason
 from jumar.models.script import ScriptLine
 from jumar.task.option_values import OptionValues
@@ -95,3 +98,22 @@ def test_any_other_fault_is_counted(tmp_path: Path, last: ScriptLine) -> None:
     standing = read_standing(work(tmp_path / "a", (write_passing(9), *[LIMITED] * 4, last)))
 
     assert (standing.faults, standing.limit_seconds) == (1, None)
+
+
+def test_what_a_broken_rollout_spent_is_in_its_end_and_what_cannot_go_on_is_not_open(tmp_path: Path) -> None:
+    for name, lines in (("a", (write_passing(9),)), ("b", (write_passing(9), ScriptLine(error="server")))):
+        (tmp_path / RUNS).mkdir(exist_ok=True)
+        work(tmp_path / RUNS / f"{PLAN.began}-{name}-r001", lines)
+    broken = RolloutEnd("b-r001", "b", OtherEnd.INFRA, None, "no space left")
+    end = add_result(broken, tmp_path / RUNS / f"{PLAN.began}-b-r001")
+
+    assert end.result is not None
+    assert (end.result.stop, end.result.usd, end.result.why) == ("infra", 0.01, "no space left")
+    assert summarise("c", (end,), "").usd == 0.01
+    assert add_result(broken, tmp_path / "nowhere") == broken
+    assert list_open_rollouts(tmp_path, PLAN) == ("b-r001",)
+    assert list_open_rollouts(tmp_path, replace(PLAN, retries=0)) == (), "its retries are used up"
+    assert list_open_rollouts(tmp_path, replace(PLAN, rollouts=2, retries=0)) == ("a-r002", "b-r002")
+    left = replace(PLAN, rollouts=3, retries=0, tasks=PLAN.tasks[:1], patience=1)
+    work(tmp_path / RUNS / f"{PLAN.began}-a-r002", (write_passing(9),))
+    assert list_open_rollouts(tmp_path, left) == (), "the last one brought it no further"

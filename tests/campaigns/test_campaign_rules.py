@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import anyio
 import pytest
 from msgspec.structs import replace
 
-from jumar.campaigns.create import CampaignBudget, CampaignOrder
+from jumar.campaigns.create import CampaignBudget, CampaignOrder, try_machine
 from jumar.campaigns.find_tasks import find_tasks
 from jumar.campaigns.messages import RolloutBroken, RolloutEnded, RolloutRefused, RolloutStopped
 from jumar.campaigns.plan import CampaignPlan, CampaignTask, Rollout, build_task, list_rollouts, load_plan
@@ -286,6 +287,8 @@ class TestPlan:
             (OptionValues(model="repair", test_policy="never"), "task: the repair agent lives on test results"),
             (OptionValues(model="nobody:x"), "task: unknown model"),
             (OptionValues(model="script:/no/such/file"), "task: .*/no/such/file"),
+            (OptionValues(model="repair", python="/no/python"), "task: --python /no/python is not a program"),
+            (OptionValues(model="repair", test_command="make"), "task: the repair agent needs tests"),
             (OptionValues(model="openai:no-such"), "task: nobody knows what openai:no-such costs"),
         ],
     )
@@ -295,6 +298,32 @@ class TestPlan:
         with pytest.raises(BadInput, match=why):
             begin_campaign(tmp_path / "c", CampaignOrder(tasks=(task,), options=options), {})
         assert not (tmp_path / "c").exists()
+
+    @pytest.mark.parametrize(
+        ("toml", "options", "why"),
+        [
+            ("hidden = 'hidden'", OptionValues(model="repair", confirm=0), "task: .*--confirm 0 has none"),
+            ("runner = 'go'", OptionValues(model="host", probe=True), "task: --probe mutates Python .*, and go runs"),
+        ],
+    )
+    def test_whose_task_does_not_fit_its_options_is_refused_before_the_others_are_paid(
+        self, tmp_path: Path, task: CampaignTask, toml: str, options: OptionValues, why: str
+    ) -> None:
+        (Path(task.path) / "hidden").mkdir()
+        (Path(task.path) / "task.toml").write_text(f"[tests]\n{toml}\n")
+
+        with pytest.raises(BadInput, match=why):
+            begin_campaign(tmp_path / "c", CampaignOrder(tasks=(task,), options=options), {})
+
+    def test_whose_runner_is_not_here_is_refused_before_the_others_are_paid(
+        self, tmp_path: Path, task: CampaignTask
+    ) -> None:
+        (Path(task.path) / "task.toml").write_text("[tests]\nrunner = 'cargo'\n")
+        order = CampaignOrder(tasks=(task,), options=OptionValues(model="host"))
+        environ = {"PATH": str(tmp_path)}
+
+        with pytest.raises(BadInput, match="task: the runner cargo needs cargo"):
+            anyio.run(try_machine, tmp_path / "c", begin_campaign(tmp_path / "c", order, {}), environ, print)
 
     @pytest.mark.parametrize("name", ["usd", "tokens", "task_usd", "run_usd", "run_tokens"])
     def test_a_cap_of_nothing_is_refused(self, name: str) -> None:

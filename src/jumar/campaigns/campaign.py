@@ -14,10 +14,10 @@ from typing import NamedTuple, Protocol
 import anyio
 from anyio.abc import TaskGroup
 
+from jumar.campaigns.journals import add_result, read_standings
 from jumar.campaigns.messages import Report, RolloutEnded, RolloutLost
 from jumar.campaigns.plan import CampaignPlan, get_run_folder, list_rollouts
 from jumar.campaigns.schedule import RolloutEnd, Schedule
-from jumar.campaigns.standing import read_standing
 from jumar.core.quoting import make_one_line
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
@@ -103,7 +103,8 @@ class Campaign:
         self, plan: CampaignPlan, folder: Path, start: StartWorker, limits: CampaignLimits, tell: Callable[[str], None]
     ) -> None:
         self._plan, self._start, self._limits, self._tell = plan, start, limits, tell
-        known = [(r, read_standing(get_run_folder(folder, plan, r))) for r in list_rollouts(plan)]
+        self._folder = folder
+        known = read_standings(folder, plan)
         self._schedule = Schedule(plan, known)
         self._total, self._known = len(known), len(self._schedule.ended)
         self._workers: list[CampaignWorker] = []
@@ -146,7 +147,11 @@ class Campaign:
                 if self._limits.deadline is not None:
                     self._tasks.start_soon(self._watch_deadline, self._limits.deadline)
         self._schedule.close()
-        return tuple(self._schedule.ended[rollout.name] for rollout in list_rollouts(self._plan))
+        ends = self._schedule.ended
+        return tuple(
+            add_result(ends[rollout.name], get_run_folder(self._folder, self._plan, rollout))
+            for rollout in list_rollouts(self._plan)
+        )
 
     async def stop(self, why: str) -> None:
         """Begin nothing more and halt the running rollouts; a second call kills the worker processes."""

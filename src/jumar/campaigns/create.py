@@ -22,6 +22,7 @@ from jumar.journal.ledger import Caps, SqliteLedger
 from jumar.runs.archive.find import find_link
 from jumar.runs.setup.choose_model import prepare_model
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, try_sandbox
+from jumar.runs.setup.refusals import refuse_missing_runner, refuse_unfit
 from jumar.task.budget_options import USUAL_PROFILE, read_profile
 from jumar.task.option_values import OptionValues
 from jumar.task.task import Task
@@ -130,22 +131,25 @@ def _try_task(folder: Path, plan: CampaignPlan, task: CampaignTask, environ: Map
     """
     try:
         built = prepare_model(build_task(folder, plan, Rollout(task, 1), environ), environ).task
+        refuse_unfit(built, get_options(plan, Rollout(task, 1)).python)
     except BadInput as error:
         raise BadInput(f"{task.name}: {error}") from None
     return bool(built.chosen_routes) or get_options(plan, Rollout(task, 1)).allow_unmetered
 
 
-async def try_sandboxes(
-    folder: Path, plan: CampaignPlan, environ: Mapping[str, str], say: Callable[[str], None]
-) -> None:
+async def try_machine(folder: Path, plan: CampaignPlan, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
     """Test the sandboxes of the tasks, here and once: else hundreds of rollouts would do so at the same time.
 
     Raises:
-        BadInput: if there is none for some task, naming it.
+        BadInput: if there is none for some task, or what runs its tests is not here, naming it.
     """
     asked: dict[str, Task] = {}
     for task in plan.tasks:
         built = build_task(folder, plan, Rollout(task, 1), environ)
+        try:
+            refuse_missing_runner(built, environ)
+        except BadInput as error:
+            raise BadInput(f"{task.name}: {error}") from None
         asked.setdefault(built.sandbox, built)
     for sandbox, built in asked.items():
         around = SandboxSurroundings(folder / RUNS, environ, (built.root,), tell=lambda *_: say("trying the sandbox"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from jumar.campaigns.create import (
     find_campaign,
     make_campaign_folder,
     name_campaign,
-    try_sandboxes,
+    try_machine,
 )
 from jumar.campaigns.find_tasks import find_tasks
 from jumar.cli.campaign_session import read_deadline, run_session
@@ -101,7 +102,7 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
                 raise KeyboardInterrupt
             plan = create_campaign(folder, replace(order, tasks=ready), environ)
             if where.executor == "local":
-                anyio.run(try_sandboxes, folder, plan, environ, voice.note)
+                anyio.run(try_machine, folder, plan, environ, voice.note)
         trust = Trust(environ, anyone=True)  # this process made it, a moment ago
     else:
         _refuse_changes(click.get_current_context())
@@ -111,7 +112,7 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
     with lock_campaign(folder, voice.note) as lock:
         summary = run_session(voice, folder, trust, lock, {**chosen, "deadline": deadline, "where": where})
         page = _write_page(folder)
-    return _show(voice, summary, page)
+    return _show(voice, summary, page, trust)
 
 
 def _read_order(tasks: tuple[str, ...], chosen: dict[str, Any]) -> CampaignOrder:
@@ -181,7 +182,17 @@ def _write_page(folder: Path) -> Path:
     return page
 
 
-def _show(voice: Console, summary: CampaignSummary, page: Path) -> int:
+def _list_open(summary: CampaignSummary, trust: Trust) -> set[str]:
+    """Return the rollouts with which another session would go on; those that were refused would be again."""
+    from jumar.campaigns.journals import list_open_rollouts  # noqa: PLC0415  it is slow to import
+    from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
+
+    folder = Path(summary.campaign)
+    refused = {end.rollout for end in summary.other if end.stop == "refused"}
+    return set(list_open_rollouts(folder, load_plan(folder, trust))) - refused
+
+
+def _show(voice: Console, summary: CampaignSummary, page: Path, trust: Trust) -> int:
     """Print the result of the campaign."""
     stops = ", ".join(f"{count} {stop}" for stop, count in summary.by_stop.items())
     voice.say(
@@ -191,7 +202,7 @@ def _show(voice: Console, summary: CampaignSummary, page: Path) -> int:
     )
     voice.say(f"report   {page}")
     voice.say(f"runs     jumar runs --runs {summary.campaign}/runs")
-    if summary.stopped or any(summary.by_stop.get(stop) for stop in ("interrupted", "not_begun")):
-        voice.say(f"go on    jumar batch --resume {summary.campaign}")
+    if any(summary.by_stop.get(stop) for stop in ("infra", "interrupted", "not_begun")) and _list_open(summary, trust):
+        voice.say(f"go on    jumar batch --resume {shlex.quote(summary.campaign)}")
     voice.print_result(summary)
     return summary.exit

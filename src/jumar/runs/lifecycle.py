@@ -40,6 +40,7 @@ from jumar.runs.setup.choose_model import is_offline, load_models, prepare_model
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.runs.setup.first_event import build_first_event
 from jumar.runs.setup.marks import TrustedRun, mark
+from jumar.runs.setup.refusals import refuse_unfit
 from jumar.runs.setup.result import Result, build_result, replay_state
 from jumar.runs.setup.run_directory import create_run_directory, leave_no_trace, make_absolute, withhold_run_files
 from jumar.runs.setup.selftest_cache import SelftestCache
@@ -48,7 +49,7 @@ from jumar.runs.tree.task_tree import compute_allowed_bytes, settle_tree
 from jumar.runtime.dependencies import NoLedger, RunDependencies, skip_pause
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.budget_options import format_flag
-from jumar.task.task import Task, find_interpreter
+from jumar.task.task import Task
 from jumar.verify.kept_process import KeepingRunner, KeptRuns
 from jumar.verify.mutation_probe import probe
 from jumar.workspace.files.disk_faults import explain_disk_faults
@@ -115,8 +116,8 @@ async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -
         BadInput: as `start`.
     """
     refuse_links(runs)
-    find_interpreter(task, entry.python)  # refused before anything is made
     ready = prepare_model(task, entry.environ)
+    refuse_unfit(ready.task, entry.python)
     task = settle_tree(withhold_run_files(ready.task, runs, task.model, entry.environ), entry.environ)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = _enter_place(create_run_directory(runs, task.name, entry.name), entry)
@@ -131,9 +132,7 @@ async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -
         async with place.judging.turn():
             first = await build_first_event(task, place, entry.python)
         now = time.time()
-        with explain_disk_faults(
-            f"cannot write to {place.folder}"
-        ):  # before the line: a run that is killed here has its mark
+        with explain_disk_faults(f"cannot write to {place.folder}"):  # a run that is killed here has its mark
             mark(place.folder, format_group((first,), now, JournalEnd())[1][0], entry.environ)
         journal = held.enter_context(Journal.create(place.folder))
         state = replay(journal.append((first,), now))

@@ -35,6 +35,7 @@ from jumar.runs.setup.assembly import (
     store_tree,
 )
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
+from jumar.runs.setup.refusals import refuse_probe
 from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.tree.plain_suite import read_plain_ids
 from jumar.runs.tree.task_tree import settle_tree
@@ -100,6 +101,7 @@ async def score_tree(
     """
     if not where.is_dir():  # noqa: ASYNC240  one look, before anything runs
         raise BadInput(f"there is no folder {where}; name the tree to be judged, or the directory of a run")
+    refuse_probe(task)
     begin_ahead(task, python, environ)
     task = settle_tree(task, environ)
     is_run = (where / "events.jsonl").is_file()

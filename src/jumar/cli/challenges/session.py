@@ -45,7 +45,7 @@ class ChallengeSession:
         from jumar.campaigns.create import (  # noqa: PLC0415  it is slow to import
             create_campaign,
             make_campaign_folder,
-            try_sandboxes,
+            try_machine,
         )
         from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  as above
         from jumar.challenges.choose_model import choose_model  # noqa: PLC0415  as above
@@ -69,7 +69,7 @@ class ChallengeSession:
             raise BadInput(f"linters cannot be confined here ({why}); take [[linter]] out of the challenge")
         with make_campaign_folder(folder):
             plan = create_campaign(folder, order_campaign(challenge, origin, folder, usd), environ)
-            anyio.run(try_sandboxes, folder, plan, environ, self.voice.note)
+            anyio.run(try_machine, folder, plan, environ, self.voice.note)
 
     def run(self, folder: Path) -> str:
         """Run the campaign in *folder*, and return why it was stopped before its end; empty: it was not."""

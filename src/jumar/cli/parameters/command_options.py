@@ -77,7 +77,7 @@ TEST_COMMAND = click.option(
     "--test-command", help="Command that runs all tests, such as 'make check': exit 0 is a pass."
 )
 
-PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a green changed: do the tests notice?")
+PROBE = click.option("--probe", is_flag=True, help="Mutate the Python lines a green changed (pytest only).")
 
 
 def add_verdict_options(command: Decorated) -> Decorated:

@@ -9,14 +9,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.core.run.strategy import REPAIR
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import HOST
 from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.core.state.verdict import EXCUSED
 from jumar.errors import BadInput
-from jumar.languages.project_kinds import PYTHON
 from jumar.process.progress import ProgressPart, Work
 from jumar.runs.setup.assembly import (
     RunPlace,
@@ -30,6 +28,7 @@ from jumar.runs.setup.assembly import (
     refuse_unloaded,
     store_tree,
 )
+from jumar.runs.setup.refusals import refuse_unrun_held_out
 from jumar.runs.tree.missing_files import find_needed_by
 from jumar.task.suites import find_judging_files
 from jumar.task.task import Task
@@ -55,7 +54,6 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     Raises:
         BadInput: if there are none, or none that comes out the same twice, or nothing may be edited.
     """
-    _refuse_search(task)
     tree = store_tree(place.store, task, tell=place.tell)
     settings = replace(build_settings(task, place.store, tree, python), sandbox=place.sandbox.tier)
     found = await find_expected_ids(build_verifier(place, settings, tree, task.expected), task)
@@ -105,19 +103,6 @@ def _explain_no_target(unprotected: Sequence[str], found: Sequence[str]) -> str:
         f"a file that holds a test is read-only, and {inside.partition('::')[0]} holds the test {inside}; if that is a "
         "doctest, name the test files with --test, and the other files may be edited"
     )
-
-
-def _refuse_search(task: Task) -> None:
-    if task.agent == REPAIR and task.suite.single:
-        raise BadInput(
-            "the repair agent needs tests that run one by one under pytest, and a test command is one test for the "
-            "whole suite; choose a model for another agent, or name the tests with --test in the place of the command"
-        )
-    if task.agent == REPAIR and task.suite.runner != PYTHON.runner:
-        raise BadInput(
-            f"repair changes Python that pytest tests, and {task.suite.runner} runs the tests of {task.root}; "
-            "choose a model for another agent"
-        )
 
 
 async def _settle_untested(task: Task, place: RunPlace, settings: Settings, tree: str) -> Task:
@@ -196,10 +181,7 @@ async def add_held_out_tests(settings: Settings, task: Task, place: RunPlace, tr
     Raises:
         BadInput: if there is no test in their folder, or they would never run.
     """
-    if not settings.suite.confirm:
-        raise BadInput(
-            "[tests] hidden runs in the runs that confirm a green, and --confirm 0 has none; say --confirm 1 or more"
-        )
+    refuse_unrun_held_out(confirm=settings.suite.confirm)
     store, hidden = place.store, place.store.capture(task.hidden) if task.hidden else ""
     files = store.manifest(hidden)
     tests = load_runner(settings.suite.runner).test_files(tuple(files), ())
