@@ -19,7 +19,7 @@ from jumar.cli.console.notices import LONGEST, NoticePrinter
 from jumar.cli.console.output import Console
 from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.main import call
-from jumar.cli.run import UNGATED, UNJUDGED
+from jumar.cli.run import UNGATED, UNJUDGED, UNWRITTEN
 from jumar.core.run import effects
 from jumar.core.state import events as ev
 from jumar.core.state.events import Localisation
@@ -194,7 +194,8 @@ def test_a_run_says_what_it_refused_what_judged_it_and_who_spoke_last(
     refused = [line for line in said.err.splitlines() if "refused" in line]
     assert refused[0].startswith("r: refused write_file test_calc.py: test_calc.py is read-only")
     assert refused[20:] == ["r: more was refused: see `jumar log show`"]
-    assert UNJUDGED in said.out
+    assert UNWRITTEN in said.out
+    assert UNJUDGED not in said.out
     assert UNGATED not in said.out
     assert "the agent's last words: It works.\n  green.\n" in said.out
 
@@ -252,3 +253,9 @@ def test_a_localisation_that_fails_says_so_on_the_console(tmp_path: Path, capsys
 
     said = capsys.readouterr().err
     assert said.count("localisation failed, so every line is searched alike: no line of the editable files ran") == 1
+
+
+def test_what_quotes_an_end_of_a_line_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().say_line("warning: 1 tests pass although the code is gone: a.xml::adds\nup\r")
+
+    assert capsys.readouterr().out == "warning: 1 tests pass although the code is gone: a.xml::adds\\nup\\r\n"

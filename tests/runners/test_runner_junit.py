@@ -295,3 +295,11 @@ def test_a_command_without_a_usable_report_is_never_green(
         assert anomaly in done.verdict.void.reason
     else:
         assert [r.outcome for r in done.verdict.results.values()] == [outcome]
+
+
+@pytest.mark.slow
+def test_a_command_that_hangs_is_named_with_what_gives_it_longer(tmp_path: Path) -> None:
+    found = Desk(tmp_path, Suite(command="sleep 99", report="r.xml", timeout_seconds=0.5), {"a": ""}).collect()
+
+    assert found.anomaly.startswith("`sleep 99` was killed after 0.5 s, before it had named the tests: ")
+    assert "--timeout" in found.anomaly

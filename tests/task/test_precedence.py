@@ -157,7 +157,7 @@ def test_a_task_s_wish_that_a_flag_overrides_is_said_in_one_line(tmp_path: Path)
         ("[run]\nattempts = 0\n", {}, "[run] attempts in"),
         ("[run]\nattempts = 'many'\n", {}, "[run] attempts must be a whole number"),
         ("[run]\nattempts = true\n", {}, "[run] attempts must be a whole number"),
-        ("[run]\nusd = inf\n", {}, "run.usd must be zero or more"),
+        ("[run]\nusd = inf\n", {}, "run.usd must be zero or more and finite"),
         ("[run]\nconfirm = 101\n", {}, "at most 100"),
         ("[run]\nmodel = 'script:s.jsonl'\n", {}, "only --model names"),
         ("[run]\nagent = 'host'\n", {}, "unknown value 'host' of [run] agent"),

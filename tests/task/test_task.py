@@ -143,7 +143,7 @@ REFUSED = {
     "a list that is a text": ("[files]\neditable = 'a.py'", "files.editable must be a list, not a string"),
     "a table that is a text": ("tests = 'all'", "tests must be a table, not a string"),
     "a negative cap": ("[budget]\nusd = -1", "budget.usd must be zero or more, not -1"),
-    "a cap that is no number": ("[budget]\nseconds = nan", "budget.seconds must be zero or more, not nan"),
+    "a cap that is no number": ("[budget]\nseconds = nan", "budget.seconds must be zero or more and finite, not nan"),
     "no time at all": ("[tests]\ntimeout_seconds = 0", "tests.timeout_seconds must be more than zero"),
     "broken TOML": ("[task]\nname = =", "is not valid TOML: Invalid value (at line 2, column 8)"),
     "a name that is a path": ("[task]\nname = '../up'", "the name '../up' cannot be part of a folder's name"),
@@ -327,6 +327,7 @@ CHOICES: dict[str, tuple[Chosen, str]] = {
     "test timeout": (offline(test_timeout_seconds=float("nan")), "--test-timeout must be more than zero seconds"),
     "attempts": (offline(attempts=0), "--attempts must be 1 or more"),
     "usd": (offline(usd=-0.5), "--budget-usd must be 0 or more"),
+    "seconds": (offline(seconds=float("inf")), "--seconds must be 0 or more and finite, not inf"),
     "missing test": (offline(tests=("test_no.py",)), "--test test_no.py: no such file"),
     "test outside": (offline(tests=("../x.py",)), "--test ../x.py"),
 }

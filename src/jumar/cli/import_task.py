@@ -49,7 +49,9 @@ def git(repo: str, revisions: str, **chosen: Any) -> int:
     return _make_task(lambda: read_git_sides(repo, revisions), chosen)
 
 
-@import_.command("pypi", epilog="Example: jumar import pypi humanize 4.12.2 4.12.3 --with freezegun==1.5.5 -o tasks")
+@import_.command(
+    "pypi", epilog="Example: jumar import pypi humanize 4.12.2 4.12.3 --with freezegun --with coverage -o tasks"
+)
 @click.argument("name")
 @click.argument("old")
 @click.argument("new")

@@ -42,6 +42,9 @@ UNGATED = "gate off: edits needed no red test; the ratchet alone decided what wa
 UNJUDGED = "gate off, and no test judged: what the agent wrote last is what was kept"
 """Said of the others, as under test policy never."""
 
+UNWRITTEN = "gate off, no test judged, and nothing was written"
+"""Said where the agent wrote nothing: a cap was used up before it could."""
+
 REFACTORED = "gate refactor: edits needed no red test; every outcome had to stay as it was, or become green"
 """Said of a run that began in refactor mode."""
 
@@ -152,20 +155,20 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
     voice.say(f"{result.stop}  {result.standing}  {result.seconds:.1f} s{cost}")
     if result.grade:
         voice.say(f"{format_grades(result.grade, result.grades, result.asked)}, sandbox {result.sandbox}")
-    for line in filter(None, (_format_gate_line(result), result.taken_back)):
+    changed = (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size > 0
+    for line in filter(None, (_format_gate_line(result, changed=changed), result.taken_back)):
         voice.say(line)
     voice.list_ids("below", tuple(result.below), describe_below(result.below, result.weaker))
     voice.list_ids("red", [i for i in result.reasons if i not in result.flaky], result.reasons)
     voice.list_ids("flaky", result.flaky)
     for warning in result.warnings:
-        voice.say(f"warning: {warning}")
+        voice.say_line(f"warning: {warning}")
     if result.probed:
         voice.say(f"probe    {result.probed.summary}")
     if result.why:
         words = result.why.strip().replace("\n", "\n  ")  # so that each line is seen to be the agent's
         voice.say(f"the agent's last words: {words}" if result.said else result.why)
     voice.say(f"journal  {result.events}")
-    changed = (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size > 0
     for line in () if changed else _format_unchanged_line(result):
         voice.say(line)
     if changed:
@@ -178,10 +181,11 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
     return _tell_refusal(refused, folder) if refused else result.exit
 
 
-def _format_gate_line(result: Result) -> str:
+def _format_gate_line(result: Result, *, changed: bool) -> str:
     """Return the line on a gate other than the strict one; else empty."""
     if result.gate == Gate.OFF:
-        return UNGATED if result.best is not None or result.test_runs else UNJUDGED
+        unjudged = UNJUDGED if changed else UNWRITTEN
+        return UNGATED if result.best is not None or result.test_runs else unjudged
     return REFACTORED if result.gate == Gate.REFACTOR else ""
 
 

@@ -27,6 +27,11 @@ def make_one_line(text: str, most: int = 0) -> str:
     return line if not most or len(line) <= most else f"{line[: most - 3]}..."
 
 
+def escape_line_ends(text: str) -> str:
+    """Return *text* in one line that shows each end of a line in it: a test's id may have one, and is data."""
+    return text.replace("\r", "\\r").replace("\n", "\\n")
+
+
 def fence_text(text: str, path: str = "") -> str:
     """Return *text* in a fence longer than any run of backticks or tildes in it, below a line with its *path*."""
     mark = "`" * max(3, 1 + max(map(len, re.findall(r"`+|~+", text)), default=0))

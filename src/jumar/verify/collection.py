@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from anyio import to_thread
 from msgspec.structs import replace
 
-from jumar.core.state.verdict import Broken, Outcome, get_file, get_function
+from jumar.core.state.verdict import Broken, Ended, Outcome, get_file, get_function
 from jumar.ports import Collected
 from jumar.process import records as decode
 from jumar.process.room import lay_out
@@ -24,6 +24,7 @@ from jumar.verify.naming.test_names import complete_collected
 from jumar.verify.rounds import is_pytest
 
 if TYPE_CHECKING:
+    from jumar.process.child_process import Child
     from jumar.verify.execution import TreeRunner
 
 TEST_SECONDS, RUN_SECONDS = 1, 20
@@ -52,7 +53,7 @@ async def collect_tests(verifier: TreeRunner, tree: str) -> tuple[Collected, Map
     runner, suite = verifier.runner, verifier.suite
     async with lay_out(verifier.store, tree, verifier.rooms) as room:
         records, child = await verifier.run(runner.collection(suite, room), room, verifier.new_output())
-        found = runner.collected(records, child.ended, child.detail)
+        found = _explain_timeout(runner.collected(records, child.ended, child.detail), verifier, child)
         whole = await to_thread.run_sync(complete_collected, found, room, runner, suite.select)
     if not is_pytest(verifier) or not whole.broken:
         return whole, found.broken
@@ -62,6 +63,16 @@ async def collect_tests(verifier: TreeRunner, tree: str) -> tuple[Collected, Map
         static = [i for i in whole.ids[len(found.ids) :] if get_file(i) == path]
         ids += static if _is_broken(path, one) or _is_broken(path, two) else _list_agreed(path, (one, two))
     return replace(whole, ids=tuple(dict.fromkeys(ids))), found.broken
+
+
+def _explain_timeout(found: Collected, verifier: TreeRunner, child: Child) -> Collected:
+    """Return *found*; if the time was over before the tests were listed, say what was running, and how to give more."""
+    if child.ended is not Ended.TIMEOUT or not found.anomaly:
+        return found
+    suite = verifier.suite
+    what = f"`{suite.command}`" if suite.command else verifier.runner.name
+    longer = "give it longer by --timeout, or [tests] timeout_seconds"
+    return replace(found, anomaly=f"{what} was {child.detail}, before it had named the tests: {longer}")
 
 
 async def _collect_supplied(verifier: TreeRunner, tree: str, truth: bool) -> Supplied:  # noqa: FBT001  not named by `partial`

@@ -13,7 +13,7 @@ from jumar.cli.archive.rows import drop_repeats, filter_types
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import RunPath
-from jumar.core.quoting import make_one_line
+from jumar.core.quoting import escape_line_ends, make_one_line
 from jumar.core.state import events as ev
 from jumar.corpus.export import refuse_inside_runs
 from jumar.interop.audit_bundle import audit_bundle
@@ -183,5 +183,5 @@ def _format_event(event: ev.Event) -> str:
 
 
 def _shorten(value: Any, limit: int = 72) -> str:
-    text = str(value).replace("\n", "\\n")
+    text = escape_line_ends(str(value))
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import msgspec
 
-from jumar.core.quoting import make_one_line
+from jumar.core.quoting import escape_line_ends, make_one_line
 from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import BadInput, JumarError
 
@@ -38,6 +38,10 @@ class Console(msgspec.Struct):
         if not self.json:
             with self.aside():
                 click.echo(strip_controls(text))
+
+    def say_line(self, text: str) -> None:
+        """Print *text* as one line: what it quotes, such as the id of a test, may have ends of lines."""
+        self.say(escape_line_ends(text))
 
     def note(self, text: str) -> None:
         """Print a line of progress to standard error; silent when asked to be quiet."""

@@ -102,6 +102,6 @@ def _show(voice: Console, found: TaskValidity) -> None:
     about = f"{found.tests} tests, {len(found.red)} red at the start, reference {found.reference}"
     voice.say(f"{'valid  ' if found.valid else 'INVALID'}  {found.task}  {about}  {found.seconds:.1f} s")
     for problem in found.problems:
-        voice.say(f"         {problem}")
+        voice.say_line(f"         {problem}")
     for warning in found.warnings:
-        voice.say(f"         warning: {warning}")
+        voice.say_line(f"         warning: {warning}")

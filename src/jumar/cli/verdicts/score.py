@@ -54,7 +54,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     if scored is None:
         return voice.report_interrupt()
     for warning in scored.warnings:
-        voice.say(f"warning: {warning}")
+        voice.say_line(f"warning: {warning}")
     counts = f"{scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors"
     word = "green" if scored.ok else "unproved" if scored.unproved else "red"
     voice.say(f"void: {scored.void}" if scored.void else f"{word}  {counts}")

@@ -98,7 +98,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             hint = self.instead.get(str(value)) or build_suggestion(str(value), known)
             raise BadInput(f"unknown value {value!r} of {label}; {hint}")
         elif not isinstance(value, str) and not (self.least <= value <= self.most and math.isfinite(value)):
-            limit = f" and at most {self.most:g}" if self.most < LARGEST else ""
+            limit = "" if math.isfinite(value) else " and finite"
+            limit = f" and at most {self.most:g}" if self.most < LARGEST else limit
             raise BadInput(f"{label} must be {self.least:g} or more{limit}, not {value}")
 
     def _is_extension(self, value: str) -> bool:

@@ -260,7 +260,8 @@ def _refuse_numbers(value: object, place: str, where: str) -> None:
         too_long = place.endswith("seconds") and value > LONGEST_SECONDS
         if not math.isfinite(value) or value < 0 or (value == 0 and not zero_is_fine) or too_long:
             least = "zero or more" if zero_is_fine else "more than zero"
-            least = f"{LONGEST_SECONDS} or less" if too_long else least
+            least += "" if math.isfinite(value) else " and finite"
+            least = f"{LONGEST_SECONDS} or less" if too_long and math.isfinite(value) else least
             raise BadInput(f"{where}: {place} must be {least}, not {value}")
         if value > LARGEST:
             raise BadInput(f"{where}: {place} is out of range")
