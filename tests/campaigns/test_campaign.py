@@ -93,6 +93,20 @@ def test_at_a_limit_of_the_provider_nothing_is_begun_until_it_has_passed(tmp_pat
     assert [(end.rollout, end.stop) for end in ends] == [("a-r001", "interrupted"), ("b-r001", "not_begun")]
 
 
+def test_a_session_whose_last_rollouts_are_a_plateau_ends(tmp_path: Path) -> None:
+    result = read_standing(work(tmp_path / "a", (write_passing(1),))).result
+    assert result is not None
+    plan = replace(PLAN, tasks=PLAN.tasks[:1], rollouts=3, patience=1)
+    worker = Worker([RolloutEnded(f"a-r00{number}", result) for number in (1, 2)])
+    session = Campaign(plan, tmp_path, worker.start, CampaignLimits(1, 1), lambda _: None)
+
+    async def run() -> tuple[RolloutEnd, ...]:
+        with anyio.fail_after(20):
+            return await session.run()
+
+    assert [end.stop for end in anyio.run(run)][2] == "plateau"
+
+
 @pytest.mark.parametrize("last", [ScriptLine(error="server"), ScriptLine(error="timeout")])
 def test_any_other_fault_is_counted(tmp_path: Path, last: ScriptLine) -> None:
     standing = read_standing(work(tmp_path / "a", (write_passing(9), *[LIMITED] * 4, last)))

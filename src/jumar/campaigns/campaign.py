@@ -190,17 +190,16 @@ class Campaign:
 
     async def _assign_work(self) -> None:
         """Give work to the workers that have least, or dismiss them all if there is no more."""
-        if self._is_over:
-            for worker in tuple(self._workers):
-                await worker.dismiss()
-            if not self._workers:
-                self._tasks.cancel_scope.cancel()
-            return
         while self._may_begin:
             rollout = self._schedule.take()
             if rollout is None:
                 break
             await min(self._workers, key=lambda worker: len(worker.active)).give(rollout)
+        if self._is_over:  # asked last: the rollouts that are left may just have been found to be a plateau
+            for worker in tuple(self._workers):
+                await worker.dismiss()
+            if not self._workers:
+                self._tasks.cancel_scope.cancel()
 
     @property
     def _may_begin(self) -> bool:
