@@ -189,7 +189,10 @@ def _list_open(summary: CampaignSummary, trust: Trust) -> set[str]:
 
     folder = Path(summary.campaign)
     refused = {end.rollout for end in summary.other if end.stop == "refused"}
-    return set(list_open_rollouts(folder, load_plan(folder, trust))) - refused
+    try:
+        return set(list_open_rollouts(folder, load_plan(folder, trust))) - refused
+    except BadInput:  # a journal is damaged: another session would be refused, and the report names it
+        return set()
 
 
 def _show(voice: Console, summary: CampaignSummary, page: Path, trust: Trust) -> int:
