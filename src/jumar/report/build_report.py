@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
 import msgspec
 
+from jumar.campaigns.journals import list_open_rollouts
 from jumar.campaigns.plan import PLAN, CampaignPlan, get_run_folder, list_rollouts, load_plan
-from jumar.campaigns.schedule import Schedule
-from jumar.campaigns.standing import Progress, Standing
 from jumar.core.state.stop import StopReason
 from jumar.corpus.export import find_run_directories
 from jumar.errors import BadInput
@@ -127,20 +127,15 @@ def _describe(folder: Path, plan: CampaignPlan, runs: Iterable[RunReport]) -> Ca
     known = {Path(run.folder).name: run for run in runs}
     places = {rollout: get_run_folder(folder, plan, rollout) for rollout in list_rollouts(plan)}
     found = {rollout: known.get(place.name) for rollout, place in places.items()}
-    without = [rollout for rollout, run in found.items() if run is None]
+    without = (rollout for rollout, run in found.items() if run is None)
     missing = tuple(rollout.name for rollout in without if not (places[rollout] / EVENTS).is_file())
-    standings = [(rollout, _get_standing(run)) for rollout, run in found.items()]
-    # A journal that cannot be read has to be seen to first.
-    goes_on = len(missing) == len(without) and Schedule(plan, standings).take() is not None
+    unfinished = any(run is not None and run.stop in CAN_GO_ON for run in found.values())
+    goes_on = False
+    with suppress(BadInput):  # a journal that cannot be read has to be seen to first
+        goes_on = bool(missing or unfinished) and bool(list_open_rollouts(folder, plan))
     return CampaignState(
         str(folder), len(found), missing, f"jumar batch --resume {quote(str(folder))}" if goes_on else ""
     )
-
-
-def _get_standing(run: RunReport | None) -> Standing:
-    if run is None:
-        return Standing(Progress.NEW)
-    return Standing(Progress.OPEN if run.stop in CAN_GO_ON else Progress.ENDED, run.result)
 
 
 def _list_tasks_without_run(plans: Mapping[Path, CampaignPlan], known: Container[str]) -> Iterator[str]:
