@@ -45,7 +45,9 @@ def pool() -> Iterator[WarmPool]:
 
 def begin(tmp_path: Path, files: Mapping[str, str], pool: WarmPool) -> Court:
     """A court that knows the ids of *files*, and whose zygotes for what confirms a green have begun."""
-    court = Court(tmp_path, msgspec.structs.replace(QUICK, confirm=3))
+    # A plain run is given up after a part of these limits: on a machine that is at work, too, there is time for it.
+    patient = msgspec.structs.replace(QUICK, confirm=3, timeout_seconds=160.0, test_timeout_seconds=40.0)
+    court = Court(tmp_path, patient)
     court.verifier.sandbox, court.verifier.sources = s3(), "app.py".__eq__
     court.collect(court.tree(files))
     court.verifier.warm = WarmStarts(pool)
