@@ -179,7 +179,7 @@ def test_an_object_that_is_equal_to_something_wrong_is_no_answer(
     assert bool(result["below"]) is refused
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_run_with_held_out_tests_names_the_tests_that_it_made_harder_to_judge(
     task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -206,7 +206,8 @@ def test_a_prompt_that_is_too_long_is_a_fault_with_a_reason(local: Local) -> Non
     assert said.reply.content == ""
 
 
-@pytest.mark.parametrize("wire", ["openai", pytest.param("anthropic", marks=pytest.mark.proof)])
+@pytest.mark.proof
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
 def test_a_call_that_is_cancelled_leaves_the_server_free(local: Local, wire: str) -> None:
     long = ask(RULES, Message("user", "Write the numbers from 1 to 500, one a line."))
     before = local.written

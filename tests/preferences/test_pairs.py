@@ -165,7 +165,7 @@ def counted(folder: Path, wanted: Selection = ANY, kind: Format = Format.DPO) ->
     return len(found.rows), found.excluded
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_twenty_three_passes_and_a_crash_are_no_pair(tmp_path: Path) -> None:
     for n in range(23):
         work(tmp_path / f"p{n}", (write_passing(TOTAL, str(n)),))

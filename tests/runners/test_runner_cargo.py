@@ -147,7 +147,7 @@ def test_what_does_not_build_is_blamed_on_the_code_its_absence_or_the_test(
     assert told(court.judge(empty, {})) == {"tests/gone.rs::it": ("import_error", Blame.ABSENT, "src/lib.rs")}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_unit_tests_are_ids_where_they_are_asked_for(tmp_path: Path, environ: Mapping[str, str]) -> None:
     files = {**CRATE, "tests/quiet.rs": rust(it="")}
     for number, (select, ids) in enumerate(
@@ -205,7 +205,7 @@ def test_a_tree_that_differs_in_one_byte_is_never_taken_for_the_one_before(
     assert [court.judge(tree, {}).verdict.green for tree in (good, bad, good)] == [True, False, True]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_crates_from_elsewhere_are_built_once_and_those_of_the_room_each_time(
     tmp_path: Path, environ: Mapping[str, str]
 ) -> None:

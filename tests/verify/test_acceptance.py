@@ -729,7 +729,9 @@ def test_what_lies_beside_stays(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("line", "accepted"), [("pass", True), ("file.unlink()", False)])
+@pytest.mark.parametrize(
+    ("line", "accepted"), [pytest.param("pass", True, marks=pytest.mark.proof), ("file.unlink()", False)]
+)
 def test_held_out_tests_see_in_one_process_what_the_code_does_beside(tmp_path: Path, line: str, accepted: bool) -> None:  # noqa: FBT001
     """In two processes the code does not have what the test did not hand out."""
     court = Court(tmp_path, Suite(timeout_seconds=60, test_timeout_seconds=20, confirm=3))

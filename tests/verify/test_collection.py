@@ -246,7 +246,7 @@ def collected(folder: Path, files: Mapping[str, str]) -> tuple[str, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kinds", [sorted(KINDS)[::2], sorted(KINDS)[1::2]])
+@pytest.mark.parametrize("kinds", [sorted(KINDS)[::2], pytest.param(sorted(KINDS)[1::2], marks=pytest.mark.proof)])
 def test_pytest_says_which_tests_a_file_has_that_does_not_load(tmp_path: Path, kinds: list[str]) -> None:
     files = {f"test_{number}.py": HEAD + KINDS[kind][0] for number, kind in enumerate(kinds)}
 

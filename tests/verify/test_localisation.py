@@ -125,7 +125,7 @@ def test_a_venv_with_only_pytest_is_localised_in_every_tier(tmp_path: Path, pyth
     assert found.suspects[0] == ("app.py", 4, 1.0)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_localisation_that_is_cut_off_says_so_and_keeps_what_it_saw(tmp_path: Path) -> None:
     court = Court(tmp_path)
     court.verifier.sources = lambda path: path == "app.py"
