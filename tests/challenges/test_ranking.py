@@ -157,7 +157,9 @@ def test_a_fault_of_the_machine_counts_for_nobody() -> None:
     assert (nothing.rounds, nothing.composite, nothing.maximum, nothing.labels) == (0, 0, 92, ("not run",))
 
 
-@pytest.mark.parametrize("cut", [{"stop": "budget", "out_of_budget": True}, {"stop": "not_begun"}])
+@pytest.mark.parametrize(
+    "cut", [{"stop": "budget", "out_of_budget": True}, {"stop": "not_begun"}, {"stop": "interrupted"}]
+)
 def test_a_run_for_which_the_campaign_had_no_money_left_counts_for_nobody(cut: dict[str, Any]) -> None:
     poor = [run("poor", passed=63, rollout=1), run("poor", passed=0, rollout=2, **cut)]
     rich = [run("rich", passed=63, rollout=number) for number in (1, 2)]

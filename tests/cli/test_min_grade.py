@@ -161,7 +161,7 @@ SLUG = "self.text = '-'.join(text.lower().split())"
 def test_an_object_that_is_equal_to_something_wrong_is_no_answer(
     task: Path, capsys: pytest.CaptureFixture[str], equality: str
 ) -> None:
-    """Where right code has an equality of its own, two processes prove none, and one hears what each affirms."""
+    """Two processes prove no equality of the code's own, and one process hears what it affirms."""
     test = "from app import Slug\n\n\ndef test_slug():\n    assert Slug('{}') == '{}'\n"
     (task / "hidden").mkdir()
     (task / "hidden" / "test_more.py").write_text(test.format("A B", "a-b"))

@@ -81,7 +81,7 @@ def test_strict_refuses_an_edit_that_no_red_test_asks_for() -> None:
     ],
 )
 def test_advice_to_claim_a_file_can_be_pasted_into_a_shell(path: str, named: str) -> None:
-    """Whether another claim is open, or none."""
+    """It can with another claim open, and with none."""
     red = ev.TestRun(test_id=TEST, status="fail", outcome=Outcome.FAILED, blame=Blame.CODE)
     for claims, words in (((), f"no red test was claimed for {path}: "), ((Claim(TEST, "b.py"),), "claim it too: ")):
         book = GateState(mode=Gate.STRICT, newest={TEST: red}, claims=claims)

@@ -161,7 +161,7 @@ def test_a_subagent_that_stops_is_judged_and_blocked_likewise_and_the_turn_goes_
 
 
 def kept(root: Path) -> dict[str, str]:
-    """What went back and was kept: path -> text."""
+    """The files that went back and were kept: path -> text."""
     folders = sorted((root / ".jumar" / "hook" / "put-back").glob("*"))
     files = ((path, folder) for folder in folders for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_text() for path, folder in files}

@@ -1,4 +1,4 @@
-"""What a host's model is told of the rule and of the red tests, when a conversation begins and at each prompt."""
+"""A host's model is told the rule and the red tests when a conversation begins, and at each prompt."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ import anyio
 from msgspec.structs import replace
 
 from jumar.campaigns.plan import CampaignPlan, Rollout, get_run_folder, list_rollouts
-from jumar.campaigns.schedule import is_out_of_budget
+from jumar.campaigns.schedule import OtherEnd, is_out_of_budget
 from jumar.campaigns.standing import Progress, Standing, read_standing
 from jumar.challenges.changed_files import read_changed_files
 from jumar.challenges.linters import Linters
-from jumar.challenges.ranking.run_score import NOT_BEGUN, RunScore
+from jumar.challenges.ranking.run_score import RunScore
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
@@ -145,7 +145,7 @@ def _score_absent(rollout: Rollout, standing: Standing, campaign: Path, folder: 
         task=rollout.task.own_name,
         rollout=rollout.number,
         run=str(folder.relative_to(campaign)) if result is not None else "",
-        stop=str(result.stop) if result is not None else NOT_BEGUN,
+        stop=str(result.stop) if result is not None else str(OtherEnd.NOT_BEGUN),
         passed=None,
         total=result.total if result is not None else 0,
     )

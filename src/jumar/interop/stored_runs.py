@@ -82,7 +82,7 @@ def read_stored_runs(places: Iterable[Path]) -> tuple[StoredRun, ...]:
     Raises:
         BadInput: if there are none, a journal is damaged, or two different ones begin with the same event.
     """
-    folders = dict.fromkeys(folder.resolve() for folder in find_run_directories(places))
+    folders = [folder.resolve() for folder in find_run_directories(places)]
     runs = [run for folder in folders if (run := read_stored_run(folder)) is not None]
     if not runs:
         raise BadInput("none of these runs has begun; name runs with a first event in their journal")

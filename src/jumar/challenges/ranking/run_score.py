@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from jumar.campaigns.schedule import OtherEnd
 from jumar.core.state.stop import StopReason
 from jumar.scorers.axes import (
     DISQUALIFYING,
@@ -21,10 +22,7 @@ from jumar.scorers.axes import (
 from jumar.scorers.principles.mark import PrincipleMark
 from jumar.scorers.scars.search import Finding
 
-NOT_BEGUN = "not_begun"
-"""End of a rollout that was not begun: the campaign ended first."""
-
-NOT_COUNTED = frozenset({str(StopReason.INFRA), NOT_BEGUN})
+NOT_COUNTED = frozenset({str(StopReason.INFRA), str(StopReason.INTERRUPTED), str(OtherEnd.NOT_BEGUN)})
 """Ends that are no fault of an agent: such a run counts neither for nor against it."""
 
 

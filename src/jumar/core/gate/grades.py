@@ -106,7 +106,8 @@ def _find_best_grade(test_id: str, evidence: Evidence) -> Grade:
     """Return the grade that right code would have for a test."""
     if test_id in evidence.retreated:
         return Grade.B if test_id in evidence.conversed else Grade.A
-    return Grade.C if test_id in evidence.open_to_it | evidence.affirming else evidence.runner
+    could_be_falsified = test_id in evidence.open_to_it or test_id in evidence.affirming
+    return Grade.C if could_be_falsified else evidence.runner
 
 
 def format_grades(lowest: str, counts: Mapping[str, int], asked: int | None = None) -> str:
