@@ -245,6 +245,9 @@ def test_interrupted_damaged_weak_and_long_ones_too(tmp_path: Path) -> None:
     weak = work(tmp_path / "weak", (write_passing(TOTAL),))
     watched = work(tmp_path / "watched", (write_passing(9),), replace(USUAL, policy=TestPolicy.ON_WRITE))
     assert read_rollout(stopped, ANY) == Reason.UNFINISHED
+    killed = work(tmp_path / "killed", (write_passing(9),)) / "events.jsonl"
+    killed.write_bytes(killed.read_bytes()[:-40])
+    assert read_rollout(killed.parent, ANY) == Reason.UNFINISHED, "its last line is half written"
     assert read_rollout(weak, Selection()) == Reason.GRADE, "by default a pytest green needs a B"
     assert read_rollout(weak, replace(ANY, max_prompt_chars=9)) == Reason.TOO_LONG
     assert read_rollout(watched, replace(ANY, target=Target.TRAJECTORY)) == Reason.RESULTS_SHOWN

@@ -25,7 +25,7 @@ from jumar.core.state.verdict import Cause
 from jumar.errors import BadInput, Infra
 from jumar.preferences.completions import Completion, Target, TooLong, build_completion
 from jumar.preferences.leaks import find_leak
-from jumar.runs.setup.believed import find_other_verdict, read_believed
+from jumar.runs.setup.believed import find_other_verdict, read_unless_changed
 
 
 class Reason(StrEnum):
@@ -120,7 +120,7 @@ ENDS = {
 def read_rollout(folder: Path, wanted: Selection) -> Rollout | Reason:
     """Return the rollout in the run directory *folder*, or the reason why it is in no example."""
     try:
-        entries, state = read_believed(folder)
+        entries, state = read_unless_changed(folder)
         if state.start is None:
             return Reason.UNFINISHED
         if find_other_verdict(folder, state):

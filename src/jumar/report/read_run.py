@@ -16,13 +16,11 @@ from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Trigger
 from jumar.core.state.verdict import Outcome
-from jumar.errors import BadInput
 from jumar.journal.line_format import JournalEnd
-from jumar.journal.writer import read_journal
 from jumar.report.fingerprints import compute_fingerprint
 from jumar.runs.archive.listing import UNFINISHED
-from jumar.runs.setup.believed import find_change, find_other_verdict
-from jumar.runs.setup.result import Result, build_result, read_head, replay_state
+from jumar.runs.setup.believed import find_other_verdict, read_unless_changed
+from jumar.runs.setup.result import Result, build_result, read_head
 
 NOT_COUNTED = frozenset({StopReason.INFRA, StopReason.INTERRUPTED, UNFINISHED})
 """Ends that say nothing about the agent."""
@@ -127,7 +125,7 @@ def read_run(folder: Path, names: Mapping[str, Rollout]) -> RunReport | None:
     Raises:
         BadInput: if its journal is damaged, or tells what cannot have happened.
     """
-    entries, state = _read_entries(folder)
+    entries, state = read_unless_changed(folder)
     if state.start is None:
         return None
     result = build_result(state, folder, read_head(folder) or JournalEnd())
@@ -157,15 +155,6 @@ def read_run(folder: Path, names: Mapping[str, Rollout]) -> RunReport | None:
         identity=sha256(msgspec.json.encode((entries[0], entries[-1]))).hexdigest(),
         other_verdict=find_other_verdict(folder, state) if ended else "",
     )
-
-
-def _read_entries(folder: Path) -> tuple[Sequence[ev.Entry], RunState]:
-    entries = read_journal(folder)
-    state = replay_state(entries)
-    # Of a run that goes on, a line may be half written.
-    if state.phase is Phase.ENDED and (why := find_change(folder)):
-        raise BadInput(f"it cannot be believed: {why}")
-    return entries, state
 
 
 def _describe(run: ev.RunStart, contestant: str) -> Configuration:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.state import events as ev
-from jumar.core.state.run_state import RunState
+from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Cause
 from jumar.errors import BadInput
@@ -27,12 +27,26 @@ def read_believed(folder: Path) -> tuple[tuple[ev.Entry, ...], RunState]:
         state = replay_state(entries)
     except BadInput as fault:
         raise BadInput(f"{folder}: {fault}; leave this run out, or mend it") from None
-    if why := find_change(folder):
+    if why := _find_change(folder):
         raise BadInput(f"{folder} cannot be believed: {why}; leave this run out")
     return entries, state
 
 
-def find_change(folder: Path) -> str:
+def read_unless_changed(folder: Path) -> tuple[tuple[ev.Entry, ...], RunState]:
+    """Return the entries of the journal in *folder*, and the state after them; of a run that goes on, too.
+
+    Raises:
+        BadInput: if it is damaged, tells what cannot have happened, or was changed after the run had ended.
+    """
+    entries = read_journal(folder)
+    state = replay_state(entries)
+    # Of a run that goes on, or was killed, a line may be half written.
+    if state.phase is Phase.ENDED and (why := _find_change(folder)):
+        raise BadInput(f"it cannot be believed: {why}")
+    return entries, state
+
+
+def _find_change(folder: Path) -> str:
     """Return which line of the journal in *folder* is not as it was written, in words; empty: all are.
 
     The last line is known by the anchor beside the journal, and by `result.json`.
