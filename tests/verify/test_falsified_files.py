@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from jumar.child.challenge.other_values import make_other
 from jumar.child.challenge.rewritten_comparisons import list_comparisons, rewrite
 from jumar.verify.challenge.falsified_files import FalsifiableFile, falsify_files
-from jumar.verify.challenge.other_values import make_other
 from support.judging.run_falsified_suite import learn, outcomes, tidy
 
 STRONG = """

@@ -21,6 +21,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from jumar.child.challenge.failing_branches import fails
+from jumar.child.challenge.other_values import STEPS, make_other, make_year
 from jumar.child.challenge.rewritten_comparisons import list_comparisons
 from jumar.child.challenge.syntax import walk_own
 from jumar.verify.challenge.literals import (
@@ -36,7 +37,6 @@ from jumar.verify.challenge.literals import (
     read_date,
     read_tables,
 )
-from jumar.verify.challenge.other_values import STEPS, make_other, make_year
 
 UNORDERED = "assertCountEqual"
 """Method of unittest that heeds no order, and of a dictionary the keys alone."""

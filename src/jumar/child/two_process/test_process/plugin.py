@@ -159,8 +159,8 @@ class DoubtPlugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """Lend what a test hands out to that test; say after which one the product was gone."""
         paths = self._side.peer.values.paths
-        peer = self._side.peer
-        for part in (peer, self._side.capabilities, paths, peer.values.changes, self._side.operands):
+        peer, side = self._side.peer, self._side
+        for part in (peer, side.capabilities, paths, peer.values.changes, side.operands, side.line_up):
             part.begin_test()
         self._side.own_instances.take_matched()  # of what was compared between tests
         self._side.ties.begin_test()
@@ -223,7 +223,6 @@ class DoubtPlugin:
         kept = getattr(item, "_excinfo", None) or ()  # pytest hears of an error from unittest
         raised = [one.value for one in kept] if kept else [outcome.excinfo[1]] if outcome.excinfo else []
         self._side.asked_within.settle(raised)
-        doubt = self._side.own_instances.find_boundless() or doubt
         if last and (query := self._side.find_unasked()):
             doubt = f"a comparison came to a {query}, and the product was not asked about that"
         # A library may have done it for the product, as one that reads a configuration of logs does.

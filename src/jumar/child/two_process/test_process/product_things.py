@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import functools
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from jumar.child.two_process import SAY, contents, object_data, proxies
+from jumar.child.two_process import SAY, contents, proxies
 from jumar.child.two_process.contents import ASKING, COMBINING, COMPARED, NEUTRAL
 from jumar.child.two_process.environment.module_names import KnownNames
 from jumar.child.two_process.environment.ties import Ties
 from jumar.child.two_process.test_process import import_hook
 from jumar.child.two_process.test_process.capabilities import Capabilities
+from jumar.child.two_process.test_process.comparisons import Comparisons
+from jumar.child.two_process.test_process.line_up import MADE_OF
 from jumar.child.two_process.test_process.mentioned_names import MentionedNames
 from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
 from jumar.child.two_process.wire.containers.shared_container import get_fact
@@ -23,7 +24,7 @@ from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances, is_co
 THINGS = (proxies.Proxy, proxies.ProxyClass)
 
 
-class ProductThings:
+class ProductThings(Comparisons):
     """Operations of the tests on things of the product."""
 
     peer: Any
@@ -36,11 +37,12 @@ class ProductThings:
     failing: tuple[type[BaseException], ...]
 
     def __init__(self) -> None:
+        super().__init__()
         self._queries = operands.Queries()
         self.find_unasked = self._queries.find_unasked
         self.names = KnownNames(import_hook.is_function_or_class, self.fault, THINGS)
         self.heard_ends = endings.HeardEnds()
-        self.mentioned = MentionedNames(self, self._ask_aside)
+        self.mentioned = MentionedNames(self, self.ask_aside)
         self.own_instances = OwnInstances(
             lambda thing: self.capabilities.conversation.note_back(thing),  # noqa: PLW0108  they come to be later
             self.fault,
@@ -74,7 +76,7 @@ class ProductThings:
         elif type(thing) in (import_hook.ModuleFacade, proxies.ProxyClass):
             found = self.mentioned.read(thing, name)
         else:
-            found = self.peer.ask("get", thing, name) if name == "__call__" else self._ask_aside("get", thing, name)
+            found = self.peer.ask("get", thing, name) if name == "__call__" else self.ask_aside("get", thing, name)
         if told is not contents.NOTHING and isinstance(thing, type) and not (found is told or found == told):
             self.give_up(f"{name}, in a class of the tests, is not what they wrote there")
         self.names.check_constant(thing, proxies.get_number(thing), name, found)
@@ -117,14 +119,14 @@ class ProductThings:
     def describe(self, thing: Any) -> str:
         """Return the text of a thing of the product."""
         self.check_use(thing, "__repr__")
-        answer = str(self._ask_aside("repr", thing))
+        answer = str(self.ask_aside("repr", thing))
         return str(self._check_reading(answer, "__repr__", thing, ())) if get_fact(thing, contents.HEARD) else answer
 
     def duplicate(self, op: str, thing: Any) -> Any:
         """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`. That of a query is one, too."""
         if get_fact(thing, contents.HEARD):
             self.give_up(f"a copy of a {type(thing).__name__} that an operator came to would decide it")
-        answer = self._ask_aside(op, thing)
+        answer = self.ask_aside(op, thing)
         if get_fact(thing, COMPARED) and not self._mark(answer):
             self.give_up(f"a copy of a {type(thing).__name__} that a comparison came to would decide it")
         return answer
@@ -132,13 +134,13 @@ class ProductThings:
     def reduce(self, thing: Any, protocol: Any) -> Any:
         """Return the parts of a pickle of a thing of the product: bytes that its process made and makes it from."""
         self.check_use(thing, "__reduce_ex__")
-        return import_hook.get_unpickler(), (self._ask_aside("dump", thing, protocol),)
+        return import_hook.get_unpickler(), (self.ask_aside("dump", thing, protocol),)
 
     def find_copier(self, thing: Any) -> Any:
         """Return the method by which the class of a thing of the product copies it; AttributeError: it has none."""
         return self.list_fields(thing, "__copy__")
 
-    def _ask_aside(self, op: str, thing: Any, *arguments: Any) -> Any:
+    def ask_aside(self, op: str, thing: Any, *arguments: Any) -> Any:
         """Ask *thing* for what says nothing of its truth: a query that is asked so still has to be handed back."""
         with self._queries.keep(thing, proxies.get_number):
             return self.peer.ask(op, thing, *arguments)
@@ -163,7 +165,7 @@ class ProductThings:
             return due
         owned = get_fact(thing, contents.OWNER) or (proxies.get_number(thing), name in contents.MUTATING)
         self.peer.values.changes.note_method(*owned, reads=name in contents.TELLING)
-        ask = self.peer.ask if name in ASKING else self._ask_aside
+        ask = self.peer.ask if name in ASKING else self.ask_aside
         answer = ask("method", thing, owner, name, stand_ins.hide(name, args, THINGS), keywords or None)
         if name in contents.OPERATORS:
             self._check_operator(answer, name, thing, args, due)
@@ -196,6 +198,7 @@ class ProductThings:
             made = self.peer.ask("call", kind, args, keywords or None) if made is None else made
         if type(made) is kind and proxies.is_named(kind):
             self.own_instances.note_made(made)
+            object.__setattr__(made, MADE_OF, (args, keywords, self.peer.written))
         if get_fact(kind, "_jumar_extends") and not isinstance(made, kind):
             self.give_up(f"{kind.__name__}, a class of the tests, makes something else")
         return made
@@ -245,43 +248,6 @@ class ProductThings:
             self.refuse_end(f"{arguments[2]} of a {type(arguments[0]).__name__} raises, and may know what is expected")
         return error
 
-    def compare(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
-        """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
-
-        `in` of a container that the test itself made is a method like any other; flags have the values that crossed.
-        """
-        equal = name == "__eq__"
-        itself = name in ("__eq__", "__ne__") and others and others[0] is thing
-        if itself and self._ask_aside("method", thing, owner, name, others, None) is equal:
-            return equal
-        if name in ("__eq__", "__ne__") and (data := library_values.read_namespaces(thing, others, self.list_fields)):
-            return (data[0] == data[1]) is equal
-        held = object_data.hold_flags(thing, others[0]) if name == "__contains__" else None
-        if held is not None and self.peer.ask("method", thing, owner, name, others, None) is held:
-            return held
-        if name == "__contains__" and not isinstance(thing, type) and self.own_instances.may_contain(thing):
-            ask = functools.partial(self.peer.ask, "method", thing, owner, name)
-            return self.own_instances.note_held(self.invoke(thing, owner, name, others, {}), thing, others[0], ask)
-        decides = isinstance(thing, type) or name == "__contains__"
-        with self.ties.keep():
-            if not decides and self._mark(answer := self.invoke(thing, owner, name, others, {})):
-                return answer
-        # Not where a set is just being decoded that the product put them into.
-        decoding = str(sys._getframe(2).f_globals.get("__name__")).startswith("jumar.")  # noqa: SLF001  there is no other way to see who asks
-        named = not isinstance(thing, type) or proxies.is_named(thing)
-        asked = not decoding and named and self.own_instances.may_ask((thing, *others))
-        why = f"{(thing if isinstance(thing, type) else type(thing)).__name__}.{name} would decide a comparison"
-        return self.peer.ask("method", thing, owner, name, others, None) if asked else self.give_up(why)
-
-    def _mark(self, answer: Any) -> bool:
-        """Mark *answer* as the result of a comparison, if it is an object of the product and no value."""
-        marked = isinstance(answer, proxies.Proxy) and not isinstance(answer, contents.VALUES)
-        if marked:
-            object.__setattr__(answer, COMPARED, True)
-            if self.running:  # else it is a constant of a file, such as a parameter of tests
-                self._queries.add(proxies.get_number(answer), type(answer).__name__, lasting=self.capabilities.lasting)
-        return marked
-
     def check_use(self, thing: Any, name: str) -> None:
         """Give the test up if *name* of *thing*, a query, would tell its truth, or what *thing* heard of the tests."""
         if name not in (*COMBINING, *NEUTRAL) and get_fact(thing, COMPARED):
@@ -289,8 +255,6 @@ class ProductThings:
         heard = get_fact(thing, contents.HEARD) and not contents.may_tell(thing, name)
         if heard and not self.own_instances.may_ask((thing, thing)):
             self.give_up(f"a {type(thing).__name__} that an operator came to would decide it by {name}")
-        if name in endings.LEAVING and (why := self.own_instances.find_boundless()):
-            self.give_up(why)
 
     def check_exit(self, answer: Any, error: tuple[Any, ...]) -> Any:
         """Refuse a context manager of the product that swallows an exception, but one that its body raises itself."""

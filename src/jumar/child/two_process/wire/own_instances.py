@@ -7,8 +7,6 @@ was expected, so it is one no more.
 from __future__ import annotations
 
 import contextlib
-import random
-import string
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -69,16 +67,6 @@ SELVES = frozenset((
 """Special methods that return their own object by custom: `sum` begins with `0 + one`."""
 
 
-NEEDLES = 3
-"""Texts by chance that an object is asked for that has a text in it: a filter of a few bits may affirm one."""
-
-LEAST = 6
-"""Letters or digits by chance that each of them has."""
-
-ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
-"""Kinds of letters and digits: a text by chance has the same ones, at the same places."""
-
-
 class OwnInstances:
     """Notes which things of the product the tests made themselves."""
 
@@ -92,8 +80,6 @@ class OwnInstances:
         self._came: list[Any] = []
         self._returned: list[tuple[Any, str]] = []
         """Things that came with the last message though they were known, and what was noted of them before."""
-        self._asked: dict[int, tuple[Any, str, Any]] = {}
-        """Things that said of a text that they have it, by identity: each with the text, and what asks it."""
         self._matched = False
         self.asks = False
         """True if the product is asked how such things compare, so that what else a test compares is come to."""
@@ -200,26 +186,6 @@ class OwnInstances:
         """Return whether *thing* is a test's own, so that its `in` is a method under test like any other."""
         return get_fact(thing, MADE) in (OWN, ENTERED)
 
-    def note_held(self, held: Any, thing: Any, needle: Any, ask: Callable[..., Any]) -> Any:
-        """Return *held*: whether *thing* has *needle* in it. If so, note how to *ask* it for other things.
-
-        Not by a single letter: all letters but a few are in a class of them that is negated.
-        """
-        if held and type(needle) is str and len(needle) > 1:
-            self._asked.setdefault(id(thing), (thing, needle, ask))
-        return held
-
-    def find_boundless(self) -> str:
-        """Return what is wrong with a thing that has whatever text it is asked for, of those that have one; or "".
-
-        It is asked when the test is done with it: before, the test could look at what it was asked.
-        """
-        asked, self._asked = self._asked, {}
-        for thing, needle, ask in asked.values():
-            if all(_affirms(ask, _draw_alike(needle)) for _ in range(NEEDLES)):
-                return f"a {type(thing).__name__} of the product has whatever text it is asked for"
-        return ""
-
     def is_compared(self, sides: Sequence[Any]) -> bool:
         """Return whether the test compares what it made itself, or two things that came of such.
 
@@ -254,18 +220,3 @@ def list_told(body: Mapping[str, Any], kept: Collection[str], bases: Iterable[An
 def is_constant(value: Any) -> bool:
     """Return whether *value*, in such a class, may be what is expected: it is not there to be filled, nor guessed."""
     return type(value).__module__ in PLAIN and not isinstance(value, (bool, type)) and bool(value)
-
-
-def _affirms(ask: Callable[..., Any], needle: str) -> bool:
-    try:
-        return bool(ask((needle,), None))
-    except Exception:  # noqa: BLE001  it may raise anything
-        return False
-
-
-def _draw_alike(text: str) -> str:
-    """Return a text by chance that looks like *text*: letters where it has any, digits where it has any."""
-    drawn = random.SystemRandom()
-    alphabets = [next((a for a in ALPHABETS if letter in a), letter) for letter in text]
-    alphabets += [ALPHABETS[0]] * (LEAST - sum(len(alphabet) > 1 for alphabet in alphabets))
-    return "".join(map(drawn.choice, alphabets))

@@ -36,7 +36,7 @@ SOON_SECONDS = 0.25
 """A test has so long to end by itself once a thread of it was refused."""
 
 ANSWER_SECONDS = 1.0
-"""What a test asked for has so long to end once its time limit rang. On a busy machine a quarter was too short."""
+"""The product has so long to answer once the time limit of a test rang; a quarter is too short on a busy machine."""
 
 
 class RpcPeer:
@@ -54,7 +54,7 @@ class RpcPeer:
         """Reason that nobody is there to ask any more; empty: somebody is."""
         self._dropped: list[int] = []
         """Numbers that are not used any more, and that the other side does not know of yet."""
-        self._written = 0
+        self.written = 0
         """Number of messages that were sent."""
         self._waiting = False
         """True while no message is read or written in part: the connection survives an interruption here."""
@@ -190,7 +190,7 @@ class RpcPeer:
         if len(updates) > 3:  # noqa: PLR2004  files have changed
             self.side.files.settle()
         self._dropped = []
-        self._written += 1
+        self.written += 1
 
     def _encode(self, arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
         """Return the updates and forms of a message; it is begun anew if encoding asked the other side for something.
@@ -199,13 +199,13 @@ class RpcPeer:
             ValueError: if something may not leave, or asks each time.
         """
         for _ in range(TRIES):
-            written = self._written
+            written = self.written
             changes = self.values.list_changes()
             self._dropped += [*self.values.remove_abandoned(), *self.tables.remove_unused()]
             updates = [changes, self._dropped, self.side.report_state()]
             forms = [self.values.encode(argument) for argument in arguments]
             updates += [files] if (files := self.side.files.list_changes()) else []
-            if written == self._written:
+            if written == self.written:
                 return updates, forms
             self.values.undo()
         raise ValueError("what asks for something whenever it is handed over")

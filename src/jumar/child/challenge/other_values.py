@@ -1,8 +1,9 @@
-"""Makes another value of the type of a literal, far from it. All that it is made of changes."""
+"""Makes other values of the type of a given one: all that it is made of changes, or one thing in it."""
 
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
@@ -24,6 +25,12 @@ MOST = 100
 
 LEAP_DAY = (2, 29)
 
+ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+"""Kinds of letters and digits: a text by chance has the same ones, at the same places."""
+
+LEAST = 6
+"""Letters or digits by chance that each of them has."""
+
 LARGE = 1e6
 """From here on a number is divided: a step may vanish in it, or in what a test lets pass."""
 
@@ -35,6 +42,30 @@ def make_other(value: Any, random: Random) -> Any:
         return not value
     make = _MAKERS.get(kind)
     return 0 if make is None else make(value, random)
+
+
+def make_near(value: Any, random: Random) -> Any:
+    """Return another value of the type of *value*, which differs in one place."""
+    kind: Any = type(value)
+    if kind is int:
+        return value + random.choice((1, -1))
+    if kind in (list, tuple) and value:
+        items, place = list(value), random.randrange(len(value))
+        items[place] = make_near(items[place], random)
+        return kind(items)
+    if kind is dict and value:
+        key = random.choice(list(value))
+        if random.random() < 1 / 2:
+            return {**value, key: make_near(value[key], random)}
+        return {(make_other(key, random) if one == key else one): held for one, held in value.items()}
+    return make_other(value, random)
+
+
+def draw_alike(text: str, random: Random) -> str:
+    """Return a text by chance that looks like *text*: letters where it has any, digits where it has any."""
+    alphabets = [next((a for a in ALPHABETS if letter in a), letter) for letter in text]
+    alphabets += [ALPHABETS[0]] * (LEAST - sum(len(alphabet) > 1 for alphabet in alphabets))
+    return "".join(map(random.choice, alphabets))
 
 
 def make_year(year: int, month: int, day: int, random: Random) -> int:

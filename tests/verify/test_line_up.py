@@ -1,0 +1,169 @@
+"""Others beside what a test compares: an object that affirms those as well has affirmed nothing."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Container
+from decimal import Decimal
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jumar.child.two_process.test_process.line_up import MADE_OF, LineUp, draw_needles, draw_others
+
+DATA = st.recursive(
+    st.booleans() | st.integers() | st.text() | st.binary() | st.dates() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner),
+    max_leaves=8,
+)
+"""What a test may compare with."""
+
+
+class Lower:
+    """Has all texts in small letters."""
+
+    def __contains__(self, text: object) -> bool:
+        return isinstance(text, str) and text.islower()
+
+
+class Fussy:
+    """Refuses what it does not know."""
+
+    def __contains__(self, text: object) -> bool:
+        return bool({"abc": True}[str(text)])
+
+
+class Letters:
+    """Has each text of letters that it was given."""
+
+    def __contains__(self, text: object) -> bool:
+        return set(str(text)) <= set("green tea")
+
+
+class Forgetful:
+    """Has what it is asked for first."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __contains__(self, _: object) -> bool:
+        self.asked += 1
+        return self.asked == 1
+
+
+class All:
+    """Has whatever it is asked for."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def line_up() -> LineUp:
+    return LineUp(lambda kind, *args: kind(*args), lambda: SimpleNamespace(written=0))
+
+
+@pytest.mark.parametrize(
+    ("box", "needle", "wrong"),
+    [
+        (Lower(), "abc", True),
+        (Lower(), "a.b", True),
+        (All(), "a", True),
+        (All(), b"abc", True),
+        (All(), 7, True),
+        (All(), 0.5, True),
+        (Letters(), "green", True),
+        (Fussy(), "abc", False),
+        (range(9), 3, False),
+        ("the text", "text", False),
+        ({"a", "b"}, "a", False),
+        (["red", "green"], "green", False),
+        (All(), None, False),
+    ],
+)
+def test_a_box_is_asked_for_others_that_look_alike(box: Container[Any], needle: Any, *, wrong: bool) -> None:
+    why, has = line_up().look_into(box, needle, lambda one: one in box)
+    assert (why != "") is wrong
+    assert has in (None, True)
+
+
+def test_who_has_the_first_text_alone_is_seldom_asked_for_that() -> None:
+    heard = [line_up().look_into(box, "abcd", box.__contains__)[1] for box in (Forgetful() for _ in range(60))]
+    assert heard.count(False) > heard.count(True)
+
+
+def test_a_box_that_is_asked_for_much_is_looked_into_ever_more_rarely() -> None:
+    looking, asked = line_up(), list[Any]()
+    for _ in range(400):
+        looking.look_into([], "abcd", asked.append)
+    often = len(asked)
+    looking.begin_test()
+    looking.look_into([], "abcd", asked.append)
+    assert often < 400
+    assert len(asked) > often
+
+
+@pytest.mark.parametrize(
+    ("equals", "wrong"),
+    [
+        (lambda _: True, True),
+        (lambda other: type(other) is str, True),
+        (lambda other: len(other) == 11, True),
+        (lambda other: other == "hello-world", False),
+        (lambda other: other.casefold() == "hello-world", False),
+        (lambda other: {"hello-world": True}[other], False),
+    ],
+)
+def test_who_is_equal_to_others_as_well_is_found(equals: Callable[[Any], bool], *, wrong: bool) -> None:
+    why, holds = line_up().compare("__eq__", object(), "hello-world", lambda _, __, other: equals(other))
+    assert (why != "") is wrong
+    assert holds is True
+
+
+@pytest.mark.parametrize(("held", "wrong"), [(("__lt__",), False), (("__lt__", "__gt__"), True), ((), False)])
+def test_an_order_that_holds_both_ways_is_none(held: tuple[str, ...], *, wrong: bool) -> None:
+    why, holds = line_up().compare("__lt__", object(), 5, lambda _, name, __: name in held)
+    assert (why != "") is wrong
+    assert holds is ("__lt__" in held)
+
+
+@pytest.mark.parametrize(
+    ("equals", "wrong", "holds"),
+    [
+        (lambda one, other: one.args == other.args, False, True),
+        (lambda _, __: True, True, True),
+        (lambda one, other: one is other, False, False),
+    ],
+)
+def test_an_object_that_a_test_made_is_made_again_and_otherwise(
+    equals: Callable[[Any, Any], bool], *, wrong: bool, holds: bool
+) -> None:
+    class Made:
+        def __init__(self, args: Any, _: Any = None) -> None:
+            self.args = args
+
+    one, other = Made(("a", 5)), Made(("a", 5))
+    for made in (one, other):
+        vars(made).update({"_jumar_thing": True, MADE_OF: (made.args, {}, 0)})
+    why, held = line_up().compare("__eq__", one, other, lambda left, _, right: equals(left, right))
+    assert (why != "") is wrong
+    assert held is holds
+
+
+@given(DATA, st.integers(0, 1000))
+def test_others_are_of_the_same_type_and_other(value: Any, seed: int) -> None:
+    assert all(type(other) is type(value) and other != value for other in draw_others(value, Random(seed)))
+
+
+@pytest.mark.parametrize("value", [Decimal("1.5"), dt.date(2020, 2, 29), dt.timedelta(seconds=1), {"a": [1, 2]}, {3}])
+def test_there_are_others_of_each_kind_of_data(value: Any) -> None:
+    assert draw_others(value, Random(1))
+
+
+@pytest.mark.parametrize("value", [None, object(), [], [None], {}])
+def test_of_what_holds_no_data_there_are_no_others(value: Any) -> None:
+    assert not draw_others(value, Random(1))
+    assert not draw_needles(value, Random(1))
