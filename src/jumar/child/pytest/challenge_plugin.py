@@ -19,9 +19,11 @@ from jumar.child.challenge.asserting_functions import has_assertion
 from jumar.child.challenge.compared_data import KIND, WHOLE
 from jumar.child.challenge.current_test import CurrentTest
 from jumar.child.challenge.deciding import is_where_it_says, list_deciding
+from jumar.child.challenge.genuine_classes import GenuineClasses
 from jumar.child.challenge.own_assertions import OwnAssertion, list_missed
 from jumar.child.challenge.questions import STANDING, Questions
 from jumar.child.pytest import code_identity
+from jumar.child.pytest.loaded_code import list_classes
 
 if TYPE_CHECKING:
     import pytest
@@ -75,15 +77,17 @@ class ChallengePlugin:
             Random(config["seed"]),  # noqa: S311  drawn from secrets
             self._is_product,
             self._decides,
-            lambda f: _find_file(f) in self._files,
+            self._is_of_tests,
         )
         self._rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
+        self._genuine = GenuineClasses(list_classes())
         self._install()
 
     def _install(self) -> None:
         """Let pytest rewrite comparisons before assertions, and hand the questions to the files."""
         module, bare = self._rewrite, self._bare
         usual, run = module.rewrite_asserts, module.AssertionRewritingHook.exec_module
+        compile_file = module._rewrite_test  # noqa: SLF001  nobody else has the code
 
         def rewrite_file(tree: ast.Module, source: bytes, path: Any = None, config: Any = None) -> None:
             if path in self._files:
@@ -102,7 +106,13 @@ class ChallengePlugin:
             vars(loaded)[syntax.NAME] = self.questions
             run(hook, loaded)
 
+        def compile_test(path: Any, config: Any) -> Any:
+            made = compile_file(path, config)
+            self._genuine.add_file(str(path), made[1])
+            return made
+
         module.rewrite_asserts, module.AssertionRewritingHook.exec_module = rewrite_file, run_file
+        module._rewrite_test = compile_test  # noqa: SLF001  as above
 
     def pytest_load_initial_conftests(self, early_config: pytest.Config) -> Wrapper:
         """Have all files of the tests rewritten, helpers too."""
@@ -187,9 +197,9 @@ class ChallengePlugin:
         module = str(vars(kind).get("__module__") or "builtins").rpartition(".")[2].strip("_").lower()
         if any(map(self._is_made_by_product, type.mro(kind))):
             return not (_is_matcher(kind.__name__) and any(kind.__name__ in source for source in self._sources))
-        if any(_find_file(value) in self._files for value in vars(kind).values()):  # of the tests themselves
+        if any(map(self._is_of_tests, vars(kind).values())):
             return False
-        if not is_where_it_says(kind):
+        if not (is_where_it_says(kind) and self._genuine.is_genuine(kind)):
             return True
         named = module == "builtins" or any(module in source.lower() for source in self._sources)
         return not named and self._files.keys().isdisjoint(code_identity.find_places(kind))
@@ -203,7 +213,14 @@ class ChallengePlugin:
     def _may_lie(self, kind: type) -> bool:
         package = str(vars(kind).get("__module__")).partition(".")[0]
         known = package in getattr(sys, "stdlib_module_names", ()) and package != "unittest" and is_where_it_says(kind)
+        known = known and self._genuine.is_genuine(kind)
         return self._is_made_by_product(kind) or (not known and self._is_product(kind))
+
+    def _is_of_tests(self, function: Any) -> bool:
+        """Return whether *function* stands in a file of the tests: its code itself, whatever that says of itself."""
+        below = code_identity.unwrap_function(function)
+        file = "" if below is None else below.__code__.co_filename
+        return file in self._files and self._genuine.is_written(below, file)
 
     def _is_made_by_product(self, kind: Any) -> bool:
         names = vars(kind)

@@ -75,7 +75,7 @@ class LoadedCode:
         self._versions = DictVersions()
         self._seen: list[int | None] = []
         """The version of each table in which no code was changed; None: some was, or there are no versions."""
-        self._add([*_list_modules(), *_list_classes().values()])
+        self._add([*_list_modules(), *list_classes().values()])
 
     def go_on(self, inside: Callable[[str], bool]) -> LoadedCode:
         """Take what was loaded since the zygote took this; from now on *inside* says what lies in the room."""
@@ -107,7 +107,7 @@ class LoadedCode:
         """Take modules that were loaded since, with their classes, if their file, or an empty name, is *wanted*."""
         new = [one for one in _list_modules() if get_address(one) not in self.by_owner]
         modules = [one for one in new if wanted(find_file(one))]
-        fresh, owners, classes = set(map(get_address, modules)), self.by_owner, _list_classes()
+        fresh, owners, classes = set(map(get_address, modules)), self.by_owner, list_classes()
         others = [one for key, one in classes.items() if key not in owners]
         homes = [(one, get_address(sys.modules.get(get_module_name(one)))) for one in others]
         self._add([*modules, *(one for one, home in homes if home in owners or home in fresh)])
@@ -182,7 +182,7 @@ def touch() -> None:
     """Compare the remembered code once, so that the next comparison costs less."""
     for code in _remembered:
         list(code.find_changes())
-        list(_list_classes())
+        list(list_classes())
 
 
 def take_loaded_code(inside: Callable[[str], bool]) -> LoadedCode:
@@ -245,7 +245,7 @@ def _list_modules() -> list[ModuleType]:
     return [one for one in list(sys.modules.values()) if issubclass(type(one), ModuleType)]
 
 
-def _list_classes() -> dict[int, type]:
+def list_classes() -> dict[int, type]:
     """Return all classes by their identity: a metaclass may say what it likes of equality."""
     seen: dict[int, type] = {}
     level: dict[int, Any] = {get_address(object): object}
