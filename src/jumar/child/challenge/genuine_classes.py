@@ -28,7 +28,7 @@ ORDERING = ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")
 
 
 class GenuineClasses:
-    """Knows the code of files, and by identity the classes that were *standing* before the code under test was there."""
+    """Knows the code of files, and by identity the classes *standing* before the code under test was there."""
 
     def __init__(self, standing: Mapping[int, type]) -> None:
         self._standing = standing

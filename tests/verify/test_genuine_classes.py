@@ -1,0 +1,117 @@
+"""Classes stand where they say by their code: what the code under test makes may say anything of itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import operator
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumar.child.challenge.genuine_classes import GenuineClasses
+from jumar.child.pytest.loaded_code import list_classes
+
+LAX = "class Lax:\n    def __eq__(self, other):\n        return True\n    __hash__ = None\n"
+OWN = """
+import dataclasses, functools
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = dataclasses.field(default=0, compare=False)
+
+@functools.total_ordering
+class Size:
+    def __eq__(self, other):
+        return self is other
+    def __lt__(self, other):
+        return False
+
+class Text(str):
+    __hash__ = str.__hash__
+    __eq__ = str.__eq__
+"""
+
+
+@pytest.fixture
+def known() -> GenuineClasses:
+    return GenuineClasses(list_classes())
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Any]:
+    """A module of a file that nothing imported before."""
+    (tmp_path / "shelf.py").write_text(OWN)
+    spec = importlib.util.spec_from_file_location("shelf", tmp_path / "shelf.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["shelf"] = loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    yield loaded
+    del sys.modules["shelf"]
+
+
+def made(text: str, name: str, names: dict[str, Any], file: str = "<string>") -> Any:
+    """The class *name* of *text*, run in *names* as if it were of *file*."""
+    exec(compile(text, file, "exec"), names)  # noqa: S102  as an attacker does
+    return names[name]
+
+
+@pytest.mark.parametrize("name", ["Point", "Size", "Text"])
+def test_what_stands_in_its_file_is_genuine(known: GenuineClasses, library: Any, name: str) -> None:
+    assert known.is_genuine(vars(library)[name])
+
+
+@pytest.mark.parametrize("file", ["<string>", "shelf.py", None])
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_was_run_as_of_a_file_is_not(
+    known: GenuineClasses, library: Any, file: str | None, *, inside: bool
+) -> None:
+    names = vars(library) if inside else {"__name__": "shelf", "__file__": library.__file__}
+    kind = made(LAX, "Lax", names, file or library.__file__)
+    library.Lax = kind
+    assert not known.is_genuine(kind)
+
+
+@pytest.mark.parametrize(
+    "deciding",
+    [
+        {"__eq__": object.__ne__},
+        {"__eq__": operator.truth},
+        {"__contains__": operator.methodcaller("title")},
+    ],
+)
+def test_methods_that_stand_nowhere_are_not(known: GenuineClasses, library: Any, deciding: dict[str, Any]) -> None:
+    kind = types.new_class("Lax", (), {}, lambda body: body.update(deciding, __module__="shelf"))
+    library.Lax = kind
+    assert not known.is_genuine(kind)
+
+
+def test_an_equality_that_dataclasses_did_not_write_is_not(known: GenuineClasses, library: Any) -> None:
+    kind = made("import dataclasses\n@dataclasses.dataclass\nclass Lax:\n    x: int = 0\n", "Lax", vars(library))
+    assert known.is_genuine(kind)
+    kind.__eq__ = made("def __eq__(self, other):\n    return True\n", "__eq__", vars(library))
+    assert not known.is_genuine(kind)
+    assert dataclasses.is_dataclass(kind)
+
+
+def test_who_was_there_before_is(known: GenuineClasses) -> None:
+    assert known.is_genuine(made(LAX, "Lax", {"__name__": "shelf"})) is False
+    kind = made(LAX, "Lax", {"__name__": "shelf"})
+    assert GenuineClasses(list_classes()).is_genuine(kind)
+
+
+def test_a_function_is_of_the_tests_by_its_code(known: GenuineClasses) -> None:
+    text = "def helper():\n    return 1\n"
+    code = compile(text, "test_it.py", "exec")
+    known.add_file("test_it.py", code)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102  as pytest does
+    assert known.is_written(names["helper"], "test_it.py")
+    assert not known.is_written(made(text, "helper", {}, "test_it.py"), "test_it.py")
+    assert not known.is_written(len, "test_it.py")
