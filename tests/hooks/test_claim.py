@@ -87,6 +87,28 @@ def test_the_command_says_one_line_and_its_exit_status_tells(
         assert json.loads(capsys.readouterr().out) == {"admitted": admitted, "text": "it is said"}
 
 
+def test_in_a_run_files_are_named_from_where_the_agent_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "t.py").touch()
+    monkeypatch.chdir(tmp_path / "src")
+    monkeypatch.setenv("JUMAR_WORKSPACE", str(tmp_path))
+    with run(b'{"admitted": true, "text": "claimed"}') as (address, heard):
+        monkeypatch.setenv("JUMAR_HOST", address)
+        for test, target in (("t.py::a", "a.py"), ("../t.py::a", "./a.py"), ("t.py::a", f"{tmp_path}/src/a.py")):
+            assert call(["claim", test, target]) == 0
+        assert call(["escalate", "../t.py::a", "x"]) == 0
+        assert call(["claim", "t.py::a", "../../a.py"]) == 2, "a slip of the path ends no run"
+    assert heard[:3] == [("/token/claim", {"test_id": "t.py::a", "edit_target": "src/a.py"})] * 3
+    assert heard[3:] == [("/token/escalate", {"test_id": "t.py::a", "reason": "x"})]
+
+
+def test_a_run_that_has_ended_says_so() -> None:
+    said = b'{"error": {"type": "run_ended", "message": "jumar: the run has ended (budget)"}}'
+    with run(said, 402) as (address, _):
+        told = request_claim(address, "t.py::a", "a.py")
+    assert told == ClaimOutcome(admitted=False, text="refused: the run has ended (budget)")
+
+
 def test_without_a_session_there_is_nobody_to_claim_from(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no session here"):
         anyio.run(claim_in_session, tmp_path, "t.py::a", "a.py", {})

@@ -277,6 +277,7 @@ class TestAnAgentWithAShell:
         assert "read-only" in lines[2]
         assert "'admitted': True" in lines[3]
         assert "put back: changed around the tools: docs/notes.md" in lines[3]
+        assert "edit_claim" not in outing.said(), "it claims in its shell"
         assert lines[4] == f"200 {program(9)}".rstrip("\n")
         assert outing.snapshot()["app.py"][0] == program(9)
         assert end.best is not None
@@ -415,6 +416,7 @@ class TestATurn:
         assert env["ANTHROPIC_API_KEY"] == token
         assert env["OPENAI_BASE_URL"] == env["OPENAI_API_BASE"] == env["ANTHROPIC_BASE_URL"] + "/v1"
         assert env["JUMAR_HOST"] == f"{env['ANTHROPIC_BASE_URL']}/{token}"
+        assert env["JUMAR_WORKSPACE"] == folder
         assert env["HOME"].startswith(str(tmp_path))
         assert not Path(env["HOME"]).exists(), "its home is gone with it"
         assert env["PATH"].split(":")[-1] == str(Path(sys.executable).parent)

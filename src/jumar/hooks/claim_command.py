@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from os.path import normpath
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,6 +32,9 @@ from jumar.runs.setup.result import read_state
 HOST = "JUMAR_HOST"
 """Variable with the address that takes claims in a run with an external agent: local, with a token in its path."""
 
+WORKSPACE = "JUMAR_WORKSPACE"
+"""Variable with the root of what such an agent works in: files are named relative to the folder that it stands in."""
+
 SECONDS = 900.0
 """For an answer of such a run: it may have to run tests first."""
 
@@ -54,11 +58,11 @@ def claim(test_id: str, target: str, *, as_json: bool, quiet: bool) -> int:
     """
     voice, environ, here = Console(json=as_json, quiet=quiet), read_environment(), Path.cwd()
     address = environ.get(HOST, "")
-    done = (
-        request_claim(address, test_id, target)
-        if address
-        else anyio.run(claim_in_session, here, test_id, target, environ)
-    )
+    if address:
+        root = find_workspace(here, environ)
+        done = request_claim(address, resolve_test_id(root, here, test_id), _make_relative(root, here, target))
+    else:
+        done = anyio.run(claim_in_session, here, test_id, target, environ)
     voice.say(done.text)
     voice.print_result(done)
     return 0 if done.admitted else 1
@@ -93,8 +97,19 @@ def send(address: str, kind: str, given: Mapping[str, str]) -> ClaimOutcome:
     try:
         with opener.open(request, timeout=SECONDS) as answer:
             return msgspec.json.decode(answer.read(), type=ClaimOutcome)
+    except urllib.error.HTTPError as fault:
+        if why := _read_reason(fault):
+            return ClaimOutcome(admitted=False, text=f"refused: {why}")
+        raise Infra(f"the run at {parts.hostname}:{parts.port} did not take the {kind}: {fault}") from fault
     except (urllib.error.URLError, OSError, ValueError) as fault:
         raise Infra(f"the run at {parts.hostname}:{parts.port} did not take the {kind}: {fault}") from fault
+
+
+def _read_reason(fault: urllib.error.HTTPError) -> str:
+    """Return why the run refused, as it says in its answer: it has ended, say; empty: it does not say so."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return str(json.loads(fault.read())["error"]["message"]).removeprefix("jumar: ")
+    return ""
 
 
 async def claim_in_session(here: Path, test_id: str, target: str, environ: Mapping[str, str]) -> ClaimOutcome:
@@ -131,6 +146,11 @@ def find_repository_root(here: Path) -> Path:
         return Path(find_session_root(str(here)))
     except HookRefusal as why:
         raise BadInput(str(why)) from None
+
+
+def find_workspace(here: Path, environ: Mapping[str, str]) -> Path:
+    """Return the root of the workspace of an external agent that stands in *here*: where nobody says, *here*."""
+    return Path(environ.get(WORKSPACE) or here).resolve()
 
 
 def resolve_test_id(root: Path, here: Path, test_id: str) -> str:

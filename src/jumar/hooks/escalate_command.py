@@ -12,7 +12,7 @@ from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.environment import read_environment
 from jumar.core.state.reply import ToolCall
-from jumar.hooks.claim_command import HOST, ClaimOutcome, find_repository_root, resolve_test_id, send
+from jumar.hooks.claim_command import HOST, ClaimOutcome, find_repository_root, find_workspace, resolve_test_id, send
 from jumar.hooks.repository_session import RepositorySession
 from jumar.hooks.standing import explain_end
 from jumar.runs.setup.result import read_state
@@ -28,11 +28,13 @@ def escalate(test_id: str, words: tuple[str, ...], *, as_json: bool, quiet: bool
     A person decides then; the test stays as it is. Edits that wait are judged first. Exit 1 if TEST is unknown.
     Works where an agent is at work under jumar: in a run with --agent external, or behind `jumar hook install`.
     """
-    voice, environ, reason = Console(json=as_json, quiet=quiet), read_environment(), " ".join(words)
+    voice, environ, here = Console(json=as_json, quiet=quiet), read_environment(), Path.cwd()
+    reason = " ".join(words)
     if address := environ.get(HOST, ""):
+        test_id = resolve_test_id(find_workspace(here, environ), here, test_id)
         done = send(address, "escalate", {"test_id": test_id, "reason": reason})
     else:
-        done = anyio.run(escalate_in_session, Path.cwd(), test_id, reason, environ)
+        done = anyio.run(escalate_in_session, here, test_id, reason, environ)
     voice.say(done.text)
     voice.print_result(done)
     return 0 if done.admitted else 1

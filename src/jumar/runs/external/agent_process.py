@@ -98,6 +98,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
             "ANTHROPIC_BASE_URL": doors.root,
             "ANTHROPIC_API_KEY": doors.token,
             "JUMAR_HOST": doors.claims,
+            "JUMAR_WORKSPACE": str(self.folder.absolute()),
             "NO_PROXY": f"{HOST},localhost",
             "no_proxy": f"{HOST},localhost",
             # Where its own history is gone, git must not find the one of a repository that the runs lie in.

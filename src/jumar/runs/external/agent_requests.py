@@ -6,7 +6,7 @@ import json
 
 import msgspec
 
-from jumar.core.gate.admission import Action
+from jumar.core.gate.admission import Action, adapt_to_shell
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.models.metered_forward import ForwardedReply
@@ -62,7 +62,7 @@ def build_answer(wish: Wish, state: RunState) -> ForwardedReply:
     before = cell.rest.event if cell is not None and cell.rest is not None else None
     if isinstance(before, ev.Revert) and before.found:
         said.append(f"put back: {before.why}")
-    body = {"admitted": admitted, "text": "; ".join(said)}
+    body = {"admitted": admitted, "text": adapt_to_shell("; ".join(said))}
     return ForwardedReply(200, {"content-type": "application/json"}, json.dumps(body).encode())
 
 
