@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -242,3 +243,24 @@ def test_a_whole_session_over_standard_input(tmp_path: Path) -> None:
 
     anyio.run(story)
     assert (root / "calc.py").read_text() == SOURCE.replace("a - b", "a + b").replace("n * 2", "n // 2")
+
+
+@pytest.mark.slow
+def test_a_folder_of_a_repository_that_holds_no_test_is_no_way_around_the_gate(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo")
+    for folder in ("part", "own"):
+        (root / folder).mkdir()
+        (root / folder / "code.py").write_text("LIMIT = 1\n")
+    for repo in (root, root / "own"):
+        subprocess.run(["git", "init", "-q", str(repo)], check=True)
+
+    async def story() -> None:
+        async with over_stdio(root, "auto") as guest:
+            for folder, mode in (("own", "refactor"), ("part", "strict")):
+                assert (await guest.done("open_task", path=folder))["tests"] == {"mode": mode, "total": 0}
+                if mode == "refactor":
+                    await guest.done("finish")
+            why = await guest.refused("write_file", path="code.py", text="LIMIT = 2\n")
+            assert "write a failing test first" in why
+
+    anyio.run(story)

@@ -12,7 +12,9 @@ from typing import Any
 import anyio
 import click
 from click.core import ParameterSource
+from msgspec.structs import replace
 
+from jumar.child.hook.published_state import find_root
 from jumar.cli.console.output import strip_controls
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import TEST_COMMAND, add_verdict_options
@@ -104,7 +106,8 @@ async def _serve(
     )
     async with anyio.create_task_group() as seats:
         desk = SessionPool(seats, doors, runs)
-        server = mcp_server.build_server(ToolDispatcher(desk, roots, _build_settle(chosen), trust), alone=at is None)
+        gatehouse = ToolDispatcher(desk, roots, _build_settle(chosen, roots), trust)
+        server = mcp_server.build_server(gatehouse, alone=at is None)
         if at is None:
             if sys.stdin.isatty():
                 click.echo(
@@ -127,7 +130,7 @@ def _announce(at: socket.socket, token: str, *, without: bool) -> str:
     return made
 
 
-def _build_settle(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
+def _build_settle(chosen: dict[str, Any], roots: tuple[Path, ...]) -> Callable[[Path, calls.OpenTask], Task]:
     """Return the function that resolves a task from the choices of the person and the host; the stricter one wins."""
 
     def settle(path: Path, asked: calls.OpenTask) -> Task:
@@ -145,6 +148,14 @@ def _build_settle(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Ta
         task = apply_options(load_task(path), options)
         for note in task.notes:
             click.echo(strip_controls(f"jumar: note: {note}"), err=True)
-        return task
+        # A model that picks a folder without tests would else be rid of the tests of the repository around it.
+        return replace(task, gate_chosen=True) if _is_part(path, roots) else task
 
     return settle
+
+
+def _is_part(path: Path, roots: tuple[Path, ...]) -> bool:
+    """Return whether *path*, which the person did not name, lies in a repository that could be opened as a whole."""
+    folder = path if path.is_dir() else path.parent
+    whole = Path(find_root(str(folder)))
+    return folder not in roots and whole != folder and any(whole.is_relative_to(root) for root in roots)
