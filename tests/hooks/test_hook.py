@@ -320,6 +320,20 @@ def test_settings_in_another_encoding_are_left_alone(tmp_path: Path, capsys: pyt
     assert (tmp_path / ".claude" / "settings.json").read_bytes() == b'{"model": "\xe9"}'
 
 
+def test_who_takes_the_hooks_out_of_one_file_is_told_of_the_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".git").mkdir()
+    assert call(["hook", "install", str(tmp_path), "--yes", "--local"]) == 0
+    capsys.readouterr()
+    assert call(["hook", "install", str(tmp_path), "--yes", "--uninstall"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("nothing to change in ")
+    assert said.endswith("settings.local.json holds the hooks, too: do the same with --local\n")
+    assert call(["hook", "install", str(tmp_path), "--yes", "--uninstall", "--local"]) == 0
+    assert "holds the hooks" not in capsys.readouterr().out
+
+
 def test_an_older_installation_is_replaced(tmp_path: Path) -> None:
     old = {"type": "command", "command": "/old/python /old/jumar/surfaces/hook_fast.py PreToolUse"}
     other = {"type": "command", "command": "mine"}

@@ -99,7 +99,8 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
         mend = "make it writable, or name another repository"
         with explain_disk_faults(f"cannot write {file}"), refuse_unwritable(f"cannot write {file}", mend):
             _write(file, new)
-    voice.say(f"{'nothing to change in' if not diff else 'wrote' if agreed else 'left alone:'} {file}")
+    left = _describe_others(folder, local=local) if uninstall else ""
+    voice.say(f"{'nothing to change in' if not diff else 'wrote' if agreed else 'left alone:'} {file}{left}")
     voice.print_result({"file": str(file), "changed": agreed, "diff": diff})
     return 0 if agreed or not diff else 1
 
@@ -116,6 +117,18 @@ def find_settings_file(folder: Path, *, local: bool) -> Path:
         raise BadInput(str(why)) from None
     # Who keeps the file elsewhere and links to it means that file.
     return (root / ".claude" / ("settings.local.json" if local else "settings.json")).resolve()
+
+
+def _describe_others(folder: Path, *, local: bool) -> str:
+    """Return a warning that the other settings of the repository around *folder* hold the hooks; empty: they do not."""
+    other = find_settings_file(folder, local=not local)
+    try:
+        there = other.read_text("utf-8")
+        hooked = edit_settings(there, str(other), None) != there
+    except (OSError, UnicodeDecodeError, BadInput):  # nobody asked for that file
+        return ""
+    way = "without --local" if local else "with --local"
+    return f"; {other} holds the hooks, too: do the same {way}" if hooked else ""
 
 
 def edit_settings(text: str, where: str, gate: Gate | None) -> str:
