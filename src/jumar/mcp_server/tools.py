@@ -20,7 +20,7 @@ class ToolArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = ""
 
 
-Path_ = Annotated[str, Meta(description="Path of the file, relative to the root of the repository: src/app.py.")]
+Path_ = Annotated[str, Meta(description="Path of the file, relative to the root, never absolute: src/app.py.")]
 Below = Annotated[str, Meta(description="File or folder, relative to the root; without it, all.")]
 
 
@@ -42,7 +42,9 @@ class EditClaimArguments(ToolArguments, frozen=True, kw_only=True, forbid_unknow
     """Arguments of `edit_claim`."""
 
     test_id: Annotated[str, Meta(description="A test that is red, by its id.")]
-    edit_target: Annotated[str, Meta(description="The file whose edit shall turn it green, relative to the root.")]
+    edit_target: Annotated[
+        str, Meta(description="The file whose edit shall turn it green, relative to the root, never absolute.")
+    ]
 
 
 class WriteFile(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
