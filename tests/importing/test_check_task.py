@@ -88,6 +88,17 @@ def test_a_task_of_which_no_red_test_is_the_fault_of_the_code_is_warned_of(
     assert judge_outcomes("t", found._replace(solved=GREEN, grade="A")).warnings == ()
 
 
+@pytest.mark.parametrize(("second", "warned"), [(WRONG, True), (ABSENT, False)])
+def test_a_red_test_that_is_broken_itself_is_named_beside_one_that_is_the_fault_of_the_code(
+    second: TestResult, *, warned: bool
+) -> None:
+    red = Verdict({result.id: result for result in (BROKEN, second)})
+    found = TaskOutcomes(tuple(red.results), (red, red), RED, None, "", targets=("app.py",))
+
+    said = [line for line in judge_outcomes("t", found).warnings if line.startswith("no edit can answer every red")]
+    assert said == ["no edit can answer every red test: t::a is broken itself (ValueError: no)"] * warned
+
+
 def test_a_reference_that_would_be_unproved_is_a_warning() -> None:
     (said,) = judge_outcomes("t", TaskOutcomes(IDS, (RED, RED), RED, GREEN, "D", "A")).warnings
 

@@ -211,14 +211,16 @@ def judge_outcomes(name: str, found: TaskOutcomes) -> TaskValidity:
 
 
 def _warn_of_unanswerable(found: TaskOutcomes, red: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a warning if no test of *red* fails by the code under test, as far as that is known; else none."""
+    """Return a warning if a test of *red* is broken itself, or none fails by the code, as far as that is known."""
     if not red or found.rounds[-1].void is not None or (found.solved is not None and found.solved.green):
         return ()
     results = found.rounds[-1].results
     reasons = [_explain_unanswerable(results[test_id], found.targets) for test_id in red]
-    if not all(reasons):
-        return ()
-    return (f"no red test fails by the code under test, so no edit can answer one: {red[0]} {reasons[0]}",)
+    if all(reasons):
+        return (f"no red test fails by the code under test, so no edit can answer one: {red[0]} {reasons[0]}",)
+    broken = [f"{i} {why}" for i, why in zip(red, reasons, strict=True) if results[i].blame is Blame.TEST]
+    more = f", and {len(broken) - 1} more" if len(broken) > 1 else ""
+    return (f"no edit can answer every red test: {broken[0]}{more}",) if broken else ()
 
 
 def _explain_unanswerable(result: TestResult, targets: tuple[str, ...]) -> str:
