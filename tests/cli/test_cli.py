@@ -493,6 +493,18 @@ def test_held_out_files_without_a_test_that_can_be_found_are_refused(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("files", [{"hidden/.keep": ""}, {"hidden/README": "soon\n"}], ids=["empty", "no test file"])
+def test_a_folder_of_held_out_tests_without_a_test_gives_no_grade(jumar: Called, tmp_path: Path, files: Files) -> None:
+    right: Files = {"app.py": "def f():\n    return 2\n", "task.toml": "[tests]\nhidden = 'hidden'\n"}
+    lay(tmp_path / "task", {**GOOD, **right, **files})
+
+    code, out, err = jumar("score", "task", "task")
+
+    assert (code, out) == (2, "")
+    assert "and there is no test in it" in err
+
+
+@pytest.mark.slow
 def test_what_confirms_the_first_green_of_a_run_is_forked(jumar: Called, tmp_path: Path) -> None:
     """Its zygotes were begun with the run."""
     lay(tmp_path / "task", GOOD)

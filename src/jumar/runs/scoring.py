@@ -274,10 +274,10 @@ def _mark_hidden(done: Verification, hidden: str) -> Verification:
 
 
 async def _check_hidden(task: Task, expected: Iterable[str], verifier: TrustedVerifier, hidden: str) -> None:
-    """Refuse held-out tests that do not load; the files are collected again only if one has no *expected* test."""
+    """Refuse held-out tests that are none or do not load; files are collected again if one has no *expected* test."""
     tests = verifier.runner.test_files(tuple(verifier.store.manifest(hidden)), ())
     have = {i.partition("::")[0] for i in expected}
-    if not have.issuperset(tests):
+    if not tests or not have.issuperset(tests):
         refuse_unloaded(task.hidden or Path(), tests, await verifier.collect(verifier.base))
 
 
