@@ -190,6 +190,21 @@ def test_apply_to_lays_the_whole_best_tree_out(jumar: Called, tmp_path: Path) ->
     assert (tmp_path / "origin" / "app.py").read_text() == program(8)
 
 
+@pytest.mark.parametrize("to", ["full", "full/file", "full/file/below"])
+def test_apply_to_a_place_that_is_taken_is_bad_input(jumar: Called, tmp_path: Path, to: str) -> None:
+    ran(tmp_path, "20260101-000000-app-aaaaaa")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("mine")
+
+    code, out, err = jumar("apply", "last", "--to", to)
+
+    assert (code, out) == (2, "")
+    assert to in err
+    assert "--to" in err
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["file"]
+    assert (tmp_path / "full" / "file").read_text() == "mine"
+
+
 @pytest.mark.parametrize("command", [("apply",), ("apply", "--to", "best"), ("diff",)], ids=" ".join)
 def test_a_run_without_an_event_is_one_sentence(jumar: Called, tmp_path: Path, command: tuple[str, ...]) -> None:
     run = tmp_path / ".jumar" / "runs" / "20260101-000000-app-aaaaaa"

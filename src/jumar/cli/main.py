@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 
 from jumar.cli.console.output import fail, get_exit_code
-from jumar.cli.parameters.environment import explain_unknown_variable
+from jumar.cli.parameters.environment import explain_unknown_variable, find_variable
 from jumar.core.prompts.suggestion import build_suggestion
 from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import JumarError
@@ -123,6 +123,8 @@ def call(argv: Sequence[str]) -> int:
         click.echo(error.format_message())
         return USAGE_EXIT
     except click.ClickException as error:
+        if isinstance(error, click.BadParameter) and error.ctx and error.param:
+            error.param_hint = find_variable(error.ctx, str(error.param.name)) or error.param_hint
         return fail(error.format_message(), USAGE_EXIT, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return EXIT_CODES[StopReason.INTERRUPTED]

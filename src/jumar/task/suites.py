@@ -16,8 +16,8 @@ TEST_SECONDS = 30.0
 
 
 def choose_runner(tests: TestsTable, root: Path) -> str:
-    """Return the runner that *tests* names or implies by a command, else that of the project in *root*."""
-    if not tests.runner and tests.command:
+    """Return the runner that *tests* names or implies by a command or report, else that of the project in *root*."""
+    if not tests.runner and (tests.command or tests.report):
         return "junit" if tests.report else COMMAND
     return tests.runner or detect_runner(root)
 

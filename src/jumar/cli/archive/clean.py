@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from jumar.cli.archive.list_runs import format_size
+from jumar.cli.archive.list_runs import format_size, refuse_missing
 from jumar.cli.archive.stops import ENDED, check_stops
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
@@ -48,6 +48,7 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
         raise BadInput(
             "say which runs: --older-than 7d, --max-size 10GB, --stop attempts, or --all; --dry-run tries it"
         )
+    refuse_missing(folder)
     refuse_links(runs)
     if not dry_run:
         remove_leftovers(runs)

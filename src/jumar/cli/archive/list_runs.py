@@ -27,8 +27,7 @@ def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bo
     """List the runs in RUNS (default .jumar/runs), the newest first."""
     voice, runs = Console(json=as_json, quiet=quiet), folder or runs
     check_stops(stops, STATES)
-    if folder is not None and not folder.is_dir():
-        raise BadInput(f"there is no folder {folder}; name one that holds runs")
+    refuse_missing(folder)
     rows = [row for row in list_runs(runs) if not stops or row.stop in stops]
     shared = count_shared_bytes(runs)
     if not rows:
@@ -42,6 +41,16 @@ def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bo
         )
     voice.print_result({"runs": rows, "shared_bytes": shared})
     return 0
+
+
+def refuse_missing(folder: Path | None) -> None:
+    """Refuse a *folder* of runs that a person named and that is not there.
+
+    Raises:
+        BadInput: naming it.
+    """
+    if folder is not None and not folder.is_dir():
+        raise BadInput(f"there is no folder {folder}; name one that holds runs")
 
 
 def format_cells(row: RunRow) -> tuple[str, ...]:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
-from jumar.cli.parameters.environment import read_environment
+from jumar.cli.parameters.environment import find_variable, read_environment
 from jumar.task.resolve import Options
 from jumar.task.settings.run_settings import SETTINGS
 
@@ -45,10 +44,8 @@ def check_value(ctx: click.Context, option: click.Parameter, value: Any) -> Any:
         BadInput: naming the option, the value and what would do.
     """
     row = next(row for row in SETTINGS.values() if row.flag in option.opts)
-    name = str(option.name)
-    if value is not None and ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT:
-        own = f"{ctx.auto_envvar_prefix}_{name.upper()}"
-        row.check(value, own if own in read_environment() else f"JUMAR_RUN_{name.upper()}")
+    if value is not None and (variable := find_variable(ctx, str(option.name))):
+        row.check(value, variable)
     return value
 
 

@@ -6,6 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import click
+from click.core import ParameterSource
+
 from jumar.core.prompts.suggestion import find_nearest
 
 
@@ -27,6 +30,17 @@ def explain_unknown_variable(prefix: str, known: Sequence[str]) -> str:
             hint = f"did you mean {prefix}{near}?" if near else "unset it: no option of this command has that name"
             return f"unknown variable {variable}; {hint}"
     return ""
+
+
+def find_variable(ctx: click.Context, name: str) -> str:
+    """Return the variable that gave parameter *name* its value: the command's own, else that of `jumar run`.
+
+    Empty: it came from elsewhere.
+    """
+    if ctx.get_parameter_source(name) is not ParameterSource.ENVIRONMENT:
+        return ""
+    own = f"{ctx.auto_envvar_prefix}_{name.upper()}"
+    return own if own in os.environ else f"JUMAR_RUN_{name.upper()}"
 
 
 def find_cache_folder() -> Path:

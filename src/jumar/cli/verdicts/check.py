@@ -47,6 +47,8 @@ def check(tasks: tuple[str, ...], *, as_json: bool, quiet: bool, **chosen: Any) 
     pass with the code gone, and its reference solution, where it has one, is accepted as a green.
     """
     voice = Console(json=as_json, quiet=quiet)
+    if chosen["references"] is not None and not chosen["references"].is_dir():
+        raise BadInput(f"there is no folder {chosen['references']}; name one with a solution for each task")
     named = find_tasks(tasks)
     checks = SignalWatcher(voice.note, quiet=quiet).run(lambda: _check_all(voice, named, chosen))
     if checks is None:

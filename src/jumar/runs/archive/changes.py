@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from jumar.languages.gitignore_globs import compile_patterns
 from jumar.runs.setup.assembly import build_guard, load_runner
 from jumar.runs.setup.marks import TrustedRun
 from jumar.runs.setup.result import replay_state
+from jumar.workspace.files.disk_faults import explain_output_faults
 from jumar.workspace.patch import DiffStat, count_changed_lines, make_best_patch
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
@@ -94,10 +96,14 @@ def lay_out(folder: Path, to: Path) -> None:
     """Write the whole best tree of the run in *folder* into *to*, a new or empty folder.
 
     Raises:
-        BadInput: if there is no run.
-        Infra: if *to* is not empty, or the disk refuses.
+        BadInput: if there is no run, *to* holds something already, or it cannot be made.
+        Infra: if the disk refuses.
     """
     state = _load_state(folder, read_journal(folder))
+    with explain_output_faults(to, "--to"):
+        if os.path.lexists(to) and not (to.is_dir() and not any(to.iterdir())):
+            raise BadInput(f"{to} is there and is no empty folder; name a new one with --to")
+        to.mkdir(parents=True, exist_ok=True)
     Store(find_objects_folder(folder)).materialise(find_best_tree(state), to)
 
 

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -15,7 +15,7 @@ from jumar.core.gate.write_rules import find_escape
 from jumar.core.state.budget import Budget
 from jumar.core.state.settings import Price
 from jumar.errors import BadInput
-from jumar.task.settings.run_settings import LARGEST
+from jumar.task.settings.run_settings import LARGEST, MOST_CONFIRMATIONS
 from jumar.task.settings.unknown_keys import refuse_unknown
 
 Texts = str | tuple[str, ...]
@@ -68,7 +68,7 @@ class TestsTable(Table, frozen=True, kw_only=True):
     """For `[gate] verify`; absent is `timeout_seconds`."""
     hidden: str = ""
     """A folder of tests that no agent sees: a green is accepted only if they pass too."""
-    confirm: int = 3
+    confirm: Annotated[int, msgspec.Meta(le=MOST_CONFIRMATIONS)] = 3
     """Fresh runs that must agree before a tree is called green; 0: the first one is believed."""
     expected: tuple[str, ...] = ()
     command_for: str = ""
