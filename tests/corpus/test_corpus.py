@@ -433,6 +433,7 @@ class TestTheCommand:
         assert jumar(["corpus", "-o", "-", str(tmp_path / "runs")]) == 0
         out = capfdbinary.readouterr()
         assert len(parse_records(out.out, "it")) == 1
+        assert out.out.endswith(b"}\n"), "the same bytes as in a file"
         assert out.err == b"1 records of 1 runs\n"
 
     @pytest.mark.slow

@@ -27,8 +27,8 @@ from jumar.testing import FakeVerifier, Judge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 from support.processes.interpreters import PLAIN_PYTHON
-from support.worlds.driver_world import Turns, both, ended, interrupting, swift
-from support.worlds.gate_scenarios import ADD, DONE, NOT_CLAIMED, RUN, STORIES, Story, played
+from support.worlds.driver_world import Turns, both, call, ended, interrupting, swift
+from support.worlds.gate_scenarios import ADD, DONE, NOT_CLAIMED, REFACTORS, RUN, STORIES, Story, played
 from support.worlds.gate_world import FILES, claim, id_of, judged, lying
 
 
@@ -101,6 +101,16 @@ def test_what_is_told_first_has_the_results_and_what_comes_next(tmp_path: Path) 
     assert first.endswith(NEXT)
     assert second.startswith("edited calc.py\n3 of 5 passed\n")
     assert second.endswith(NEXT)
+
+
+def test_a_stall_in_refactor_mode_says_what_is_red_where_nothing_was_edited(tmp_path: Path) -> None:
+    turns = (both(call("set_mode", mode="refactor"), DONE), DONE, DONE)
+    made = played(tmp_path, Story(turns=turns, says=(), terms={"switches": REFACTORS}))
+
+    assert ended(made) is StopReason.STALLED
+    end = made.world.replayed().end
+    assert end is not None
+    assert "was refused 3 times in a row: 2 of 5 passed; red " in end.why
 
 
 def test_a_claim_is_over_when_its_test_is_seen_green(tmp_path: Path) -> None:

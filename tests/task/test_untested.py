@@ -108,6 +108,7 @@ def test_a_refactoring_without_tests_stays_only_if_the_command_that_guards_it_su
     assert end is not None
     assert end.stop is StopReason.UNTESTED
     assert said in end.why
+    assert build_result(made.world.replayed(), tmp_path, JournalEnd()).standing == "no tests"
     assert lying(made)["calc.py"] == left
 
 

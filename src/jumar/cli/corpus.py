@@ -72,9 +72,7 @@ def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: 
     said = f"{len(found.records)} records of {found.runs} runs"
     if not (found.records or found.left):
         said += ": a record is an edit that was kept under --gate strict, and there was none"
-    if str(out) == STANDARD:
-        voice.note(said)
-    voice.say("" if str(out) == STANDARD else said)
+    (voice.note if str(out) == STANDARD else voice.say)(said)
     voice.print_result(_build_summary(found, out, data))
     return 0 if found.records else 1
 

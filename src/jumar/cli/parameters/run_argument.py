@@ -47,7 +47,7 @@ def _find_campaign(name: str) -> Path:
 
 MANY_RUNS = click.argument("runs", nargs=-1, required=True, type=RunsPath())
 
-RUN = click.argument("run_name", metavar="RUN", default="last")
+RUN = click.argument("run_name", metavar="[RUN]", default="last")
 
 IN_RUNS = click.option(
     "--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept."

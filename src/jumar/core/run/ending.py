@@ -29,9 +29,8 @@ def find_own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901
         named_test, why = state.escalated.test_id, make_one_line(state.escalated.reason, LONGEST)
         return Halt(StopReason.ESCALATED, f"the agent escalated {named_test}: {why}")
     if state.gate_state.refusals >= REFUSALS:
-        return Halt(
-            StopReason.STALLED, f"leaving refactor mode was refused {REFUSALS} times in a row: {state.last_rejection}"
-        )
+        why = state.last_rejection or explain_red(state)  # where nothing was edited, nothing went back with a reason
+        return Halt(StopReason.STALLED, f"leaving refactor mode was refused {REFUSALS} times in a row: {why}")
     if _is_green(state, agent):
         return _end_green(state)
     if state.expired:

@@ -107,9 +107,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         """Describe the test results of the best tree, for people."""
         if self.best is not None:
             return f"{self.best.passed} of {self.best.total} passed"
-        if self.test_runs:
-            return "no usable verdict"
-        return f"tests {NOT_RUN}" if self.stop is not StopReason.UNTESTED else "no tests"
+        if self.stop is StopReason.UNTESTED:
+            return "no tests"
+        return "no usable verdict" if self.test_runs else f"tests {NOT_RUN}"
 
 
 def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
