@@ -104,7 +104,6 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
     ("no such end of a run", GOOD, ("runs", "--stop", "gren"), "--stop gren is unknown; known are green"),
     ("no such folder of runs to clean", GOOD, ("clean", "nowhere", "--all"), "there is no folder nowhere"),
     ("no such solutions", GOOD, ("check", ".", "--references", "nowhere"), "there is no folder nowhere"),
-    ("no such task to rescore by", {**GOOD, "r/events.jsonl": ""}, ("rescore", "r", "--task", "no"), "there is no no;"),
     (
         "a report that no command writes",
         {**GOOD, "task.toml": "[tests]\nreport = 'r.xml'\n"},

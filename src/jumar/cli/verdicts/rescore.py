@@ -19,7 +19,6 @@ from jumar.errors import BadInput
 from jumar.runs.rescoring import Rescored, RescoreRules, rescore_run
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
-from jumar.task.task import load_task
 
 
 @click.command(epilog="Example: jumar rescore .jumar/campaigns/20261123-101500-1a2b --hidden ~/hidden/gcd")
@@ -40,8 +39,6 @@ def rescore(runs: tuple[Path, ...], *, as_json: bool, quiet: bool, **chosen: Any
     voice = Console(json=as_json, quiet=quiet)
     if chosen["hidden"] is not None and not chosen["hidden"].is_dir():
         raise BadInput(f"there is no folder {chosen['hidden']}; name the folder of the held-out tests")
-    if chosen["task"] is not None:
-        load_task(chosen["task"])  # one that is none judges no run: that is the call's fault, not a run's
     options = read_options({name: value for name, value in chosen.items() if name not in ("task", "hidden")})
     values = OptionValues(**{name: getattr(options, name) for name in OptionValues.__struct_fields__})
     rules = RescoreRules(values, chosen["task"], chosen["hidden"], chosen["python"])
