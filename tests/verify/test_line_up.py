@@ -125,9 +125,24 @@ def test_who_is_equal_to_others_as_well_is_found(equals: Callable[[Any], bool], 
 
 @pytest.mark.parametrize(("held", "wrong"), [(("__lt__",), False), (("__lt__", "__gt__"), True), ((), False)])
 def test_an_order_that_holds_both_ways_is_none(held: tuple[str, ...], *, wrong: bool) -> None:
-    why, holds = line_up().compare("__lt__", object(), 5, lambda _, name, __: name in held)
+    why, holds = line_up().compare("__lt__", object(), "b", lambda _, name, __: name in held)
     assert (why != "") is wrong
     assert holds is ("__lt__" in held)
+
+
+@pytest.mark.parametrize(
+    ("name", "holds", "wrong"),
+    [
+        ("__gt__", lambda other: other < 2048, False),
+        ("__gt__", lambda _: True, True),
+        ("__le__", lambda other: other > 5, False),
+        ("__le__", lambda other: other > -(10**20), True),
+    ],
+)
+def test_who_is_beyond_all_numbers_is_found(name: str, holds: Callable[[Any], bool], *, wrong: bool) -> None:
+    why, held = line_up().compare(name, object(), 2000, lambda _, asked, other: asked == name and holds(other))
+    assert (why != "") is wrong
+    assert held is True
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,9 @@ OPPOSITES = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__gt__", "__ge__
 REVERSED = {"__lt__": "__lt__", "__gt__": "__gt__", "__le__": "__lt__", "__ge__": "__gt__"}
 """Comparisons, and one that does not hold of them the other way round."""
 
+LARGE = 1e6, 1e12
+"""Numbers between which some are far away from what a test compares with."""
+
 Ask = Callable[[Any], Any]
 
 
@@ -75,9 +78,16 @@ class LineUp:
     def _compare_order(self, name: str, thing: Any, other: Any, ask: Callable[..., Any]) -> tuple[str, bool | None]:
         asked = [(thing, name, other), (thing, OPPOSITES[name], other)]
         asked += [(other, REVERSED[name], thing)] if type(other) is type(thing) else []
+        sign = 1 if name in ("__gt__", "__ge__") else -1
+        far = [sign * self._random.uniform(*LARGE) for _ in range(OTHERS if type(other) in (int, float) else 0)]
+        asked += [(thing, name, type(other)(one)) for one in far]
         held, *others = self._shuffle(asked, lambda one: ask(*one) is True)
-        wrong = held and any(others)
-        return f"{name} of a {type(thing).__name__} holds, and its opposite, too" if wrong else "", held
+        beyond, both = others[len(others) - len(far) :], others[: len(others) - len(far)]
+        if held and any(both):
+            return f"{name} of a {type(thing).__name__} holds, and its opposite, too", held
+        return f"a {type(thing).__name__} of the product is beyond all numbers" if held and far and all(
+            beyond
+        ) else "", held
 
     def look_into(self, thing: Any, needle: Any, ask: Ask) -> tuple[str, bool | None]:
         """Return what is wrong with *thing*, a container of the product, or ""; and whether it has *needle* in it.
@@ -136,7 +146,7 @@ def draw_needles(needle: Any, random: Random) -> list[tuple[list[Any], int]]:
         near = [one for one in swapped if one != needle] if len(needle) > OTHERS else []
         return [(drawn, OTHERS - 1), (near, max(0, len(near) - 1))]
     if type(needle) in (int, float):
-        large = [type(needle)(random.uniform(1e6, 1e12)) for _ in range(2 * OTHERS)]
+        large = [type(needle)(random.uniform(*LARGE)) for _ in range(2 * OTHERS)]
         return [([*large, *(-one for one in large)], 4 * OTHERS - 2)]
     return []
 
