@@ -12,6 +12,7 @@ import pytest
 
 from jumar.cli.console.signals import FIRST
 from jumar.core.state.stop import StopReason
+from jumar.errors import BadInput
 from jumar.importing.demo import AT_ONCE, DemoBug, work_through
 from jumar.importing.recipes import PreparedRecipe, load_shipped
 from jumar.kernel import Kernel
@@ -29,6 +30,7 @@ class Watching:
     def __init__(self, *, halting: bool = False) -> None:
         self.said: list[tuple[str, str]] = []
         self.done: list[DemoBug] = []
+        self.refused: list[tuple[str, str]] = []
         self._halting = halting
 
     @contextmanager
@@ -47,15 +49,19 @@ class Watching:
     def show(self, done: DemoBug) -> None:
         self.done.append(done)
 
+    def refuse(self, prepared: PreparedRecipe, why: str) -> None:
+        self.refused.append((prepared.recipe.task_name, why))
 
-def work(folder: Path, stage: Watching, bugs: int) -> None:
-    """Work through so many tasks with one bug."""
-    made = []
+
+def work(folder: Path, stage: Watching, bugs: int, *, unsound: int = 0) -> None:
+    """Work through so many tasks with one bug; the first *unsound* of them cannot be judged."""
+    made: list[PreparedRecipe] = []
     for recipe in load_shipped().fixed[:bugs]:
         root = folder / "demo" / recipe.task_name
         root.mkdir(parents=True)
         (root / "app.py").write_text(BUG)
         (root / "test_app.py").write_text(TEST)
+        (root / "pytest.ini").write_text("[pytest]\naddopts = --no-such\n" if len(made) < unsound else "[pytest]\n")
         (root / "task.toml").write_text(TASK.format(recipe.task_name))
         beside_it(root)
         made.append(PreparedRecipe(recipe, root))
@@ -91,3 +97,20 @@ def test_one_that_is_interrupted_ends_and_no_other_is_begun(tmp_path: Path) -> N
     ended = {Path(one.result.events).parent.name for one in stage.done}
     kept = {path.name for path in (tmp_path / "runs").iterdir() if path.is_dir() and not path.name.startswith(".")}
     assert kept == ended, "none is left half begun"
+
+
+@pytest.mark.slow
+def test_one_that_is_refused_does_not_end_the_others(tmp_path: Path) -> None:
+    stage = Watching()
+    work(tmp_path, stage, bugs=2, unsound=1)
+
+    assert [(name, "--no-such" in why) for name, why in stage.refused] == [(load_shipped().fixed[0].task_name, True)]
+    assert [one.result.stop for one in stage.done] == [StopReason.GREEN]
+
+
+@pytest.mark.slow
+def test_where_each_is_refused_the_first_reason_is_given(tmp_path: Path) -> None:
+    stage = Watching()
+    with pytest.raises(BadInput, match="--no-such"):
+        work(tmp_path, stage, bugs=1, unsound=1)
+    assert not stage.done

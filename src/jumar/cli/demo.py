@@ -62,6 +62,7 @@ class _Stage:
     def __init__(self, voice: Console, live: ProgressDisplay, attendant: SignalWatcher, shown: list[DemoBug]) -> None:
         self.voice, self.live, self.attendant, self.shown = voice, live, attendant, shown
         self.prepared: tuple[PreparedRecipe, ...] = ()
+        self.refused: dict[str, str] = {}
 
     @contextmanager
     def follow(self, prepared: PreparedRecipe) -> Iterator[Begun]:
@@ -73,6 +74,10 @@ class _Stage:
         """Show the result on one bug."""
         self.shown.append(done)
         _show(self.voice, done)
+
+    def refuse(self, prepared: PreparedRecipe, why: str) -> None:
+        """Keep why one bug cannot be worked on: it is told at the end."""
+        self.refused[prepared.recipe.task_name] = why
 
 
 class _Follower:
@@ -95,7 +100,7 @@ async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage, whole_se
 
 def _print_untried(voice: Console, recipes: tuple[Recipe, ...], stage: _Stage) -> None:
     """Print the bugs that were not tried, each with the reason."""
-    faults = {one.recipe.task_name: one.fault for one in stage.prepared}
+    faults = {**{one.recipe.task_name: one.fault for one in stage.prepared}, **stage.refused}
     late = "it was interrupted" if stage.attendant.interrupted else "no time was left"
     for name in (r.task_name for r in recipes if r not in [s.prepared.recipe for s in stage.shown]):
         voice.say(f"not tried  {name}: {faults.get(name, 'it was not fetched') or late}; jumar demo --only {name}")

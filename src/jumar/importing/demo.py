@@ -85,6 +85,10 @@ class Stage(Protocol):
         """Show the result on one of them."""
         ...
 
+    def refuse(self, prepared: PreparedRecipe, why: str) -> None:
+        """Note that one of them cannot be worked on."""
+        ...
+
 
 async def work_through(
     prepared: tuple[PreparedRecipe, ...], runs: Path, environ: Mapping[str, str], stage: Stage, whole_seconds: float
@@ -92,7 +96,7 @@ async def work_through(
     """Run every prepared task offline, for *whole_seconds*: several at once if there are cores.
 
     Raises:
-        BadInput: if a run is refused.
+        BadInput: if each run is refused.
         Infra: if the machine failed.
     """
     work = _DemoWork(runs, environ, stage, time.monotonic() + whole_seconds)
@@ -103,6 +107,8 @@ async def work_through(
                 group.start_soon(work.run, one)
     except BaseExceptionGroup as found:  # a person reads one sentence, not the groups that it came through
         raise find_cause(found) from found
+    if len(work.refused) == len(there):
+        raise work.refused[0]
 
 
 class _DemoWork:
@@ -115,9 +121,17 @@ class _DemoWork:
         self._tested = self._stopped = False
         self._entering: set[anyio.CancelScope] = set()
         """Of runs that are cancelled, where they have no kernel yet that was halted."""
+        self.refused: list[BadInput] = []
 
     async def run(self, one: PreparedRecipe) -> None:
-        """Work on *one* in its turn, if there is time."""
+        """Work on *one* in its turn, if there is time. The others go on where it is refused."""
+        try:
+            await self._work(one)
+        except BadInput as refused:
+            self.refused.append(refused)
+            self._stage.refuse(one, str(refused))
+
+    async def _work(self, one: PreparedRecipe) -> None:
         async with self._turn:
             left = self._ends - time.monotonic()
             if self._stopped or left < LEAST_SECONDS:
