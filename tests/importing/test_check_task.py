@@ -88,6 +88,24 @@ def test_a_task_of_which_no_red_test_is_the_fault_of_the_code_is_warned_of(
     assert judge_outcomes("t", found._replace(solved=GREEN, grade="A")).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("target", "folder"),
+    [
+        ("packages/nope/src/nope_pkg/__init__.py", "packages/nope/src"),
+        ("src/nope_pkg.py", "src"),
+        ("nope_pkg.py", ""),
+        ("nope_pkg/__init__.py", ""),
+    ],
+)
+def test_a_package_that_is_there_and_not_on_the_path_is_named(target: str, folder: str) -> None:
+    red = Verdict({ABSENT.id: ABSENT})
+    found = TaskOutcomes((ABSENT.id,), (red, red), RED, None, "", targets=(target,))
+
+    said = [line for line in judge_outcomes("t", found).warnings if "PYTHONPATH" in line]
+    assert bool(said) is bool(folder)
+    assert all(f"though {target} has it: put {folder} on PYTHONPATH, in [task] env" in line for line in said)
+
+
 @pytest.mark.parametrize(("second", "warned"), [(WRONG, True), (ABSENT, False)])
 def test_a_red_test_that_is_broken_itself_is_named_beside_one_that_is_the_fault_of_the_code(
     second: TestResult, *, warned: bool

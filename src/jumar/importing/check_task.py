@@ -229,9 +229,18 @@ def _explain_unanswerable(result: TestResult, targets: tuple[str, ...]) -> str:
         return f"is broken itself ({find_reason(result.excerpt) or result.outcome})"
     if result.blame is not Blame.ABSENT or not result.absent:
         return ""
+    if place := next((path for path in targets if _stands_beside(path, result.absent)), ""):
+        folder = place[: place.rindex(result.absent.partition(".")[0]) - 1]
+        return f"misses {result.absent!r}, though {place} has it: put {folder} on PYTHONPATH, in [task] env"
     if any(can_provide(path, result.absent) for path in targets):
         return ""
     return f"misses {result.absent!r}, which no file that may be edited provides; install it, or add the file"
+
+
+def _stands_beside(path: str, module: str) -> bool:
+    """Return whether *path*, in the tree, has *module* in a folder from which it could be imported: not the top."""
+    wanted = module.replace(".", "/")
+    return "/" not in module and path.endswith((f"/{wanted}.py", f"/{wanted}/__init__.py"))
 
 
 def _judge_reference(solved: Verdict | None) -> list[str]:
