@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -82,16 +83,16 @@ class Comparisons:
 
         A copy is asked: the thing itself may count what it is asked for, and shows that later. None: nobody was asked.
         """
+
+        def copy() -> Callable[[Any], Any]:
+            one = thing
+            with contextlib.suppress(Exception), self.own_instances.make(type(thing)):  # it may raise anything
+                one = self.ask_aside("deepcopy", thing)
+            return lambda other: self.peer.ask("method", one, owner, "__contains__", (other,), None)
+
         if contents.find_base(thing) is not None:  # its content says what it has
             return None
-        try:
-            with self.own_instances.make(type(thing)):
-                copy = self.ask_aside("deepcopy", thing)
-        except Exception:  # noqa: BLE001  it may raise anything
-            copy = thing
-        why, has = self.line_up.look_into(
-            thing, needle, lambda one: self.peer.ask("method", copy, owner, "__contains__", (one,), None)
-        )
+        why, has = self.line_up.look_into(thing, needle, copy)
         return self.give_up(why) if why else has
 
     def _make_again(self, kind: Any, args: Any, words: Any) -> Any:

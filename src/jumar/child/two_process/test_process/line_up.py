@@ -82,23 +82,24 @@ class LineUp:
         far = [sign * self._random.uniform(*LARGE) for _ in range(OTHERS if type(other) in (int, float) else 0)]
         asked += [(thing, name, type(other)(one)) for one in far]
         held, *others = self._shuffle(asked, lambda one: ask(*one) is True)
-        beyond, both = others[len(others) - len(far) :], others[: len(others) - len(far)]
+        both, beyond = others[: len(others) - len(far)], others[len(others) - len(far) :]
+        why = ""
         if held and any(both):
-            return f"{name} of a {type(thing).__name__} holds, and its opposite, too", held
-        return f"a {type(thing).__name__} of the product is beyond all numbers" if held and far and all(
-            beyond
-        ) else "", held
+            why = f"{name} of a {type(thing).__name__} holds, and its opposite, too"
+        elif held and beyond and all(beyond):
+            why = f"a {type(thing).__name__} of the product is beyond all numbers"
+        return why, held
 
-    def look_into(self, thing: Any, needle: Any, ask: Ask) -> tuple[str, bool | None]:
+    def look_into(self, thing: Any, needle: Any, copy: Callable[[], Ask]) -> tuple[str, bool | None]:
         """Return what is wrong with *thing*, a container of the product, or ""; and whether it has *needle* in it.
 
-        *ask* has a copy of it say whether it has something. None: it was not asked.
+        *copy* makes a copy of it, and returns how that says whether it has something. None: it was not asked.
         """
         self._looked += 1
         groups = draw_needles(needle, self._random)
         if not groups or self._random.random() * self._looked > OFTEN:
             return "", None
-        first, *held = self._shuffle([needle, *(one for others, _ in groups for one in others)], ask)
+        first, *held = self._shuffle([needle, *(one for others, _ in groups for one in others)], copy())
         for others, most in groups:
             if first and held[: len(others)].count(True) > most:
                 return f"a {type(thing).__name__} of the product has whatever it is asked for", first
