@@ -305,6 +305,8 @@ FIELDS: list[dict[str, Any]] = [
     {"model": "replay:r", "record": "s"},
     {"gate": "strict", "test_policy": "never"},
     {"gate": "off", "allow_refactor": True},
+    {"gate": "off", "verify": "make"},
+    {"gate": "strict", "verify": "make"},
     {"test_policy": "never", "model_may_run_tests": True},
     {"test_policy": "never", "ratchet": "identity"},
 ]

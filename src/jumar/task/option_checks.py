@@ -87,6 +87,9 @@ def _find_contradictions(options: OptionValues) -> Iterator[str]:
                 yield f"{format_flag(name)} is for --agent driver; agent {known} takes no actions"
     if options.allow_refactor and options.gate and gate is not Gate.STRICT:
         yield f"--allow-refactor lets a model leave the strict gate, and the gate is {gate}; leave it out"
+    opened = gate is Gate.REFACTOR or options.allow_refactor or options.allow_codemod
+    if options.verify is not None and options.gate and not opened:
+        yield f"--verify guards refactor mode and codemods, and the gate is {gate} without either; leave it out"
     if model:
         yield from find_idle_options(options, model)
     yield from find_idle_under_policy(options, policy)
