@@ -349,3 +349,6 @@ def test_the_command_writes_pairs_and_a_card(tmp_path: Path, capsys: pytest.Capt
     assert (journal.read_bytes(), "lies in the run" in capsys.readouterr().err) == (before, True)
     assert call(["prefs", str(tmp_path / "runs"), "-o", str(tmp_path / "x.csv")]) == 2
     assert "name a .jsonl or a .parquet file" in capsys.readouterr().err
+    (tmp_path / "pairs.test.jsonl").touch()  # of an export that held some tasks back
+    assert call(["prefs", str(tmp_path / "runs"), "-o", str(out), "--min-grade", "D"]) == 0
+    assert "pairs.test.jsonl is of an earlier export" in capsys.readouterr().err

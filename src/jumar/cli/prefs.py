@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def prefs(runs: tuple[Path, ...], out: Path, *, as_json: bool, quiet: bool, **ch
         for path, data in files.items():
             replace_file(path, data)
         replace_file(out.with_suffix(".card.md"), card.encode())
+    _warn_of_old(voice, out, parts)
     for reason, count in found.excluded.items():
         voice.say(f"left out {count:>5}  {reason}")
     if found.telltale:
@@ -89,3 +91,10 @@ def prefs(runs: tuple[Path, ...], out: Path, *, as_json: bool, quiet: bool, **ch
         }
     )  # fmt: skip
     return 0
+
+
+def _warn_of_old(voice: Console, out: Path, written: Collection[Path]) -> None:
+    """Warn of a file that an earlier export with `--test-share` left beside *out*, if it was not *written* again."""
+    old = out.with_suffix(f".test{out.suffix}")
+    if old not in written and old.exists():
+        voice.note(f"warning: {old} is of an earlier export; what it holds is in {out} now, too")
