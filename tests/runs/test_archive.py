@@ -228,6 +228,12 @@ def test_a_run_is_named_by_its_path_its_name_a_unique_beginning_or_last(jumar: C
     assert jumar("log", "verify", "20260101")[0] == 0
 
 
+def test_the_runs_of_a_campaign_are_named_where_its_folder_is(jumar: Called, tmp_path: Path) -> None:
+    (tmp_path / "night" / "runs").mkdir(parents=True)
+    assert jumar("runs", "night")[:2] == (0, "no run in night; name night/runs\n")
+    assert jumar("runs", "night/runs")[:2] == (0, "no run in night/runs\n")
+
+
 def test_runs_is_a_table_with_open_unfinished_and_damaged_ones(jumar: Called, tmp_path: Path) -> None:
     names = [f"2026010{n}-000000-app-{n}aaaaa" for n in range(1, 5)]
     ended, unfinished, is_open, damaged = (ran(tmp_path, name, ends=n == 0) for n, name in enumerate(names))

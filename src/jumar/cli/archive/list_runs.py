@@ -31,7 +31,8 @@ def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bo
     rows = [row for row in list_runs(runs) if not stops or row.stop in stops]
     shared = count_shared_bytes(runs)
     if not rows:
-        voice.say(f"no run in {runs}")
+        inner = runs / "runs"  # of a campaign
+        voice.say(f"no run in {runs}" + (f"; name {inner}" if inner.is_dir() else ""))
     else:
         for line in _format_table([TITLES, *map(format_cells, rows)]):
             voice.say(line)
