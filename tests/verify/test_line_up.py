@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Container
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.child.two_process.test_process.line_up import MADE_OF, LineUp, draw_needles, draw_others
+from support.judging.two_process_verifier import outcomes, run_bodies
 
 DATA = st.recursive(
     st.booleans() | st.integers() | st.text() | st.binary() | st.dates() | st.floats(allow_nan=False),
@@ -81,11 +83,14 @@ def line_up() -> LineUp:
         ("the text", "text", False),
         ({"a", "b"}, "a", False),
         (["red", "green"], "green", False),
+        (All(), (1, 2), True),
+        (All(), {"a": 0.5}, True),
+        ([(1, 2)], (1, 2), False),
         (All(), None, False),
     ],
 )
 def test_a_box_is_asked_for_others_that_look_alike(box: Container[Any], needle: Any, *, wrong: bool) -> None:
-    why, has = line_up().look_into(box, needle, lambda: lambda one: one in box)
+    why, has = line_up().look_into(box, needle, print, lambda: lambda one: one in box)
     assert (why != "") is wrong
     assert has in (None, True)
 
@@ -93,7 +98,7 @@ def test_a_box_is_asked_for_others_that_look_alike(box: Container[Any], needle: 
 def test_who_has_the_first_text_alone_is_seldom_asked_for_that() -> None:
     def has() -> bool | None:
         box = Forgetful()
-        return line_up().look_into(box, "abcd", lambda: box.__contains__)[1]
+        return line_up().look_into(box, "abcd", print, lambda: box.__contains__)[1]
 
     heard = [has() for _ in range(60)]
     assert heard.count(False) > heard.count(True)
@@ -102,10 +107,10 @@ def test_who_has_the_first_text_alone_is_seldom_asked_for_that() -> None:
 def test_a_box_that_is_asked_for_much_is_looked_into_ever_more_rarely() -> None:
     looking, asked = line_up(), list[Any]()
     for _ in range(400):
-        looking.look_into([], "abcd", lambda: asked.append)
+        looking.look_into([], "abcd", print, lambda: asked.append)
     often = len(asked)
     looking.begin_test()
-    looking.look_into([], "abcd", lambda: asked.append)
+    looking.look_into([], "abcd", print, lambda: asked.append)
     assert often < 400
     assert len(asked) > often
 
@@ -186,3 +191,60 @@ def test_there_are_others_of_each_kind_of_data(value: Any) -> None:
 def test_of_what_holds_no_data_there_are_no_others(value: Any) -> None:
     assert not draw_others(value, Random(1))
     assert not draw_needles(value, Random(1))
+
+
+PRODUCT = """
+class Point:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __eq__(self, other):
+        return isinstance(other, Point) and (self.x, self.y) == (other.x, other.y)
+
+class Node:
+    pass
+
+class Bag:
+    def __init__(self, *held):
+        self.held, self.hits = held, 0
+
+    def __contains__(self, one):
+        self.hits += one in self.held
+        return one in self.held
+
+class Half:
+    def __contains__(self, point):
+        return point.x >= 0
+
+class First:
+    def __init__(self):
+        self.asked = 0
+
+    def __contains__(self, _):
+        self.asked += 1
+        return self.asked == 1
+
+class Any:
+    def __contains__(self, _):
+        return True
+"""
+"""Containers, of which the last two affirm what they should not."""
+
+BODIES = [
+    "assert (1, 2) in Bag((1, 2)) and (1, 3) not in Bag((1, 2))",
+    "assert Point(1, 2) in Bag(Point(1, 2)) and Point(1, 3) not in Bag(Point(1, 2))",
+    "assert Point(1, 2) in Half()",
+    "bag = Bag('text')\n    assert 'text' in bag and bag.hits == 1",
+    "node = Node()\n    assert node in Bag(node) and Node() not in Bag(node)",
+    "assert 'text' in Any()",
+    "assert (1, 2) in Any()",
+    "assert Point(1, 2) in Any()",
+    "assert 'text' in First() and 'text' in First() and 'text' in First() and 'text' in First()",
+]
+
+
+@pytest.mark.slow
+def test_a_container_that_a_test_made_is_believed_if_it_has_what_is_meant_alone(tmp_path: Path) -> None:
+    report = run_bodies(tmp_path, PRODUCT, "from product import *", BODIES)
+
+    assert list(outcomes(report).values()) == ["passed"] * 5 + ["failed"] * 4

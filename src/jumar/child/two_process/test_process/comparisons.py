@@ -84,15 +84,17 @@ class Comparisons:
         A copy is asked: the thing itself may count what it is asked for, and shows that later. None: nobody was asked.
         """
 
-        def copy() -> Callable[[Any], Any]:
-            one = thing
-            with contextlib.suppress(Exception), self.own_instances.make(type(thing)):  # it may raise anything
-                one = self.ask_aside("deepcopy", thing)
+        def say(one: Any) -> Callable[[Any], Any]:
             return lambda other: self.peer.ask("method", one, owner, "__contains__", (other,), None)
+
+        def copy() -> Callable[[Any], Any]:
+            with contextlib.suppress(Exception), self.own_instances.make(type(thing)):  # it may raise anything
+                return say(self.ask_aside("deepcopy", thing))
+            return say(thing)
 
         if contents.find_base(thing) is not None:  # its content says what it has
             return None
-        why, has = self.line_up.look_into(thing, needle, copy)
+        why, has = self.line_up.look_into(thing, needle, say(thing), copy)
         return self.give_up(why) if why else has
 
     def _make_again(self, kind: Any, args: Any, words: Any) -> Any:

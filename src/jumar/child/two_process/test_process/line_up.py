@@ -62,7 +62,7 @@ class LineUp:
         if name in OPPOSITES:
             return self._compare_order(name, thing, other, ask)
         equal = name == "__eq__"
-        if get_fact(other, "_jumar_thing") is None:
+        if differs(other):
             held, *more = self._shuffle(
                 [other, *draw_others(other, self._random)], lambda one: ask(thing, name, one) is equal
             )
@@ -90,20 +90,23 @@ class LineUp:
             why = f"a {type(thing).__name__} of the product is beyond all numbers"
         return why, held
 
-    def look_into(self, thing: Any, needle: Any, copy: Callable[[], Ask]) -> tuple[str, bool | None]:
+    def look_into(self, thing: Any, needle: Any, ask: Ask, copy: Callable[[], Ask]) -> tuple[str, bool | None]:
         """Return what is wrong with *thing*, a container of the product, or ""; and whether it has *needle* in it.
 
-        *copy* makes a copy of it, and returns how that says whether it has something. None: it was not asked.
+        *ask* has it say whether it has something, and *copy* returns how a copy of it does. None: it was not asked.
         """
         self._looked += 1
-        groups = draw_needles(needle, self._random)
+        made = get_fact(needle, MADE_OF)
+        groups = draw_needles(list(made[:2]) if made else needle, self._random)
         if not groups or self._random.random() * self._looked > OFTEN:
             return "", None
-        first, *held = self._shuffle([needle, *(one for others, _ in groups for one in others)], copy())
-        for others, most in groups:
-            if first and held[: len(others)].count(True) > most:
+        others = [one for drawn, _ in groups for one in drawn]
+        # A copy has copies of what is in it: an object that is only equal to itself is not among them.
+        first, *rest = self._shuffle_made(needle, ask, others) if made else self._shuffle([needle, *others], copy())
+        for drawn, most in groups:
+            if first and rest[: len(drawn)].count(True) > most:
                 return f"a {type(thing).__name__} of the product has whatever it is asked for", first
-            del held[: len(others)]
+            del rest[: len(drawn)]
         return "", first
 
     def _shuffle(self, questions: list[Any], ask: Ask) -> list[bool | None]:
@@ -113,21 +116,23 @@ class LineUp:
             answers[place] = _holds(ask, questions[place])
         return answers
 
-    def _shuffle_made(self, thing: Any, ask: Ask) -> list[bool | None]:
-        """Return what is said of an object that is made again as *thing* was, and of others with all arguments changed.
+    def _shuffle_made(self, thing: Any, ask: Ask, others: list[Any] | None = None) -> list[bool | None]:
+        """Return what is said of an object that is made again as *thing* was, and of some of *others* arguments.
 
         None: it is not said of the first, where something was asked since *thing* was made, and may have changed it.
         """
         args, words, written = get_fact(thing, MADE_OF)
-        unused, changed = written == self._peer().written, _differs(args) or _differs(words)
-        others = [(_alter(args, self._random), _alter(words, self._random)) for _ in range(OTHERS * changed)]
+        unused = written == self._peer().written
+        if others is None:
+            count = OTHERS * (differs(args) or differs(words))
+            others = [(_alter(args, self._random), _alter(words, self._random)) for _ in range(count)]
         first, *rest = self._shuffle([(args, words), *others], lambda one: ask(self._create(type(thing), *one)))
         return [first if first or unused else None, *rest]
 
 
 def draw_others(value: Any, random: Random) -> list[Any]:
     """Return others of the type of *value*: all data that it holds is changed in some, and one thing in others."""
-    if not _differs(value):
+    if not differs(value):
         return []
     drawn = [make(value, random) for make in (_alter, make_near) for _ in range(OTHERS)]
     return [one for one in drawn if type(one) is type(value)]
@@ -146,17 +151,28 @@ def draw_needles(needle: Any, random: Random) -> list[tuple[list[Any], int]]:
         swapped = ["".join(random.sample(needle, len(needle))) for _ in range(OTHERS)]
         near = [one for one in swapped if one != needle] if len(needle) > OTHERS else []
         return [(drawn, OTHERS - 1), (near, max(0, len(near) - 1))]
-    if type(needle) in (int, float):
-        large = [type(needle)(random.uniform(*LARGE)) for _ in range(2 * OTHERS)]
-        return [([*large, *(-one for one in large)], 4 * OTHERS - 2)]
-    return []
+    if not differs(needle):
+        return []
+    return [([_draw_far(needle, random, sign) for _ in range(2 * OTHERS) for sign in (1, -1)], 4 * OTHERS - 2)]
 
 
-def _differs(value: Any) -> bool:
+def _draw_far(value: Any, random: Random, sign: int) -> Any:
+    """Return *value* with numbers in it that are far away, on the side of *sign*, and with texts by chance."""
+    kind: Any = type(value)
+    if kind in (int, float):
+        return kind(sign * random.uniform(*LARGE))
+    if kind in (list, tuple):
+        return kind(_draw_far(one, random, sign) for one in value)
+    if kind is dict:
+        return {key: _draw_far(one, random, sign) for key, one in value.items()}
+    return draw_alike(value, random) if kind is str else value
+
+
+def differs(value: Any) -> bool:
     """Return whether there is data in *value* that can be changed."""
     if type(value) in (list, tuple):
-        return any(map(_differs, value))
-    return any(map(_differs, value.values())) if type(value) is dict else type(value) in CHANGED
+        return any(map(differs, value))
+    return any(map(differs, value.values())) if type(value) is dict else type(value) in CHANGED
 
 
 def _alter(value: Any, random: Random) -> Any:
