@@ -65,7 +65,7 @@ class BudgetedCalls:
             self._under_way -= 1
             self._settled.set()
             self._settled = anyio.Event()
-        self.calls += 1
+        self.calls += not answer.error  # as a recording has them, which is ranked again
         self.prompt_tokens += answer.input_tokens
         self.cached_tokens += answer.cached_tokens
         return answer
