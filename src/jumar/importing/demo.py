@@ -103,7 +103,7 @@ async def work_through(
     there = [one for one in prepared if one.folder is not None]
     try:
         async with anyio.create_task_group() as group:
-            for one in there:
+            for one in sorted(there, key=lambda one: -one.recipe.seconds):
                 group.start_soon(work.run, one)
     except BaseExceptionGroup as found:  # a person reads one sentence, not the groups that it came through
         raise find_cause(found) from found

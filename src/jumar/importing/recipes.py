@@ -41,6 +41,8 @@ class RecipeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Files left out: configuration that asks for plug-ins of pytest which nothing here needs."""
     beyond: bool = False
     """True if mutation search does not reach the fix: the demo passes it over unless asked for all."""
+    seconds: float = 0.0
+    """Time that the repair takes, about: the longest are begun first, so that the last one is not waited for."""
 
 
 class FixedBug(RecipeEntry, frozen=True, kw_only=True):
