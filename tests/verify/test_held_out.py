@@ -110,8 +110,9 @@ def test_kept():
 def test_drawn():
     assert draw() != draw()
 def test_waits():
-    for _ in range(1 + secrets.randbelow(200)):
-        assert double(5) == 10
+    assert double(5) == 10
+    for n in range(secrets.randbelow(20_000)):  # as often in two runs is never by chance
+        assert n >= 0
 def test_parse():
     assert parse("1 2 3") == [1, 2, 3]
 def test_show():
@@ -189,8 +190,9 @@ from app import double, total
 def test_harder():
     assert total([5, 2]) == 7
 def test_waits():
-    for _ in range(1 + secrets.randbelow(200)):
-        assert double(5) == 10
+    assert double(5) == 10
+    for n in range(secrets.randbelow(20_000)):  # as often in two runs is never by chance
+        assert n >= 0
 """
 
 
