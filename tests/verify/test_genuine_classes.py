@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from jumar.child.challenge.genuine_classes import GenuineClasses
+from jumar.child.pytest.code_identity import get_address
 from jumar.child.pytest.loaded_code import list_classes
 
 LAX = "class Lax:\n    def __eq__(self, other):\n        return True\n    __hash__ = None\n"
@@ -38,9 +39,15 @@ class Text(str):
 """
 
 
+def remember(*folders: Path) -> GenuineClasses:
+    """All classes that there are now, and the code of these folders."""
+    before = list_classes()
+    return GenuineClasses(lambda kind: get_address(kind) in before, [str(folder.resolve()) for folder in folders])
+
+
 @pytest.fixture
-def known() -> GenuineClasses:
-    return GenuineClasses(list_classes())
+def known(tmp_path: Path) -> GenuineClasses:
+    return remember(tmp_path, Path(sys.base_prefix))
 
 
 @pytest.fixture
@@ -103,7 +110,7 @@ def test_an_equality_that_dataclasses_did_not_write_is_not(known: GenuineClasses
 def test_who_was_there_before_is(known: GenuineClasses) -> None:
     assert known.is_genuine(made(LAX, "Lax", {"__name__": "shelf"})) is False
     kind = made(LAX, "Lax", {"__name__": "shelf"})
-    assert GenuineClasses(list_classes()).is_genuine(kind)
+    assert remember().is_genuine(kind)
 
 
 def test_a_function_is_of_the_tests_by_its_code(known: GenuineClasses) -> None:
@@ -115,3 +122,18 @@ def test_a_function_is_of_the_tests_by_its_code(known: GenuineClasses) -> None:
     assert known.is_written(names["helper"], "test_it.py")
     assert not known.is_written(made(text, "helper", {}, "test_it.py"), "test_it.py")
     assert not known.is_written(len, "test_it.py")
+
+
+def test_a_file_that_the_code_may_write_proves_nothing(library: Any, tmp_path: Path) -> None:
+    elsewhere = GenuineClasses(lambda _: False, [str(tmp_path / "site-packages")])
+    assert not elsewhere.is_genuine(library.Size)
+    assert elsewhere.is_genuine(library.Text), "all of it is written in C"
+
+
+@pytest.mark.parametrize("text", [b"\0", b"def (", b"\xff"])
+def test_a_file_that_is_no_python_proves_nothing(
+    known: GenuineClasses, library: Any, tmp_path: Path, text: bytes
+) -> None:
+    (tmp_path / "other.py").write_bytes(text)
+    library.__file__ = str(tmp_path / "other.py")
+    assert not known.is_genuine(library.Size)

@@ -22,7 +22,7 @@ DATA = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner),
     max_leaves=8,
 )
-"""What a test may compare with."""
+"""Data that a test may compare with."""
 
 
 class Lower:
@@ -87,6 +87,10 @@ def line_up() -> LineUp:
         (All(), {"a": 0.5}, True),
         ([(1, 2)], (1, 2), False),
         (All(), None, False),
+        ([True], True, False),
+        ([dt.date(2020, 1, 1)], dt.date(2020, 1, 1), False),
+        ([(b"a", None)], (b"a", None), False),
+        ([{1}], {1}, False),
     ],
 )
 def test_a_box_is_asked_for_others_that_look_alike(box: Container[Any], needle: Any, *, wrong: bool) -> None:

@@ -5,10 +5,12 @@ A class may say that it is of any module, and its code that it is of any file. W
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
@@ -20,18 +22,15 @@ OF_C = (
 )  # fmt: skip
 """Types of methods that are written in C."""
 
-get_address: Callable[[object], int] = vars(object)["__hash__"]
-"""A number of an object that no other one has at the same time, whatever its class says of its hash."""
-
 ORDERING = ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")
 """Methods that `dataclasses` writes."""
 
 
 class GenuineClasses:
-    """Knows the code of files, and by identity the classes *standing* before the code under test was there."""
+    """Knows the code of files in *folders*; *was_there* tells which classes were before the code under test was."""
 
-    def __init__(self, standing: Mapping[int, type]) -> None:
-        self._standing = standing
+    def __init__(self, was_there: Callable[[type], bool], folders: Iterable[str]) -> None:
+        self._was_there, self._folders = was_there, tuple(f"{os.path.realpath(one)}{os.sep}" for one in folders)
         self._written: dict[str, list[types.CodeType]] = {}
         """File -> all code in it."""
 
@@ -41,7 +40,7 @@ class GenuineClasses:
 
     def is_genuine(self, kind: type) -> bool:
         """Return whether all that lets objects of *kind* decide is written where it says, if the interpreter knows."""
-        if get_address(kind) in self._standing or not kind.__flags__ & HEAP:
+        if self._was_there(kind) or not kind.__flags__ & HEAP:
             return True
         return all(self._is_written(kind, name, value) for name, value in vars(kind).items() if name in DECIDING)
 
@@ -66,10 +65,11 @@ class GenuineClasses:
 
     def _read(self, module: str, file: str) -> list[types.CodeType]:
         if file not in self._written:
-            try:
-                code: Any = SourceFileLoader(module, file).get_code(module)
-            except (OSError, SyntaxError, ImportError):
-                code = None
+            code: Any = None
+            # The code under test may write a file elsewhere, and say that a module is of it.
+            if os.path.realpath(file).startswith(self._folders):
+                with contextlib.suppress(OSError, SyntaxError, ImportError, ValueError, EOFError):
+                    code = SourceFileLoader(module, file).get_code(module)
             self._written[file] = list(walk_code(code)) if code else []
         return self._written[file]
 

@@ -80,7 +80,11 @@ class ChallengePlugin:
             self._is_of_tests,
         )
         self._rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
-        self._genuine = GenuineClasses(list_classes())
+        # Where the tests have a process of their own, no class in it is of the code under test.
+        before = {} if self._apart else list_classes()
+        self._genuine = GenuineClasses(
+            lambda kind: code_identity.get_address(kind) in before, {sys.prefix, sys.base_prefix}
+        )
         self._install()
 
     def _install(self) -> None:
@@ -199,7 +203,7 @@ class ChallengePlugin:
             return not (_is_matcher(kind.__name__) and any(kind.__name__ in source for source in self._sources))
         if any(map(self._is_of_tests, vars(kind).values())):
             return False
-        if not (is_where_it_says(kind) and self._genuine.is_genuine(kind)):
+        if not (is_where_it_says(kind) and self._is_genuine(kind)):
             return True
         named = module == "builtins" or any(module in source.lower() for source in self._sources)
         return not named and self._files.keys().isdisjoint(code_identity.find_places(kind))
@@ -213,8 +217,11 @@ class ChallengePlugin:
     def _may_lie(self, kind: type) -> bool:
         package = str(vars(kind).get("__module__")).partition(".")[0]
         known = package in getattr(sys, "stdlib_module_names", ()) and package != "unittest" and is_where_it_says(kind)
-        known = known and self._genuine.is_genuine(kind)
+        known = known and self._is_genuine(kind)
         return self._is_made_by_product(kind) or (not known and self._is_product(kind))
+
+    def _is_genuine(self, kind: type) -> bool:
+        return self._apart or self._genuine.is_genuine(kind)
 
     def _is_of_tests(self, function: Any) -> bool:
         """Return whether *function* stands in a file of the tests: its code itself, whatever that says of itself."""

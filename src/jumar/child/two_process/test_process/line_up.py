@@ -151,9 +151,16 @@ def draw_needles(needle: Any, random: Random) -> list[tuple[list[Any], int]]:
         swapped = ["".join(random.sample(needle, len(needle))) for _ in range(OTHERS)]
         near = [one for one in swapped if one != needle] if len(needle) > OTHERS else []
         return [(drawn, OTHERS - 1), (near, max(0, len(near) - 1))]
-    if not differs(needle):
+    if not _is_far_from_some(needle):
         return []
     return [([_draw_far(needle, random, sign) for _ in range(2 * OTHERS) for sign in (1, -1)], 4 * OTHERS - 2)]
+
+
+def _is_far_from_some(value: Any) -> bool:
+    """Return whether there are numbers or texts in *value*: of other data it is not known what is far from it."""
+    if type(value) in (list, tuple, dict):
+        return any(map(_is_far_from_some, value.values() if type(value) is dict else value))
+    return type(value) in (int, float, str)
 
 
 def _draw_far(value: Any, random: Random, sign: int) -> Any:
