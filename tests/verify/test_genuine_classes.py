@@ -36,6 +36,20 @@ class Size:
 class Text(str):
     __hash__ = str.__hash__
     __eq__ = str.__eq__
+
+class Closed:
+    def make(compare):
+        def forward(self, other):
+            return compare(1, 1)
+        return forward
+    __lt__ = make(lambda one, other: one < other)
+    def keep(self, other):
+        return True
+    def __eq__(self, other, most=1):
+        return super().__eq__(other)
+
+def read(self, other):
+    return True
 """
 
 
@@ -69,7 +83,7 @@ def made(text: str, name: str, names: dict[str, Any], file: str = "<string>") ->
     return names[name]
 
 
-@pytest.mark.parametrize("name", ["Point", "Size", "Text"])
+@pytest.mark.parametrize("name", ["Point", "Size", "Text", "Closed"])
 def test_what_stands_in_its_file_is_genuine(known: GenuineClasses, library: Any, name: str) -> None:
     assert known.is_genuine(vars(library)[name])
 
@@ -97,6 +111,35 @@ def test_methods_that_stand_nowhere_are_not(known: GenuineClasses, library: Any,
     kind = types.new_class("Lax", (), {}, lambda body: body.update(deciding, __module__="shelf"))
     library.Lax = kind
     assert not known.is_genuine(kind)
+
+
+SHELF = """
+import functools, operator
+import shelf
+def lax(self, other): return True
+class Thing: pass
+class Answers:
+    def __new__(cls, *args): return True
+"""
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["shelf.Closed.keep", "shelf.read", "Answers", "Thing.__dict__['__weakref__']", "shelf.Closed.make(lax)"],
+)
+def test_a_method_of_another_name_or_with_something_else_in_it_is_not(
+    known: GenuineClasses, library: Any, value: str
+) -> None:
+    names: dict[str, Any] = {"__name__": "elsewhere"}
+    exec(SHELF, names)  # noqa: S102  as an attacker does
+    deciding = {"__eq__": eval(value, names), "__module__": "shelf"}  # noqa: S307  as above
+    library.Closed = types.new_class("Closed", (), {}, lambda body: body.update(deciding))
+    assert not known.is_genuine(library.Closed)
+
+
+def test_a_slot_is_no_method(known: GenuineClasses, library: Any) -> None:
+    library.Lax = type("Lax", (), {"__slots__": ("__eq__",), "__module__": "shelf"})
+    assert not known.is_genuine(library.Lax)
 
 
 def test_an_equality_that_dataclasses_did_not_write_is_not(known: GenuineClasses, library: Any) -> None:

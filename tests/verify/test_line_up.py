@@ -5,16 +5,17 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Container
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.child.two_process.test_process.line_up import MADE_OF, LineUp, draw_needles, draw_others
+from jumar.child.two_process.test_process.line_up import LineUp
+from jumar.child.two_process.test_process.other_data import MADE_OF, draw_needles, draw_others
 from support.judging.two_process_verifier import outcomes, run_bodies
 
 DATA = st.recursive(
@@ -46,6 +47,28 @@ class Letters:
         return set(str(text)) <= set("green tea")
 
 
+class Short:
+    """Has each text of few letters."""
+
+    def __contains__(self, text: object) -> bool:
+        return isinstance(text, str) and len(text) < 4
+
+
+class Spoken:
+    """Has each text in which vowels and other letters take turns."""
+
+    def __contains__(self, text: object) -> bool:
+        vowels = [letter in "aeiou" for letter in str(text)]
+        return all(one is not other for one, other in pairwise(vowels))
+
+
+class Small:
+    """Has each number below a million."""
+
+    def __contains__(self, number: Any) -> bool:
+        return bool(number < 1e6)
+
+
 class Forgetful:
     """Has what it is asked for first."""
 
@@ -65,7 +88,7 @@ class All:
 
 
 def line_up() -> LineUp:
-    return LineUp(lambda kind, *args: kind(*args), lambda: SimpleNamespace(written=0))
+    return LineUp(lambda kind, *args: kind(*args), lambda: 0)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +101,16 @@ def line_up() -> LineUp:
         (All(), 7, True),
         (All(), 0.5, True),
         (Letters(), "green", True),
+        (Short(), "ab", True),
+        (Spoken(), "banana", True),
+        (Small(), 7, True),
+        (Small(), 7.5, True),
+        (range(-100, 100), 7, False),
+        (All(), Decimal("1.5"), True),
+        (All(), dt.date(2020, 1, 1), True),
+        (All(), dt.datetime(2020, 1, 1, 5, tzinfo=dt.UTC), True),
+        (All(), dt.time(5), True),
+        (All(), "###", True),
         (Fussy(), "abc", False),
         (range(9), 3, False),
         ("the text", "text", False),
@@ -179,6 +212,53 @@ def test_an_object_that_a_test_made_is_made_again_and_otherwise(
     why, held = line_up().compare("__eq__", one, other, lambda left, _, right: equals(left, right))
     assert (why != "") is wrong
     assert held is holds
+
+
+class Made:
+    """Made of what a test gives; *order* has all of them as they were made."""
+
+    order: ClassVar[list[Made]] = []
+
+    def __init__(self, args: Any, words: Any) -> None:
+        if args == ("odd",) or (args and args[0] not in ("a", "b") and words.get("fussy")):
+            raise ValueError(args)
+        self.args = args
+        self.order.append(self)
+        vars(self).update({"_jumar_thing": True, MADE_OF: (args, words, 0)})
+
+
+def compare_made(looking: LineUp, equals: Callable[[Made, Made], bool], args: Any, words: Any = None) -> str:
+    one, other = Made(args, words or {}), Made(args, words or {})
+    return looking.compare("__eq__", one, other, lambda left, _, right: equals(left, right))[0]
+
+
+def test_who_is_made_last_is_not_who_is_meant() -> None:
+    found = [compare_made(line_up(), lambda _, right: right is not Made.order[-1], ("a",)) for _ in range(20)]
+    assert all(found), "all others are made before one is asked about"
+
+
+def test_what_is_made_of_things_is_made_again_of_others() -> None:
+    assert compare_made(line_up(), lambda _, __: True, (Made(("a", 5), {}), Made(("b", 6), {})))
+    same = compare_made(line_up(), lambda left, right: left.args[0].args == right.args[0].args, (Made(("a", 5), {}),))
+    assert not same
+
+
+def test_where_no_other_can_be_made_those_of_the_tests_are_asked_about() -> None:
+    looking, fussy = line_up(), {"fussy": "yes"}
+    assert not compare_made(looking, lambda _, __: True, ("a",), fussy), "there is none: who is fussy is believed"
+    looking.note_made(Made, ("b",), fussy)
+    assert compare_made(looking, lambda _, __: True, ("a",), fussy)
+    assert not compare_made(looking, lambda left, right: left.args == right.args, ("a",), fussy)
+
+
+@pytest.mark.parametrize(
+    ("equals", "wrong"),
+    [(lambda other: sorted(other) == [1, 2, 3], True), (lambda other: set(other) <= {1, 2, 3}, True),
+     (lambda other: other == [3, 1, 2], False)],
+)  # fmt: skip
+def test_what_stands_otherwise_is_another_list(equals: Callable[[Any], bool], *, wrong: bool) -> None:
+    why, _ = line_up().compare("__eq__", object(), [3, 1, 2], lambda _, __, other: equals(other))
+    assert (why != "") is wrong
 
 
 @given(DATA, st.integers(0, 1000))

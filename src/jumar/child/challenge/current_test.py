@@ -70,16 +70,15 @@ class CurrentTest:
             self.sums[place] = before.add(value)
             self._summed_up += self.sums[place].parts - before.parts
 
-    def find_deciding(self, value: Any, decides: Callable[[type], bool]) -> list[Any]:
-        """Return the objects in *value* that have a say in what it equals, if there is time to look for them.
-
-        Else it is *value* itself.
-        """
+    def find_deciding(
+        self, value: Any, decides: Callable[[type], bool], is_strange: Callable[[Any], bool] = lambda _: False
+    ) -> list[Any]:
+        """Return what `deciding.find_deciding` does, if there is time to look for it; else *value* itself."""
         if self._looked_at > MOST_LOOKED_AT:
             return [value]
         count = measure_plain(value)
         self._looked_at += count if count > 0 else SEARCHED - count
-        return [] if count > 0 else find_deciding(value, decides)
+        return [] if count > 0 else find_deciding(value, decides, is_strange)
 
     def enter(self, number: int, *, foreign: bool) -> None:
         """Note that a context begins; a *foreign* one should let all exceptions pass."""

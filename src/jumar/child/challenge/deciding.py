@@ -11,7 +11,7 @@ import math
 import sys
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -38,7 +38,20 @@ HEAP = 1 << 9
 """Flag of classes that are made while a program runs, as the interpreter has it (`Py_TPFLAGS_HEAPTYPE`)."""
 
 CODE = (types.FunctionType, classmethod, staticmethod, property)
+
+# A metaclass may answer for each of these: what `type` itself knows is asked.
+get_bases: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
+get_names: Callable[[type], Mapping[str, Any]] = vars(type)["__dict__"].__get__
+_BASES: Callable[[type], tuple[type, ...]] = vars(type)["__bases__"].__get__
+_FLAGS: Callable[[type], int] = vars(type)["__flags__"].__get__
 _QUALIFIED: Callable[[type], str] = vars(type)["__qualname__"].__get__
+
+UNASKED = frozenset({
+    "__module__", "__qualname__", "__doc__", "__init__", "__post_init__", "__dict__", "__weakref__", "__annotations__",
+    "__slots__", "__repr__", "__hash__", "__match_args__", "__firstlineno__", "__static_attributes__",
+    "__orig_bases__", "__parameters__", "__abstractmethods__", "_abc_impl",
+})  # fmt: skip
+"""Names in a class that no comparison comes to."""
 
 DEEPEST = 20
 MOST = 500
@@ -66,25 +79,77 @@ def measure_plain(value: Any, depth: int = 0) -> int:
     return count
 
 
-def find_deciding(value: Any, decides: Callable[[type], bool]) -> list[Any]:
-    """Return the objects in *value* whose class *decides*; *value* itself where there is too much in it to know."""
-    todo, seen, found = [value], {id(value): value}, []
+def find_deciding(
+    value: Any, decides: Callable[[type], bool], is_strange: Callable[[Any], bool] = lambda _: False
+) -> list[Any]:
+    """Return the objects in *value* that say what they equal; *value* itself where there is too much in it to know.
+
+    Their class *decides*, or a method of a library does by what it asks of them: what *is_strange*, of the code under
+    test, may stand there.
+    """
+    todo: list[tuple[Any, frozenset[str]]] = [(value, frozenset())]
+    seen, found = {id(value): value}, []
     while todo and len(seen) < MOST:
-        at = todo.pop()
-        if id(type(at)) in PLAIN:
+        at, asked = todo.pop()
+        kind = type(at)
+        if id(kind) in PLAIN and not (asked and kind is types.FunctionType):
             continue
-        if issubclass(type(at), REFERRING) or decides(type(at)) or _is_array_of_objects(at):
+        if is_class(at):
+            found += [at] if decides(kind) else []
+            continue
+        if issubclass(kind, REFERRING) or decides(kind) or _is_array_of_objects(at):
             found.append(at)
             continue
-        if _is_alone(type(at)):
+        asked |= _list_asked(kind)
+        if asked and _redirects(at, asked, is_strange):
+            found.append(at)
+            continue
+        if not asked and _is_alone(kind):
             continue
         for one in gc.get_referents(at):
-            if id(one) not in seen and not isinstance(one, type):
+            if id(one) not in seen and one is not kind:
                 seen[id(one)] = one
-                todo.append(one)
+                todo.append((one, asked))
             if len(seen) > MOST:
                 break
     return found or ([value] if todo else [])
+
+
+def is_class(value: Any) -> bool:
+    """Return whether *value* is a class; an object may say so of itself."""
+    return issubclass(type(value), type)
+
+
+def _list_asked(kind: type) -> frozenset[str]:
+    """Return the names that a class of Python asks for to say what its objects equal; none, if no Python code does."""
+    asked: set[str] = set()
+    for base in list_deciding(kind):
+        functions = [one for one in map(_get_function, get_names(base).values()) if type(one) is types.FunctionType]
+        asked.update(name for one in functions for name in one.__code__.co_names)
+        asked.update(get_names(base) if functions else ())
+    return frozenset(asked - UNASKED)
+
+
+def _get_function(value: Any) -> Any:
+    return value.fget if type(value) is property else value
+
+
+def _redirects(value: Any, asked: frozenset[str], is_strange: Callable[[Any], bool]) -> bool:
+    """Return whether code under test stands in *value* where methods of a library ask for *asked*."""
+    kind = type(value)
+    if kind is types.FunctionType:
+        return is_strange(value)
+    bases = [base for base in get_bases(kind) if is_made_in_python(base)]
+    own = [base for base in bases if is_strange(base)]
+    if any(name in asked or _is_special(name) for base in own for name in get_names(base) if name not in UNASKED):
+        return True
+    held = next((one for one in gc.get_referents(value) if type(one) is dict), {}) if bases else {}
+    methods = {name for base in bases for name, one in get_names(base).items() if type(one) is types.FunctionType}
+    return any(type(name) is not str or name in methods for name in held)
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
 
 
 def _is_array_of_objects(value: Any) -> bool:
@@ -93,14 +158,23 @@ def _is_array_of_objects(value: Any) -> bool:
 
 def _is_alone(kind: type) -> bool:
     """Return whether an object of *kind* is equal to itself alone, whatever it holds."""
-    made = all(base is object or base.__flags__ & HEAP for base in type.mro(kind))
+    made = all(base is object or is_made_in_python(base) for base in get_bases(kind))
     return made and kind is not object and not list_deciding(kind)
 
 
 def list_deciding(kind: type) -> list[type]:
     """Return the bases of a class that have such a method and were made by a statement `class`."""
-    bases = type.mro(kind)
-    return [base for base in bases if base.__flags__ & HEAP and not DECIDING.isdisjoint(vars(base))]
+    return [base for base in get_bases(kind) if is_made_in_python(base) and any(map(may_decide, get_names(base)))]
+
+
+def may_decide(name: str) -> bool:
+    """Return whether a method of this *name* decides; a name that is no common text may become any."""
+    return type(name) is not str or name in DECIDING
+
+
+def is_made_in_python(kind: type) -> bool:
+    """Return whether a statement `class` made *kind*, or whatever else makes classes while a program runs."""
+    return bool(_FLAGS(kind) & HEAP)
 
 
 def is_where_it_says(kind: type) -> bool:
@@ -108,13 +182,13 @@ def is_where_it_says(kind: type) -> bool:
 
     So has one without code of its own that is made of such a class, as each mock is.
     """
-    at: Any = sys.modules.get(str(vars(kind).get("__module__") or "builtins"))
+    at: Any = sys.modules.get(str(get_names(kind).get("__module__") or "builtins"))
     for name in _QUALIFIED(kind).split("."):
-        at = vars(at).get(name) if isinstance(at, (type, types.ModuleType)) else None
-    if at is kind or not kind.__flags__ & HEAP:
+        at = get_names(at).get(name) if is_class(at) else vars(at).get(name) if type(at) is types.ModuleType else None
+    if at is kind or not is_made_in_python(kind):
         return True
-    own = any(isinstance(value, CODE) for value in vars(kind).values())
-    return not own and len(kind.__bases__) == 1 and is_where_it_says(kind.__bases__[0])
+    own = any(isinstance(value, CODE) for value in get_names(kind).values())
+    return not own and len(_BASES(kind)) == 1 and is_where_it_says(_BASES(kind)[0])
 
 
 def holds(question: Callable[[], Any]) -> bool:
@@ -131,7 +205,7 @@ def affirms_all(operator: str, value: Any, random: Random) -> bool:
     What is of a built-in type says what it is: it is no other value of that type either, leaves a difference, and has
     nothing else. What stands for an object in another process is not asked: there it decides nothing.
     """
-    if any(str(vars(base).get("__module__")).startswith("jumar.") for base in type.mro(type(value))):
+    if any(str(get_names(base).get("__module__")).startswith("jumar.") for base in get_bases(type(value))):
         return False
     number = random.randint(10**6, 10**9) * 1.5
     text = "".join(random.choices("aeiorstnlcdmpu", k=12))

@@ -6,6 +6,8 @@ import ast
 import re
 from typing import Any
 
+from jumar.child.challenge.deciding import get_bases, is_class
+
 OPERATORS = {
     ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
     ast.GtE: ">=",
@@ -44,4 +46,8 @@ SOLID = (int, str, list, dict, tuple, bytes, float, set, complex)
 
 def is_kin(kind: Any, other: type) -> bool:
     """Return whether an exception of one type may be of the *other*, too."""
-    return not isinstance(kind, type) or issubclass(kind, other) or issubclass(other, kind)
+    return (
+        not is_class(kind)
+        or any(one is other for one in get_bases(kind))
+        or any(one is kind for one in get_bases(other))
+    )

@@ -13,8 +13,11 @@ from typing import Any
 LETTERS = "aeiorstnlcdmpu"
 """Most frequent letters of words: a letter of these is inconspicuous."""
 
-STEPS = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
-"""Differences of numbers: what counts in a circle is equal again after another one."""
+STEPS = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43, *2 * (22, 26, 34, 38, 46))
+"""Differences of numbers, half of them even: what counts in a circle is equal again after another one."""
+
+MARKS = "#*-+=.~"
+"""A text without a word gets one of these in the place of another one, or becomes a word."""
 
 SWAPPED = 7 / 8
 """Share of words that get other places for their own letters: who looks for an answer made of these believes them."""
@@ -25,11 +28,13 @@ MOST = 100
 
 LEAP_DAY = (2, 29)
 
-ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+VOWELS = "aeiou"
+ALPHABETS = (
+    VOWELS, "".join(letter for letter in string.ascii_lowercase if letter not in VOWELS),
+    VOWELS.upper(), "".join(letter for letter in string.ascii_uppercase if letter not in VOWELS.upper()),
+    string.digits,
+)  # fmt: skip
 """Kinds of letters and digits: a text by chance has the same ones, at the same places."""
-
-LEAST = 6
-"""Letters or digits by chance that each of them has."""
 
 LARGE = 1e6
 """From here on a number is divided: a step may vanish in it, or in what a test lets pass."""
@@ -62,9 +67,10 @@ def make_near(value: Any, random: Random) -> Any:
 
 
 def draw_alike(text: str, random: Random) -> str:
-    """Return a text by chance that looks like *text*: letters where it has any, digits where it has any."""
+    """Return a text by chance that looks like *text*: as long, vowels where it has any, digits where it has any."""
     alphabets = [next((a for a in ALPHABETS if letter in a), letter) for letter in text]
-    alphabets += [ALPHABETS[0]] * (LEAST - sum(len(alphabet) > 1 for alphabet in alphabets))
+    if all(len(alphabet) == 1 for alphabet in alphabets):
+        return _spell(text, random)
     return "".join(map(random.choice, alphabets))
 
 
@@ -94,9 +100,15 @@ def _step(value: Any, random: Random) -> Any:
 
 
 def _spell(value: str, random: Random) -> str:
-    """Swap two letters of each word, or change a letter or a digit; what has no word becomes one."""
+    """Swap two letters of each word, or change a letter or a digit; what has no word becomes one, or another mark."""
     other = WORD.sub(lambda found: _misspell(found[0], random), value)
-    return other if other.casefold() != value.casefold() else value + "".join(random.choices(LETTERS, k=4))
+    if other.casefold() != value.casefold():
+        return other
+    if value and random.random() < 1 / 2:
+        place = random.randrange(len(value))
+        mark = random.choice([mark for mark in MARKS if mark != value[place]])
+        return value[:place] + mark + value[place + 1 :]
+    return value + "".join(random.choices(LETTERS, k=4))
 
 
 def _misspell(word: str, random: Random) -> str:

@@ -13,13 +13,7 @@ from random import Random
 from typing import Any
 
 from jumar.child.challenge.current_test import CurrentTest, ExpectedException
-from jumar.child.challenge.deciding import (
-    CONTAINERS,
-    PLAIN,
-    affirms_all,
-    holds,
-    is_where_it_says,
-)
+from jumar.child.challenge.deciding import CONTAINERS, PLAIN, affirms_all, holds, is_class, is_where_it_says
 from jumar.child.challenge.known_assertions import COMPARING, EXCEPTIONS, HARMLESS, SOLID, is_kin
 
 STANDING = "jumar.child.two_process"
@@ -53,6 +47,7 @@ class Questions:
         is_product: tells whether an object is of the code under test.
         decides: tells whether objects of a class say themselves what they are equal to.
         is_own: tells whether a function is the tests' own, and so rewritten itself.
+        is_strange: tells whether a class or function is neither the tests' own nor one of a library.
     """
 
     def __init__(
@@ -61,8 +56,10 @@ class Questions:
         is_product: Callable[[Any], bool],
         decides: Callable[[type], bool],
         is_own: Callable[[Any], bool],
+        is_strange: Callable[[Any], bool] = lambda _: False,
     ) -> None:
         self._random, self._is_product, self._decides, self._is_own = random, is_product, decides, is_own
+        self._is_strange = is_strange
         self.test: CurrentTest | None = None
         self.listener = Listener()
         self._kinds: dict[int, tuple[type, bool]] = {}
@@ -102,7 +99,7 @@ class Questions:
             self.test.partial = self.test.doubtful = True
         if id(type(value)) in PLAIN:
             return value
-        found = self.test.find_deciding(value, self._decides)
+        found = self.test.find_deciding(value, self._decides, self._is_strange)
         self.test.partial |= bool(found)
         self.test.swayed |= bool(found)
         self.test.doubtful |= bool(found)
@@ -230,6 +227,8 @@ class Questions:
         # If it was no assertion that was expected, something else came in the place of one that failed.
         self.test.failed = not held or (failed if asserted else self.test.failed)
         known = kinds if type(kinds) is tuple else (kinds,)
+        told = any(is_class(kind) and type(kind) is not type and self._decides(type(kind)) for kind in known)
+        self.test.partial, self.test.swayed = self.test.partial or told, self.test.swayed or told
         others = [one for one in EXCEPTIONS if not any(is_kin(kind, one) for kind in known)]
         everything = isinstance(raised, type) and sum(issubclass(raised, other) for other in others) > 1
         self.test.lying = self.test.lying or (held and everything)

@@ -18,7 +18,7 @@ from jumar.child.challenge import rewritten_comparisons, syntax
 from jumar.child.challenge.asserting_functions import has_assertion
 from jumar.child.challenge.compared_data import KIND, WHOLE
 from jumar.child.challenge.current_test import CurrentTest
-from jumar.child.challenge.deciding import is_where_it_says, list_deciding
+from jumar.child.challenge.deciding import get_bases, get_names, is_class, is_where_it_says, list_deciding, may_decide
 from jumar.child.challenge.genuine_classes import GenuineClasses
 from jumar.child.challenge.own_assertions import OwnAssertion, list_missed
 from jumar.child.challenge.questions import STANDING, Questions
@@ -71,13 +71,14 @@ class ChallengePlugin:
         self._summed = frozenset(config["summed"])
         self._false = {str(room / path): places for path, places in config["false"].items()}
         self._apart, self._comparing = "comparing" in config, frozenset(config.get("comparing", ()))
-        self._known: dict[int, tuple[type, bool]] = {}
-        """Number of a class -> the class, and whether its objects decide what they are compared with."""
+        self._known: dict[int, tuple[type, list[Any], bool]] = {}
+        """Number of a class -> the class, methods by which it may decide, and whether its objects do decide."""
         self.questions = Questions(
             Random(config["seed"]),  # noqa: S311  drawn from secrets
             self._is_product,
             self._decides,
             self._is_of_tests,
+            self._is_strange,
         )
         self._rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
         # Where the tests have a process of their own, no class in it is of the code under test.
@@ -195,30 +196,44 @@ class ChallengePlugin:
 
     def _is_product(self, thing: Any) -> bool:
         """Return whether *thing* is of the code under test, and no matcher that the tests name."""
-        if isinstance(thing, types.FunctionType):
+        if type(thing) is types.FunctionType:
             return self._is_foreign(_find_file(thing))
-        kind = thing if isinstance(thing, type) else type(thing)
-        module = str(vars(kind).get("__module__") or "builtins").rpartition(".")[2].strip("_").lower()
-        if any(map(self._is_made_by_product, type.mro(kind))):
+        kind = thing if is_class(thing) else type(thing)
+        module = str(get_names(kind).get("__module__") or "builtins").rpartition(".")[2].strip("_").lower()
+        if any(map(self._is_made_by_product, get_bases(kind))):
             return not (_is_matcher(kind.__name__) and any(kind.__name__ in source for source in self._sources))
-        if any(map(self._is_of_tests, vars(kind).values())):
+        if any(map(self._is_of_tests, get_names(kind).values())):
             return False
         if not (is_where_it_says(kind) and self._is_genuine(kind)):
             return True
         named = module == "builtins" or any(module in source.lower() for source in self._sources)
+        if (module, kind.__name__) == ("mock", "_ANY"):  # equal to everything: who mocks does not ask for it by that
+            named = any("ANY" in source for source in self._sources)
         return not named and self._files.keys().isdisjoint(code_identity.find_places(kind))
 
     def _decides(self, kind: type) -> bool:
         """Return whether objects of *kind* say themselves what they are, by more than a class of Python has."""
-        if id(kind) not in self._known:
-            self._known[id(kind)] = kind, any(map(self._may_lie, list_deciding(kind)))
-        return self._known[id(kind)][1]
+        bases = list_deciding(kind)
+        now = [value for base in bases for name, value in get_names(base).items() if may_decide(name)]
+        _, before, decides = self._known.get(id(kind), (kind, None, False))
+        if before is None or list(map(id, before)) != list(map(id, now)):
+            decides = any(map(self._may_lie, bases))
+            self._known[id(kind)] = kind, now, decides
+        return decides
 
     def _may_lie(self, kind: type) -> bool:
-        package = str(vars(kind).get("__module__")).partition(".")[0]
+        package = str(get_names(kind).get("__module__")).partition(".")[0]
         known = package in getattr(sys, "stdlib_module_names", ()) and package != "unittest" and is_where_it_says(kind)
         known = known and self._is_genuine(kind)
         return self._is_made_by_product(kind) or (not known and self._is_product(kind))
+
+    def _is_strange(self, thing: Any) -> bool:
+        """Return whether *thing*, a class or function, is neither the tests' own nor one of a library."""
+        if type(thing) is types.FunctionType:
+            return self._is_foreign(_find_file(thing))
+        if any(map(self._is_of_tests, get_names(thing).values())):
+            return False
+        return self._is_made_by_product(thing) or not (is_where_it_says(thing) and self._is_genuine(thing))
 
     def _is_genuine(self, kind: type) -> bool:
         return self._apart or self._genuine.is_genuine(kind)
@@ -230,7 +245,7 @@ class ChallengePlugin:
         return file in self._files and self._genuine.is_written(below, file)
 
     def _is_made_by_product(self, kind: Any) -> bool:
-        names = vars(kind)
+        names = get_names(kind)
         if str(names.get("__module__")).startswith(STANDING):
             return True
         made = [code_identity.unwrap_function(value) for value in names.values()]

@@ -12,6 +12,7 @@ from jumar.child.two_process.contents import COMPARED
 from jumar.child.two_process.environment.ties import Ties
 from jumar.child.two_process.test_process.capabilities import Capabilities
 from jumar.child.two_process.test_process.line_up import LineUp
+from jumar.child.two_process.test_process.other_data import MADE_OF
 from jumar.child.two_process.wire import library_values
 from jumar.child.two_process.wire.operands import Queries
 from jumar.child.two_process.wire.own_instances import OwnInstances
@@ -32,7 +33,11 @@ class Comparisons:
     _queries: Queries
 
     def __init__(self) -> None:
-        self.line_up = LineUp(self._make_again, lambda: self.peer)
+        self.line_up, self._creating = LineUp(self._make_again, self.count_uses), 0
+
+    def count_uses(self) -> int:
+        """Return how many messages were sent that made no object out of data."""
+        return int(self.peer.written - self._creating)
 
     def compare(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
@@ -99,8 +104,13 @@ class Comparisons:
 
     def _make_again(self, kind: Any, args: Any, words: Any) -> Any:
         """Make an instance of *kind* as a test does, for others beside one that it made."""
+        before = self.peer.written
         with self.own_instances.make(kind):
-            return self.peer.ask("call", kind, args, words or None)
+            made = self.peer.ask("call", kind, args, words or None)
+        self._creating += self.peer.written - before
+        if type(made) is kind:
+            object.__setattr__(made, MADE_OF, (args, words, self.count_uses()))
+        return made
 
     def _mark(self, answer: Any) -> bool:
         """Mark *answer* as the result of a comparison, if it is an object of the product and no value."""

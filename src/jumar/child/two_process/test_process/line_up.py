@@ -7,21 +7,24 @@ stands in the tests, and it is asked wherever the comparison is made: by `==`, i
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
-import fractions
-from collections.abc import Callable
-from random import Random, SystemRandom
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import SystemRandom
 from typing import Any
 
-from jumar.child.challenge.other_values import STEPS, draw_alike, make_near, make_other
+from jumar.child.two_process.test_process.other_data import (
+    CHANGED,
+    FAR,
+    LARGE,
+    MADE_OF,
+    OTHERS,
+    alter,
+    differs,
+    draw_needles,
+    draw_others,
+)
 from jumar.child.two_process.wire.containers.shared_container import get_fact
-
-MADE_OF = "_jumar_made_of"
-"""Fact of an instance that a test made: its arguments, the keywords, and how many messages had been sent then."""
-
-OTHERS = 3
-"""Others of each kind that are asked for."""
 
 OFTEN = 4
 """Containers are asked so often; from then on ever more rarely, as a copy of a large one takes long."""
@@ -32,8 +35,11 @@ OPPOSITES = {"__lt__": "__gt__", "__gt__": "__lt__", "__le__": "__gt__", "__ge__
 REVERSED = {"__lt__": "__lt__", "__gt__": "__gt__", "__le__": "__lt__", "__ge__": "__gt__"}
 """Comparisons, and one that does not hold of them the other way round."""
 
-LARGE = 1e6, 1e12
-"""Numbers between which some are far away from what a test compares with."""
+MOST_GIVEN = 20
+"""Arguments for instances of a class that are remembered."""
+
+UNMADE = object()
+"""Stands for an object that the product did not make."""
 
 Ask = Callable[[Any], Any]
 
@@ -41,15 +47,25 @@ Ask = Callable[[Any], Any]
 class LineUp:
     """Puts what a test compares among others.
 
-    *create* has the product make an instance of a class, and *peer* returns who asks it.
+    *create* has the product make an instance of a class, and *used* returns how many messages other than such there
+    were.
     """
 
-    def __init__(self, create: Callable[..., Any], peer: Callable[[], Any]) -> None:
-        self._create, self._peer, self._random, self._looked = create, peer, SystemRandom(), 0
+    def __init__(self, create: Callable[..., Any], used: Callable[[], int]) -> None:
+        self._create, self._used, self._random, self._looked = create, used, SystemRandom(), 0
+        self._given: dict[type, list[tuple[Any, Any]]] = {}
+        """Class -> arguments by which tests made instances of it."""
 
     def begin_test(self) -> None:
         """Look at the containers of another test as often as at those of the first."""
         self._looked = 0
+
+    def note_made(self, kind: type, args: Any, words: Any) -> tuple[Any, Any, int]:
+        """Note by what a test made an instance of *kind*; return the fact that says so."""
+        given = self._given.setdefault(kind, [])
+        if len(given) < MOST_GIVEN and all(type(one) in CHANGED for one in (*args, *words.values())):
+            given.append((args, words))
+        return args, words, self._used()
 
     def compare(
         self, name: str, thing: Any, other: Any, ask: Callable[[Any, str, Any], Any]
@@ -62,17 +78,18 @@ class LineUp:
         if name in OPPOSITES:
             return self._compare_order(name, thing, other, ask)
         equal = name == "__eq__"
-        if differs(other):
+        if get_fact(other, MADE_OF):
+            held, *more = self._shuffle_made(other, lambda one: ask(thing, name, one) is equal)
+        elif differs(other):
             held, *more = self._shuffle(
                 [other, *draw_others(other, self._random)], lambda one: ask(thing, name, one) is equal
             )
-        elif get_fact(other, MADE_OF):
-            held, *more = self._shuffle_made(other, lambda one: ask(thing, name, one) is equal)
         elif get_fact(thing, MADE_OF):
             held, *more = self._shuffle_made(thing, lambda one: ask(one, name, other) is equal)
         else:
             return "", None
-        wrong = held and any(more)
+        # One that was changed since it was made says nothing by its no; two others say enough by their yes.
+        wrong = more.count(True) > (0 if held else 1)
         return f"a {type(thing).__name__} of the product is equal to something else as well" if wrong else "", held
 
     def _compare_order(self, name: str, thing: Any, other: Any, ask: Callable[..., Any]) -> tuple[str, bool | None]:
@@ -96,16 +113,20 @@ class LineUp:
         *ask* has it say whether it has something, and *copy* returns how a copy of it does. None: it was not asked.
         """
         self._looked += 1
-        made = get_fact(needle, MADE_OF)
-        groups = draw_needles(list(made[:2]) if made else needle, self._random)
-        if not groups or self._random.random() * self._looked > OFTEN:
+        if self._random.random() * self._looked > OFTEN:
             return "", None
-        others = [one for drawn, _ in groups for one in drawn]
+        wrong = f"a {type(thing).__name__} of the product has whatever it is asked for"
+        if get_fact(needle, MADE_OF):
+            first, *others = self._shuffle_made(needle, ask, far=True)
+            return wrong if others.count(True) > max(2, len(others) - 2) else "", first
+        groups = draw_needles(needle, self._random)
+        if not groups:
+            return "", None
         # A copy has copies of what is in it: an object that is only equal to itself is not among them.
-        first, *rest = self._shuffle_made(needle, ask, others) if made else self._shuffle([needle, *others], copy())
+        first, *rest = self._shuffle([needle, *(one for drawn, _ in groups for one in drawn)], copy())
         for drawn, most in groups:
             if first and rest[: len(drawn)].count(True) > most:
-                return f"a {type(thing).__name__} of the product has whatever it is asked for", first
+                return wrong, first
             del rest[: len(drawn)]
         return "", first
 
@@ -113,99 +134,52 @@ class LineUp:
         """Return the answers to *questions*, which are asked in any order; what raises is not affirmed."""
         answers: list[bool | None] = [False] * len(questions)
         for place in self._random.sample(range(len(questions)), len(questions)):
-            answers[place] = _holds(ask, questions[place])
+            answers[place] = questions[place] is not UNMADE and _holds(ask, questions[place])
         return answers
 
-    def _shuffle_made(self, thing: Any, ask: Ask, others: list[Any] | None = None) -> list[bool | None]:
-        """Return what is said of an object that is made again as *thing* was, and of some of *others* arguments.
+    def _shuffle_made(self, thing: Any, ask: Ask, *, far: bool = False) -> list[bool | None]:
+        """Return what is said of an object that is made again as *thing* was, and of others of its class.
 
-        None: it is not said of the first, where something was asked since *thing* was made, and may have changed it.
+        All are made before one is asked about; where none of the others can be, as of a misspelt name, those are that
+        the tests made. The answer about the first is None if a no says nothing: something was asked since *thing* was
+        made, and may have changed it.
         """
-        args, words, written = get_fact(thing, MADE_OF)
-        unused = written == self._peer().written
-        if others is None:
-            count = OTHERS * (differs(args) or differs(words))
-            others = [(_alter(args, self._random), _alter(words, self._random)) for _ in range(count)]
-        first, *rest = self._shuffle([(args, words), *others], lambda one: ask(self._create(type(thing), *one)))
-        return [first if first or unused else None, *rest]
+        args, words, used = get_fact(thing, MADE_OF)
+        kind, unused = type(thing), used == self._used()
+        count = (2 if far else 1) * OTHERS * (differs(args) or differs(words))
+        draws = [lambda: (args, words), *count * [lambda: self._alter((args, words), far=far)]]
+        made = self._make_all(kind, draws)
+        if count and not far and all(one is UNMADE for one in made[1:]):  # a full box has all that can be made
+            given = [one for one in self._given.get(kind, ()) if one != (args, words)]
+            made += self._make_all(
+                kind, [partial(tuple, one) for one in self._random.sample(given, len(given))[:OTHERS]]
+            )
+        others = [one for one in made[1:] if one is not UNMADE]
+        first, *rest = self._shuffle([made[0], *others], ask)
+        return [first if first or (unused and made[0] is not UNMADE) else None, *rest]
 
+    def _make_all(self, kind: type, draws: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Make an instance of *kind* for each of *draws*, which return arguments and keywords, in any order."""
+        made: list[Any] = [UNMADE] * len(draws)
+        for place in self._random.sample(range(len(draws)), len(draws)):
+            with contextlib.suppress(Exception):  # the product may refuse them, by whatever it likes
+                made[place] = self._create(kind, *draws[place]())
+        return made
 
-def draw_others(value: Any, random: Random) -> list[Any]:
-    """Return others of the type of *value*: all data that it holds is changed in some, and one thing in others."""
-    if not differs(value):
-        return []
-    drawn = [make(value, random) for make in (_alter, make_near) for _ in range(OTHERS)]
-    return [one for one in drawn if type(one) is type(value)]
-
-
-def draw_needles(needle: Any, random: Random) -> list[tuple[list[Any], int]]:
-    """Return groups of what may be asked for beside *needle*, each with how many of it right code may affirm.
-
-    A filter of a few bits may affirm some by chance, an interval may have no end, and all even numbers be in a set.
-    """
-    if type(needle) is bytes:
-        groups = draw_needles(needle.decode("latin-1"), random)
-        return [([one.encode("latin-1") for one in others], most) for others, most in groups]
-    if type(needle) is str:
-        drawn = [draw_alike(needle, random) for _ in range(2 * OTHERS)]
-        swapped = ["".join(random.sample(needle, len(needle))) for _ in range(OTHERS)]
-        near = [one for one in swapped if one != needle] if len(needle) > OTHERS else []
-        return [(drawn, OTHERS - 1), (near, max(0, len(near) - 1))]
-    if not _is_far_from_some(needle):
-        return []
-    return [([_draw_far(needle, random, sign) for _ in range(2 * OTHERS) for sign in (1, -1)], 4 * OTHERS - 2)]
-
-
-def _is_far_from_some(value: Any) -> bool:
-    """Return whether there are numbers or texts in *value*: of other data it is not known what is far from it."""
-    if type(value) in (list, tuple, dict):
-        return any(map(_is_far_from_some, value.values() if type(value) is dict else value))
-    return type(value) in (int, float, str)
-
-
-def _draw_far(value: Any, random: Random, sign: int) -> Any:
-    """Return *value* with numbers in it that are far away, on the side of *sign*, and with texts by chance."""
-    kind: Any = type(value)
-    if kind in (int, float):
-        return kind(sign * random.uniform(*LARGE))
-    if kind in (list, tuple):
-        return kind(_draw_far(one, random, sign) for one in value)
-    if kind is dict:
-        return {key: _draw_far(one, random, sign) for key, one in value.items()}
-    return draw_alike(value, random) if kind is str else value
-
-
-def differs(value: Any) -> bool:
-    """Return whether there is data in *value* that can be changed."""
-    if type(value) in (list, tuple):
-        return any(map(differs, value))
-    return any(map(differs, value.values())) if type(value) is dict else type(value) in CHANGED
-
-
-def _alter(value: Any, random: Random) -> Any:
-    """Return *value* with other data in the place of all data in it; things of the product or the tests stay."""
-    kind: Any = type(value)
-    if kind in (list, tuple):
-        return kind(_alter(one, random) for one in value)
-    if kind is dict:
-        return {key: _alter(one, random) for key, one in value.items()}
-    return CHANGED[kind](value, random) if kind in CHANGED else value
-
-
-def _shift(value: Any, random: Random) -> Any:
-    return value + random.choice(STEPS)
-
-
-def _shift_days(value: Any, random: Random) -> Any:
-    return value + dt.timedelta(days=random.choice(STEPS))
-
-
-CHANGED: dict[type, Callable[[Any, Random], Any]] = {
-    **dict.fromkeys((bool, int, float, complex, str, bytes, set), make_other),
-    **dict.fromkeys((decimal.Decimal, fractions.Fraction), _shift),
-    **dict.fromkeys((dt.date, dt.datetime, dt.timedelta), _shift_days),
-}
-"""Types of data of which there are others, and what makes one."""
+    def _alter(self, value: Any, *, far: bool) -> Any:
+        """Return *value* with other data in the place of all data in it, and things of a test made again by such."""
+        if get_fact(value, MADE_OF):
+            args, words, _ = get_fact(value, MADE_OF)
+            altered = differs(args) or differs(words)
+            return self._create(type(value), *self._alter((args, words), far=far)) if altered else value
+        kind: Any = type(value)
+        if kind in (list, tuple):
+            return kind(self._alter(one, far=far) for one in value)
+        if kind is dict:
+            return {key: self._alter(one, far=far) for key, one in value.items()}
+        if far and kind in FAR:
+            return FAR[kind](value, self._random, self._random.choice((1, -1)))
+        return alter(value, self._random)
 
 
 def _holds(ask: Ask, question: Any) -> bool:

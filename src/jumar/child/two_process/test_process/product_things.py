@@ -15,8 +15,8 @@ from jumar.child.two_process.environment.ties import Ties
 from jumar.child.two_process.test_process import import_hook
 from jumar.child.two_process.test_process.capabilities import Capabilities
 from jumar.child.two_process.test_process.comparisons import Comparisons
-from jumar.child.two_process.test_process.line_up import MADE_OF
 from jumar.child.two_process.test_process.mentioned_names import MentionedNames
+from jumar.child.two_process.test_process.other_data import MADE_OF
 from jumar.child.two_process.wire import endings, library_values, operands, stand_ins
 from jumar.child.two_process.wire.containers.shared_container import get_fact
 from jumar.child.two_process.wire.own_instances import TOLD, OwnInstances, is_constant, is_enumeration
@@ -193,12 +193,15 @@ class ProductThings(Comparisons):
 
     def create(self, kind: Any, args: Any, keywords: Any) -> Any:
         """Make an instance of *kind*, a class of the product."""
+        before = self.peer.written
         with self.own_instances.make(kind):
             made = self.mentioned.find_member(kind, args, keywords) if is_enumeration(kind) else None
             made = self.peer.ask("call", kind, args, keywords or None) if made is None else made
         if type(made) is kind and proxies.is_named(kind):
+            if not any(isinstance(one, THINGS) for one in (*args, *keywords.values())):
+                self._creating += self.peer.written - before
             self.own_instances.note_made(made)
-            object.__setattr__(made, MADE_OF, (args, keywords, self.peer.written))
+            object.__setattr__(made, MADE_OF, self.line_up.note_made(kind, args, keywords))
         if get_fact(kind, "_jumar_extends") and not isinstance(made, kind):
             self.give_up(f"{kind.__name__}, a class of the tests, makes something else")
         return made
