@@ -249,6 +249,23 @@ def test_score_honours_what_applies_to_it(jumar: Called, tmp_path: Path, monkeyp
     assert f"note: confirm is 1 ({root.parent}/jumar.toml), not 0 of {root}/task.toml\n" in err
 
 
+@pytest.mark.parametrize("where", ["task", "inside", "beside"])
+def test_a_file_s_agent_gives_way_to_the_model_repair_that_was_typed(tmp_path: Path, where: str) -> None:
+    root = laid(tmp_path, **{where: "run.agent = 'driver'\n"})
+    file = {"task": root / "task.toml", "inside": root / "jumar.toml", "beside": root.parent / "jumar.toml"}[where]
+    task = settled(root, model="repair", price=None)
+
+    assert (task.agent, task.model, task.gate) == ("repair", "repair", Gate.OFF)
+    assert task.notes == (f"agent is repair (model repair of --model), not driver of {file}",)
+
+
+def test_a_file_s_gate_gives_way_to_the_model_repair_that_was_typed(tmp_path: Path) -> None:
+    task = settled(laid(tmp_path, beside="run.agent = 'driver'\nrun.gate = 'strict'\n"), model="repair", price=None)
+
+    assert (task.agent, task.model, task.gate) == ("repair", "repair", Gate.OFF)
+    assert len(task.notes) == 2
+
+
 def test_a_host_s_agent_is_its_own(tmp_path: Path) -> None:
     root = laid(
         tmp_path, task="[run]\nagent = 'pipeline'\nmodel = 'openai:x'\ngate = 'off'\nties = 'revert'\nturns = 3\n"

@@ -125,5 +125,6 @@ def _resolve(rows: Rows, names: tuple[str, ...], why: Callable[[Rows], str]) -> 
         default = TestPolicy.ON_WRITE.value if least.name == "test_policy" else None
         by = f"with {stays.name} {stays.value} of {stays.source}"
         rows[least.name] = least.reset(default, by)
-        if least.name == "agent" and rows["model"].value == REPAIR:  # which would bring the agent back
+        # It would bring the agent back, unless it is what the agent gives way to.
+        if least.name == "agent" and "model" not in names and rows["model"].value == REPAIR:
             rows["model"] = rows["model"].reset(None, by)
