@@ -225,8 +225,14 @@ def test_a_linter_takes_points_for_what_the_agent_added(small: ChallengeWorld, j
 
     Path("challenge.toml").write_text(Path("challenge.toml").read_text().replace(f"{RUFF} check", "echo nothing"))
     code, _, said = jumar("evolve", "--rescore", "c", "--json", "-q")
+    assert code == 5
+    assert "wrote no SARIF (exit 0): nothing" in said
+    assert f"mend its command in the challenge, then jumar evolve --rescore {Path('c').absolute()}" in said
+
+    Path("challenge.toml").write_text(Path("challenge.toml").read_text().replace("echo nothing", "no-such-linter"))
+    code, _, said = jumar("evolve", "--rescore", "c", "--json", "-q")
     assert code == 2
-    assert "wrote no SARIF" in said
+    assert "the program no-such-linter of the [[linter]] 'no-such-linter " in said
 
 
 BAD = [
@@ -244,6 +250,8 @@ BAD = [
         "agents.toml: 'generations' belongs into the challenge (challenge.toml); move it there",
     ),
     ('tasks = ["tasks/*"]\n', '[[agent]]\nmodel = "repair"\n', "lacks the key 'name'"),
+    ('tasks = ["tasks/*"]\n[[linter]]\ncommand = "no-such-linter {files}"\n', "", "the program no-such-linter of the"),
+    ('tasks = ["tasks/*"]\n[[linter]]\ncommand = "/no/ruff {files}"\n', "", "the program /no/ruff of the [[linter]]"),
     ('tasks = ["nowhere"]\n', "", "there is no task"),
     ("tasks = []\n", "", "tasks"),
     ("taks = 1\n", "", "taks"),

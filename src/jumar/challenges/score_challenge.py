@@ -35,8 +35,8 @@ async def score_challenge(folder: Path, chosen: ScoringChoices, trust: Trust) ->
     """Return the scores of all runs of the campaign in *folder*, and keep them there. No agent runs.
 
     Raises:
-        BadInput: if it is the campaign of no challenge, the challenge cannot be read, its judge cannot be asked, or a
-            linter writes no SARIF.
+        BadInput: if it is the campaign of no challenge, the challenge cannot be read, or its judge cannot be asked.
+        Infra: if a linter writes no SARIF: the runs are stored, and can be scored again.
     """
     try:
         scores = await _score(folder, chosen, trust)
@@ -52,7 +52,7 @@ async def _score(folder: Path, chosen: ScoringChoices, trust: Trust) -> Challeng
     challenge = load_challenge(Path(origin.challenge))
     options = merge_options(_keep_verdict(plan.options), chosen.options)
     rules = RescoreRules(options, python=options.python)
-    linters = Linters(challenge.tables.linter, trust.environ, options.python)
+    linters = Linters(challenge.tables.linter, trust.environ, options.python, folder)
     most = challenge.tables.points.scars
     order = ScoringOrder(plan, folder, rules, challenge.scars, linters, most, trust, chosen.cores, chosen.say)
     runs = await score_runs(order)

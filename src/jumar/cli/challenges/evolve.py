@@ -72,6 +72,7 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
     else:
         _refuse_changes(click.get_current_context(), both=bool(resumed and rescoring))
         folder = find_campaign(stored).absolute()
+        session.check_linters(folder)
     load_plan(folder, trust)
     voice.say(f"campaign {folder}")
     if not rescoring and (stopped := session.run(folder)):

@@ -16,8 +16,6 @@ from jumar.cli.console.output import Console
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import read_options
 from jumar.core.run.strategy import FRONTIER
-from jumar.errors import BadInput
-from jumar.process.model_command import check_confinable
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
 
@@ -49,7 +47,7 @@ class ChallengeSession:
         )
         from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  as above
         from jumar.challenges.choose_model import choose_model  # noqa: PLC0415  as above
-        from jumar.challenges.linters import find_linter_python  # noqa: PLC0415  as above
+        from jumar.challenges.linters import refuse_missing_linters  # noqa: PLC0415  as above
         from jumar.challenges.money import compute_agents_usd  # noqa: PLC0415  as above
         from jumar.challenges.order import order_campaign  # noqa: PLC0415  as above
 
@@ -63,13 +61,26 @@ class ChallengeSession:
             self.voice.note("principles are not judged: the file of agents names no model in [judge]")
         if origin.generations and origin.proposer.model:
             choose_model(origin.proposer, FRONTIER, environ)
-        if challenge.tables.linter and (
-            why := anyio.run(check_confinable, find_linter_python(origin.options.python), environ)
-        ):
-            raise BadInput(f"linters cannot be confined here ({why}); take [[linter]] out of the challenge")
+        anyio.run(refuse_missing_linters, challenge.tables.linter, environ, origin.options.python)
         with make_campaign_folder(folder):
             plan = create_campaign(folder, order_campaign(challenge, origin, folder, usd), environ)
             anyio.run(try_machine, folder, plan, environ, self.voice.note)
+
+    def check_linters(self, folder: Path) -> None:
+        """Refuse the stored campaign in *folder* if a linter of its challenge cannot run here any more.
+
+        Raises:
+            BadInput: naming it; or if it is the campaign of no challenge.
+        """
+        from jumar.campaigns.plan import load_plan  # noqa: PLC0415  it is slow to import
+        from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  as above
+        from jumar.challenges.linters import refuse_missing_linters  # noqa: PLC0415  as above
+        from jumar.challenges.order import load_origin  # noqa: PLC0415  as above
+
+        plan = load_plan(folder, self.trust)
+        tables = load_challenge(Path(load_origin(plan, folder).challenge)).tables
+        python = self._chosen["python"] or plan.options.python
+        anyio.run(refuse_missing_linters, tables.linter, self.trust.environ, python)
 
     def run(self, folder: Path) -> str:
         """Run the campaign in *folder*, and return why it was stopped before its end; empty: it was not."""
