@@ -244,6 +244,39 @@ def test_a_test_command_judges_runs_under_every_policy(
     assert (scored["ok"], scored["grade"], scored["passed"]) == (True, "X", 1)
 
 
+SUM = "{ n += $1 }\nEND { print n }\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (
+            {"Makefile": "check:\n\tsh run.sh\n", "run.sh": "awk -f sum.awk\n", "sum.awk": SUM},
+            "the test command 'make check' names or runs Makefile, run.sh, sum.awk, which judge",
+        ),
+        ({"Makefile": "check:\n\tfalse\n"}, "there is nothing beside tests, build files and configuration"),
+        (
+            {"Makefile": "check:\n\tfalse\n", "task.toml": "[files]\neditable = ['Makefile']\n"},
+            "[files] editable names none but tests, files that steer their runner, and build files",
+        ),
+    ],
+)
+def test_where_the_command_runs_all_files_the_sentence_names_them_and_the_line_that_opens_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], said: str
+) -> None:
+    root = tmp_path / "r"
+    root.mkdir()
+    for path, text in files.items():
+        (root / path).write_text(text)
+    how = ("--test-command", "make check", "--sandbox", "S0", "--model", scripted(tmp_path, "no"))
+
+    assert call(("run", str(root), *how, "--runs", str(tmp_path / "runs"))) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert ('[files] editable = ["sum.awk"]' in err) == ("sum.awk" in files)
+
+
 @pytest.mark.slow
 def test_the_search_for_repairs_is_refused_under_a_test_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -113,6 +113,38 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
         "make t",
         {"Makefile": "t: ok app\nok: ci/a.sh\n\tsh $<\napp: main.c\n\tcc -o $@ $^\n", "ci/a.sh": ""},
     ),
+    "code by an option, data beside it": (
+        "make check",
+        {
+            "Makefile": "check:\n\tawk -f a.awk one.txt\n\tmytool --file a.conf one.txt\n"
+            "\tawk -fb.awk -f c.awk one.txt\n\tmytool --file=d.conf one.txt\n"
+            "\tdocker compose -f e.yml run x sh ci/a.sh app.py\n",
+            "a.awk": "",
+            "a.conf": "",
+            "b.awk": "",
+            "c.awk": "",
+            "d.conf": "",
+            "e.yml": "",
+            "ci/a.sh": "",
+            "one.txt": None,
+        },
+    ),
+    "standard input": (
+        "make check",
+        {
+            "Makefile": "check:\n\tawk -f a.awk < one.txt\n\t< one.txt mytool\n\tmytool <one.txt\n"
+            "\tbash -e <ci/a.sh\n\tsudo python3 - 0< ci/b.py\n\t< one.txt sh ci/c.sh\n"
+            "\twhile read s; do sh $$s; done < ci/all.txt\n\tcat ci/d.pl | perl\n\t$$TOOL < ci/e.txt\n",
+            "a.awk": "",
+            "ci/a.sh": "",
+            "ci/b.py": "",
+            "ci/c.sh": "",
+            "ci/all.txt": "",
+            "ci/d.pl": "",
+            "ci/e.txt": "",
+            "one.txt": None,
+        },
+    ),
     "subjects": ("sh a.sh", {"a.sh": "mypy src\nruff check app.py\npython -m pytest tests src/a.js\ncat main.c\n"}),
 }
 

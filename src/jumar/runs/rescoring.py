@@ -27,7 +27,7 @@ class RescoreRules(NamedTuple):
 
     options: OptionValues
     """Confirmation, sandbox and limits; what is not chosen is as the task says."""
-    task: Path | None = None
+    task: Task | None = None
     """Judges all runs, in the place of the task that each run came from."""
     hidden: Path | None = None
     """Folder of held-out tests, in the place of the task's own."""
@@ -66,7 +66,7 @@ async def rescore_run(folder: Path, rules: RescoreRules, trust: Trust) -> Rescor
     before = describe_end(state)
     told = Rescored(run=state.run.run, task=state.run.task, before=before)
     try:
-        task = _load_task(Path(state.run.settings.origin), rules, trust.environ)
+        task = rules.task or load_judging_task(Path(state.run.settings.origin), rules, trust.environ)
         scored = await score_tree(task, folder, python=rules.python, environ=trust.environ)
     except (BadInput, Infra) as fault:
         return replace(told, why=str(fault))
@@ -104,8 +104,13 @@ def describe_end(state: RunState) -> str:
     return f"{word} {state.best.score.passed}/{len(state.expected)}"
 
 
-def _load_task(origin: Path, rules: RescoreRules, environ: Mapping[str, str]) -> Task:
+def load_judging_task(origin: Path, rules: RescoreRules, environ: Mapping[str, str]) -> Task:
+    """Return the task at *origin* as *rules* judge by it.
+
+    Raises:
+        BadInput: if it cannot be read, or the rules do not fit it.
+    """
     given = {name: getattr(rules.options, name) for name in OptionValues.__struct_fields__}
     options = Options(**{**given, "agent": HOST, "model": HOST, "gate": str(Gate.OFF)})
-    task = apply_options(load_task(rules.task or origin), options, environ)
+    task = apply_options(load_task(origin), options, environ)
     return replace(task, hidden=rules.hidden.resolve()) if rules.hidden else task

@@ -6,7 +6,6 @@ a command that is a file of the tree, and what `source`, `include` or `-m` load)
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
@@ -14,6 +13,7 @@ from itertools import pairwise
 from posixpath import basename, normpath
 
 from jumar.languages.gitignore_globs import compile_patterns
+from jumar.task.command_texts import LARGEST, SPACE, SPLIT, extract_commands
 
 _NODE = ("package.json",)
 BUILD_FILES_OF = {
@@ -24,12 +24,6 @@ BUILD_FILES_OF = {
 }  # fmt: skip
 """Program -> the files that tell it what to run."""
 
-LARGEST = 200_000
-"""Characters of a file that are searched."""
-
-LONGEST_VALUE = 200
-"""Characters of the value of a name: a file that doubles its names again and again has no end."""
-
 _LOADS = frozenset({"source", ".", "include", "sinclude", "-include"})
 _BEFORE = frozenset({
     "!", "builtin", "ccache", "command", "coverage", "do", "elif", "else", "env", "eval", "exec", "hatch", "if", "nice",
@@ -39,19 +33,6 @@ _BEFORE = frozenset({
 """Words after which a command begins."""
 
 _NUMBER = re.compile(r"[\d.]*\d[smhd]?")
-_SPLIT = re.compile(r"&&|\|\||[;&|(){}`\n]|\$\(")
-_SPACE = re.compile(r"[\s'\"\\]+")
-_CALL = re.compile(
-    r"\b(?:run|call|check_call|check_output|Popen|popen|system|run_path|exec\w*|spawn\w*|fork)\s*\(([^()]{0,2000})"
-)
-_VALUE = re.compile(r"^[ \t]*(?:export[ \t]+|override[ \t]+)?(\w+)[ \t]*(:{0,3}|\?|\+)=[ \t]*(.*)$", re.MULTILINE)
-_USED = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
-_GIVEN = re.compile(r"\$[<^+?]")
-_RULE = re.compile(r"^([^\s#:=][^#:=]*)::?(?!=)(.*)$")
-_GOAL = re.compile(r"^\.DEFAULT_GOAL[ \t]*:{0,3}=[ \t]*(\S+)", re.MULTILINE)
-_KEY = re.compile(r"^\s*(?:- )?([\w.{}-]+)\s*[=:](?:\s+|$)|^\s*- ")
-_HOLDS = re.compile(r"cmd|command|script|run|sh$")
-_CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".rb", ".pl", ".php")
 _COMPILERS = frozenset({
     "cc", "gcc", "g++", "clang", "clang++", "c99", "tcc", "rustc", "javac", "kotlinc", "ghc", "gfortran", "tsc",
 })  # fmt: skip
@@ -76,11 +57,16 @@ _FOLDERS = frozenset({"run-parts"})
 """Programs that run what lies in the folders that they are given."""
 
 _FILE_OPTIONS = frozenset({
-    "-r", "--require", "--import", "--loader", "--experimental-loader", "--rcfile", "--init-file", "-f", "--file",
+    "-r", "--require", "--import", "--loader", "--experimental-loader", "--rcfile", "--init-file",
 })  # fmt: skip
 """Options whose file is run or loaded before the script."""
 
-_READS = re.compile(r"\s*(?:(?:ba|da|z|k)?sh|python[\d.]*|node)\b")
+_CODE_OPTIONS = frozenset({"-f", "--file"})
+"""Options whose file is the script itself (`awk -f`)."""
+
+_ATTACHED = re.compile(r"(-f|--file)=?(.+)")
+_INPUT = re.compile(r"\d*<(?!<)(.*)")
+_READS = re.compile(r"\s*(?:(?:ba|da|z|k)?sh|python[\d.]*|node|perl|ruby|php)\b")
 
 
 class _Tree:
@@ -117,7 +103,7 @@ def find_files_run(command: str, paths: Iterable[str], read: Callable[[str], str
     while True:
         for path in found - texts.keys():
             texts[path] = read(path)[:LARGEST]
-        text = "\n".join((command, *(_extract_commands(path, texts[path], asked) for path in sorted(found))))
+        text = "\n".join((command, *(extract_commands(path, texts[path], asked) for path in sorted(found))))
         more = found.union(_list_run_by(text, every), _list_build_files(text, every)), asked.union(_list_asked(text))
         if more == (found, asked):
             return found
@@ -147,7 +133,7 @@ def _list_run_by(text: str, tree: _Tree) -> Iterator[str]:
     for line in text.split("\n"):
         for before, after in pairwise(line.split("|")):
             if _READS.match(after):  # cat FILE | sh
-                yield from (path for word in _SPACE.split(re.split("[;&]", before)[-1]) for path in tree.match(word))
+                yield from (path for word in SPACE.split(re.split("[;&]", before)[-1]) for path in tree.match(word))
 
 
 def _list_run_in(words: list[str], tree: _Tree) -> Iterator[str]:
@@ -157,6 +143,7 @@ def _list_run_in(words: list[str], tree: _Tree) -> Iterator[str]:
 
     Not the first word: options and wrappers have values (`bash -o pipefail x.sh`, `timeout -s KILL 9 sh x.sh`).
     """
+    words, inputs = _split_input(words)
     started = next((w for w in words if basename(w) not in _BEFORE and not _is_option(w)), "")
     program = basename(started)
     if program in _FOLDERS or (program == "find" and {"-exec", "-execdir"} & set(words)):
@@ -166,16 +153,64 @@ def _list_run_in(words: list[str], tree: _Tree) -> Iterator[str]:
     if (program in SUBJECTS and not _INTERPRETERS & set(words)) or "--check" in words or built:
         return
     every = program in _ALL or bool(_LOADS & set(words))
+    if every or _takes_code(words, started):
+        words = words + inputs
+    yield from _list_first(list(_split_attached(words, tree)), tree, "" if "/" in started else started, every=every)
+
+
+def _list_first(words: list[str], tree: _Tree, program: str, *, every: bool) -> Iterator[str]:
+    """Yield the first file among *words*, those of `-f`, and what is loaded before it; with *every* all files.
+
+    *program* is no file of the tree, as it is found on PATH.
+    """
     for at, word in enumerate(words):
         if word == "-m" and words[at + 1 : at + 2]:
             stem = words[at + 1].replace(".", "/")
             yield from (path for end in (".py", "/__main__.py") for path in tree.find_ending(stem + end))
             return
-        on_path = word == started and "/" not in word and not every
-        found = [] if on_path else tree.match(word)
+        found = [] if word == program and not every else tree.match(word)
         yield from found
-        if found and not every and words[max(0, at - 1)] not in _FILE_OPTIONS:
+        option, later = words[max(0, at - 1)], words[at + 1 :]
+        if not found or every or option in _FILE_OPTIONS:
+            continue
+        if option not in _CODE_OPTIONS:
             return
+        if not any(map(_is_reader, later)):
+            yield from (path for name, file in pairwise(later) if name in _CODE_OPTIONS for path in tree.match(file))
+            return
+
+
+def _split_input(words: list[str]) -> tuple[list[str], list[str]]:
+    """Return *words* without the files of `< FILE`, and these."""
+    rest: list[str] = []
+    inputs: list[str] = []
+    waiting = False
+    for word in words:
+        if waiting:
+            inputs.append(word)
+            waiting = False
+        elif given := _INPUT.fullmatch(word):
+            inputs += [given[1]] if given[1] else []
+            waiting = not given[1]
+        else:
+            rest.append(word)
+    return rest, inputs
+
+
+def _takes_code(words: list[str], started: str) -> bool:
+    """Return whether the command *words* may run its standard input: an interpreter, a loop, or an unknown program."""
+    return not started or started == "done" or "$" in started or any(map(_is_reader, words))
+
+
+def _is_reader(word: str) -> bool:
+    return bool(_READS.fullmatch(basename(word)))
+
+
+def _split_attached(words: list[str], tree: _Tree) -> Iterator[str]:
+    """Yield *words*; of `-fFILE` and `--file=FILE` the option and the file."""
+    for word in words:
+        given = _ATTACHED.fullmatch(word)
+        yield from given.groups() if given and tree.match(given[2]) else (word,)
 
 
 def _is_option(word: str) -> bool:
@@ -187,8 +222,8 @@ def _split_commands(text: str) -> Iterator[list[str]]:
     for line in re.sub(r"\\\n", " ", text).split("\n"):
         if line.lstrip().startswith("#"):
             continue
-        for command in _SPLIT.split(line):
-            words = [word.lstrip("@+") for word in _SPACE.split(command.strip().lstrip("@+")) if word]
+        for command in SPLIT.split(line):
+            words = [word.lstrip("@+") for word in SPACE.split(command.strip().lstrip("@+")) if word]
             if words and words[0].startswith("-") and words[0] != "-include":
                 words[0] = words[0].lstrip("-@+")
             yield words
@@ -203,98 +238,3 @@ def _list_build_files(text: str, tree: _Tree) -> Iterator[str]:
             yield from (path for path in tree.paths if wanted(path))
             for option, value in pairwise(words):
                 yield from tree.find_ending(value) if option in ("-f", "--file", "--makefile") else ()
-
-
-def _extract_commands(path: str, body: str, asked: frozenset[str]) -> str:
-    """Return the commands in the file *path*, for the targets *asked*."""
-    name = basename(path)
-    if name in ("package.json", "composer.json"):
-        return _extract_scripts(body, asked)
-    if name.endswith(_CODE):
-        return "\n".join(re.sub(r"[\[\],'\"]+", " ", call) for call in _CALL.findall(body))
-    if name.lower() in ("makefile", "gnumakefile") or name.endswith((".mk", ".make")):
-        return _extract_recipes(_resolve(re.sub(r"\\\n", " ", body)), asked)
-    if name.endswith((".ini", ".cfg", ".yml", ".yaml", ".toml")):
-        return "\n".join(_list_config_commands(body))
-    return _resolve(body)
-
-
-def _list_config_commands(body: str) -> Iterator[str]:
-    """Yield the lines of an INI or YAML file that hold commands.
-
-    Those of keys that are called so, and what follows them.
-    """
-    holds = False
-    for line in body.split("\n"):
-        if key := _KEY.match(line):
-            holds = bool(_HOLDS.search(key[1])) if key[1] else holds
-        if holds:
-            yield _KEY.sub("", line)
-
-
-def _resolve(body: str) -> str:
-    """Return *body* with the simple values of its names filled in; `$(MAKE)` is make."""
-    values = {"MAKE": "make", "SHELL": "sh"}
-    for name, how, text in _VALUE.findall(body):
-        values[name] = f"{values.get(name, '')} {text}" if how == "+" else text
-
-    def value(match: re.Match[str]) -> str:
-        name = match[1] or match[2] or match[3]
-        return str(values.get(name, match[0] if match[1] else ""))[:LONGEST_VALUE]
-
-    for _ in range(3):  # of values in values, as deep as people write them
-        body = _USED.sub(value, body)[:LARGEST]
-    return body
-
-
-def _extract_recipes(body: str, asked: frozenset[str]) -> str:
-    """Return the recipes of the targets among *asked*, else of the first one, and of their prerequisites."""
-    rules: dict[str, list[str]] = {}
-    needs: dict[str, set[str]] = {}
-    outside: list[str] = []
-    current: list[str] = []
-    given = ""
-    for line in body.split("\n"):
-        if line.startswith("\t"):
-            for target in current:
-                rules[target].append(_GIVEN.sub(given, line))
-        elif rule := _RULE.match(line):
-            before, _, recipe = rule[2].partition(";")
-            current, given = rule[1].split(), before.strip().replace("\\", "")
-            for target in current:
-                rules.setdefault(target, []).append(_GIVEN.sub(given, recipe))
-                needs.setdefault(target, set()).update(before.split())
-        elif not _VALUE.match(line):
-            outside.append(line)
-    goal = _GOAL.search(body)
-    first = [goal[1]] if goal else [name for name in rules if not name.startswith(".")][:1]
-    wanted = {target for target in (asked if asked & rules.keys() else first) if target in rules}
-    while more := {need for target in wanted for need in needs[target] if need in rules} - wanted:
-        wanted |= more
-    patterns = {target for target in rules if "%" in target}
-    return "\n".join([*outside, *(line for target in sorted({*wanted, *patterns}) for line in rules[target])])
-
-
-def _extract_scripts(body: str, asked: frozenset[str]) -> str:
-    """Return the scripts of a package that *asked* starts, those that they start, and their pre and post scripts."""
-    try:
-        scripts = dict(json.loads(body).get("scripts", {}))
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        return ""
-    taken: dict[str, str] = {}
-    wanted = {"test" if word in ("t", "tst") else word for word in asked}
-    while more := {
-        name
-        for name in scripts
-        if name not in taken and _is_asked(name.removeprefix("pre").removeprefix("post"), wanted)
-    }:
-        taken.update((name, str(scripts[name])) for name in more)
-        wanted |= {word for name in more for word in _SPACE.split(_SPLIT.sub(" ", taken[name]))}
-    return "\n".join(taken.values())
-
-
-def _is_asked(name: str, wanted: set[str]) -> bool:
-    """Return whether the script *name* is among *wanted*, which may be `npm:NAME` or a pattern (`check:*`)."""
-    return name in wanted or any(
-        fnmatch(name, word.removeprefix("npm:")) for word in wanted if "*" in word or ":" in word
-    )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from jumar.core.state.settings import Suite
 from jumar.languages.project_kinds import COMMAND, detect_runner
-from jumar.task.command_files import LARGEST, find_files_run
+from jumar.task.command_files import find_files_run
+from jumar.task.command_texts import LARGEST
 from jumar.task.settings.task_file import LONGEST_SECONDS, TestsTable
 
 TEST_SECONDS = 30.0
@@ -42,17 +43,28 @@ def find_judging_files(command: str, root: Path) -> tuple[str, ...]:
     """Return files in *root* that *command* names or runs, and those that these run: they judge."""
     if not command.strip():
         return ()
+    return tuple(sorted(find_files_run(command, _list_files(root), lambda path: _read_start(root, path))))
 
-    def read(path: str) -> str:
-        if not (root / path).is_file():  # a pipe would never end
-            return ""
-        try:
-            with (root / path).open("rb") as file:
-                return file.read(LARGEST).decode("utf-8", "replace")
-        except OSError:
-            return ""
 
-    return tuple(sorted(find_files_run(command, _list_files(root), read)))
+def find_last_run(command: str, root: Path, judging: Iterable[str]) -> tuple[str, ...]:
+    """Return those of *judging*, the files in *root* that *command* runs, that run no other: one may be the product."""
+    every = frozenset(judging)
+
+    def runs_none(file: str) -> bool:
+        return find_files_run(command, every, lambda path: "" if path == file else _read_start(root, path)) == every
+
+    return tuple(file for file in sorted(every) if runs_none(file))
+
+
+def _read_start(root: Path, path: str) -> str:
+    """Return the first characters of the file *path* in *root*; empty: it is none, or cannot be read."""
+    if not (root / path).is_file():  # a pipe would never end
+        return ""
+    try:
+        with (root / path).open("rb") as file:
+            return file.read(LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _list_files(root: Path) -> Iterator[str]:

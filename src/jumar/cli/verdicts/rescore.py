@@ -16,7 +16,7 @@ from jumar.cli.parameters.run_argument import MANY_RUNS, TRUST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.corpus.export import find_run_directories
 from jumar.errors import BadInput
-from jumar.runs.rescoring import Rescored, RescoreRules, rescore_run
+from jumar.runs.rescoring import Rescored, RescoreRules, load_judging_task, rescore_run
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
 
@@ -41,8 +41,10 @@ def rescore(runs: tuple[Path, ...], *, as_json: bool, quiet: bool, **chosen: Any
         raise BadInput(f"there is no folder {chosen['hidden']}; name the folder of the held-out tests")
     options = read_options({name: value for name, value in chosen.items() if name not in ("task", "hidden")})
     values = OptionValues(**{name: getattr(options, name) for name in OptionValues.__struct_fields__})
-    rules = RescoreRules(values, chosen["task"], chosen["hidden"], chosen["python"])
+    rules = RescoreRules(values, hidden=chosen["hidden"], python=chosen["python"])
     trust = Trust(read_environment(), chosen["trust"])
+    if chosen["task"] is not None:
+        rules = rules._replace(task=load_judging_task(chosen["task"], rules, trust.environ))
     folders = find_run_directories(runs)
     found = SignalWatcher(voice.note, quiet=quiet).run(lambda: _rescore_all(voice, folders, rules, trust))
     if found is None:

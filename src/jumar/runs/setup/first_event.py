@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -28,7 +27,7 @@ from jumar.runs.setup.assembly import (
     refuse_unloaded,
     store_tree,
 )
-from jumar.runs.setup.refusals import refuse_unrun_held_out
+from jumar.runs.setup.refusals import explain_no_target, refuse_unrun_held_out
 from jumar.runs.tree.missing_files import find_needed_by
 from jumar.task.suites import find_judging_files
 from jumar.task.task import Task
@@ -70,7 +69,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     if task.in_place is None:
         Workspace(place.folder / "workspace", place.store).reset(tree)
     if task.gate is not Gate.REFACTOR and not find_targets(settings, place.store.manifest(tree)):
-        raise BadInput(f"no file of {task.root} may be edited: {_explain_no_target(unprotected, found)}")
+        raise BadInput(f"no file of {task.root} may be edited: {explain_no_target(task, unprotected, found)}")
     judges = task.test_policy is not TestPolicy.NEVER
     flaky, texts = await _try_tests(task, build_verifier(place, settings, tree, found)) if judges else ((), ())
     return ev.RunStart(
@@ -92,17 +91,6 @@ def _add_judging_files(settings: Settings, root: Path) -> Settings:
     commands = (settings.verify, settings.suite.command, settings.suite.command_for)
     found = {path for command in commands for path in find_judging_files(command, root)}
     return replace(settings, judging=tuple(sorted(found)))
-
-
-def _explain_no_target(unprotected: Sequence[str], found: Sequence[str]) -> str:
-    """Explain why no file may be edited: those in *unprotected* could be if they held none of the tests *found*."""
-    inside = next((test for test in found if test.partition("::")[0] in unprotected), "")
-    if not inside:
-        return "[files] editable names none that is not a test"
-    return (
-        f"a file that holds a test is read-only, and {inside.partition('::')[0]} holds the test {inside}; if that is a "
-        "doctest, name the test files with --test, and the other files may be edited"
-    )
 
 
 async def _settle_untested(task: Task, place: RunPlace, settings: Settings, tree: str) -> Task:

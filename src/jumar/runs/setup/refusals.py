@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from jumar.core.gate.write_rules import CONFIGURATION
 from jumar.core.run.strategy import REPAIR
 from jumar.errors import BadInput
-from jumar.languages.project_kinds import PYTHON
+from jumar.languages.gitignore_globs import compile_patterns
+from jumar.languages.project_kinds import BUILD_FILES, CHECKER_FILES, PYTHON
 from jumar.runners._programs import find_runner_surroundings
 from jumar.runs.setup.assembly import load_runner
+from jumar.task.suites import find_judging_files, find_last_run
 from jumar.task.task import Task, find_interpreter
+
+NAMED = 5
+"""Files that a sentence names."""
 
 
 def refuse_unfit(task: Task, python: str | None) -> None:
@@ -70,3 +76,34 @@ def _refuse_search(task: Task) -> None:
             f"repair changes Python that pytest tests, and {task.suite.runner} runs the tests of {task.root}; "
             "choose a model for another agent"
         )
+
+
+def explain_no_target(task: Task, unprotected: Sequence[str], found: Sequence[str]) -> str:
+    """Explain why no file of *task* may be edited: *unprotected* could be if they held none of the tests *found*."""
+    inside = next((test for test in found if test.partition("::")[0] in unprotected), "")
+    if inside:
+        return (
+            f"a file that holds a test is read-only, and {inside.partition('::')[0]} holds the test {inside}; if that "
+            "is a doctest, name the test files with --test, and the other files may be edited"
+        )
+    if "files.editable" in task.named:
+        return "[files] editable names none but tests, files that steer their runner, and build files"
+    if task.suite.single:
+        return _explain_all_judge(task)
+    return f"none there is a source ({', '.join(task.editable)}) that is no test; name others in [files] editable"
+
+
+def _explain_all_judge(task: Task) -> str:
+    """Explain that the test command of *task* runs all files there are, and name the line that opens one."""
+    command = task.suite.command
+    judging = find_judging_files(command, task.root)
+    closed = compile_patterns((*BUILD_FILES, *CHECKER_FILES, *CONFIGURATION))
+    opened = [path for path in find_last_run(command, task.root, judging) if not closed(path)]
+    if not opened:
+        return f"{command} is the test command, and there is nothing beside tests, build files and configuration"
+    shown = ", ".join(judging[:NAMED]) + (f" and {len(judging) - NAMED} more" if len(judging) > NAMED else "")
+    line = ", ".join(f'"{path}"' for path in opened[:NAMED])
+    return (
+        f"the test command {command!r} names or runs {shown}, which judge and are read-only for that; open what is to "
+        f"be mended by its path, in a task.toml: [files] editable = [{line}]"
+    )
