@@ -163,6 +163,23 @@ class TestAReplay:
         assert (told["unstable"], told["confirm"], told["verifications"], told["executions"]) == (1, 2, 6, 6)
         assert told["results"][0]["differs"] == [f"with the edit: {A} is failed, not green"]
 
+    @pytest.mark.parametrize(
+        ("changed", "why"),
+        [({"run": "gone"}, "the run gone is not here"), ({"runner": "none"}, "unknown runner 'none'")],
+    )
+    def test_what_is_missing_for_a_later_record_is_told_before_the_first_is_replayed(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str], changed: Mapping[str, str], why: str
+    ) -> None:
+        (record,) = build_corpus([ran(tmp_path, turn(*FIX_C))]).records
+        both = (record, replace(record, **changed))
+        (tmp_path / "c.jsonl").write_bytes(b"".join(map(encode_record, both)))
+        capfd.readouterr()
+
+        assert jumar(["corpus", "replay", str(tmp_path / "c.jsonl"), "--runs", str(tmp_path), "--trust", "--json"]) == 2
+        said = capfd.readouterr()
+        assert why in said.err
+        assert "reproduced" not in said.err
+
     def test_no_evidence_says_nothing_of_a_record(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         run = ran(tmp_path, turn(*FIX_C))
         silent = tmp_path / "python"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,8 +18,15 @@ from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import MANY_RUNS, TRUST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.corpus.export import Corpus, build_corpus, keep_bases, refuse_inside_runs
-from jumar.corpus.replay import Replayed, ReplayResources, ReplayStatus, build_source_lookup, replay_record
-from jumar.corpus.schema import encode_record, parse_records
+from jumar.corpus.replay import (
+    Replayed,
+    ReplayResources,
+    ReplayStatus,
+    build_source_lookup,
+    refuse_missing,
+    replay_record,
+)
+from jumar.corpus.schema import Record, encode_record, parse_records
 from jumar.errors import BadInput
 from jumar.models.wire.jsonl import read_once
 from jumar.runs.setup import choose_sandbox
@@ -135,7 +143,6 @@ def replay(  # noqa: PLR0913  one parameter per option
     chosen = str(find_interpreter(Task(root=Path(), name=name), python)) if python else ""
 
     async def work() -> list[Replayed]:
-        done: list[Replayed] = []
         with tempfile.TemporaryDirectory(prefix="jumar-replay-") as room:
             # Edits of others, many of them, and nobody looks: they are unattended.
             place = choose_sandbox.SandboxSurroundings(Path(room), read_environment())
@@ -147,13 +154,19 @@ def replay(  # noqa: PLR0913  one parameter per option
                 room=Path(room),
                 sandbox=await choose_sandbox.choose_sandbox(sandbox, place, unattended=True),
             )
-            for number, record in enumerate(todo, 1):
-                done.append(await replay_record(record, means))
-                _print_row(voice, done[-1], number, len(todo))
-        return done
+            return await _replay_all(voice, todo, means)
 
     done = SignalWatcher().run(work)
     return voice.report_interrupt() if done is None else _print_replayed(voice, done, confirm)
+
+
+async def _replay_all(voice: Console, todo: Sequence[Record], means: ReplayResources) -> list[Replayed]:
+    refuse_missing(todo, means)
+    done: list[Replayed] = []
+    for number, record in enumerate(todo, 1):
+        done.append(await replay_record(record, means))
+        _print_row(voice, done[-1], number, len(todo))
+    return done
 
 
 def _print_row(voice: Console, one: Replayed, number: int, total: int) -> None:

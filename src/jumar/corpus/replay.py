@@ -119,6 +119,20 @@ def _read_start(folder: Path) -> RunStart | None:
     return first.event if first is not None and isinstance(first.event, RunStart) else None
 
 
+def refuse_missing(records: Iterable[Record], means: ReplayResources) -> None:
+    """Refuse *records* if one of them lacks its run, its runner or its interpreter: before the first one is replayed.
+
+    Raises:
+        BadInput: naming it.
+    """
+    known: set[tuple[str, str, str]] = set()
+    for record in records:
+        parts = (record.run, record.runner, record.suite)
+        if parts not in known:
+            _build_verifier(record, means.sources(record.run), means)
+            known.add(parts)
+
+
 async def replay_record(record: Record, means: ReplayResources) -> Replayed:
     """Replay *record*: judge its tree without the edit, with it, and with the edit reverted.
 

@@ -97,9 +97,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             known = (*self.values, *(set(list_names(self.plugins)) - set(self.values) if self.plugins else ()))
             hint = self.instead.get(str(value)) or build_suggestion(str(value), known)
             raise BadInput(f"unknown value {value!r} of {label}; {hint}")
-        elif not isinstance(value, str) and not (self.least <= value <= self.most and math.isfinite(value)):
-            limit = "" if math.isfinite(value) else " and finite"
-            limit = f" and at most {self.most:g}" if self.most < LARGEST else limit
+        elif isinstance(value, int) and value > LARGEST:  # too long to be shown
+            raise BadInput(f"{label} must be at most {self.most:.0f}")
+        elif not isinstance(value, str) and not self.least <= value <= self.most:
+            limit = f" and at most {self.most:.0f}" if self.most < LARGEST or value > self.most else ""
+            limit = limit if math.isfinite(value) else " and finite"
             raise BadInput(f"{label} must be {self.least:g} or more{limit}, not {value}")
 
     def _is_extension(self, value: str) -> bool:

@@ -147,7 +147,7 @@ def read_tables(path: Path) -> Raw:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from error
     if is_harbor(raw):
         raise BadInput(
@@ -229,7 +229,7 @@ def translate_type_error(message: str) -> str:
         kind = "have a length" if match[2] else f"be {_translate_kinds(match[1])}"
         what = f"must {kind} {_BOUNDS[match[3]]} {match[4].removesuffix('.0')}"
     elif what == "Number out of range":
-        what = "is out of range"
+        what = _explain_range(place)
     return f"{place or 'the file'} {what}"
 
 
@@ -247,7 +247,7 @@ def _translate_kinds(kinds: str) -> str:
 LONGEST_SECONDS = 1_000_000
 """Eleven days: what is longer is a slip, and some clocks cannot count it."""
 
-_MAY_BE_ZERO = re.compile(r"budget\..*|run\..*|prices\..*|routes\..*\.temperature|tests\.confirm")
+_MAY_BE_ZERO = re.compile(r"budget\.(?:usd|tokens|seconds)|run\..*|prices\..*|routes\..*\.temperature|tests\.confirm")
 
 
 def _refuse_numbers(value: object, place: str, where: str) -> None:
@@ -264,4 +264,8 @@ def _refuse_numbers(value: object, place: str, where: str) -> None:
             least = f"{LONGEST_SECONDS} or less" if too_long and math.isfinite(value) else least
             raise BadInput(f"{where}: {place} must be {least}, not {value}")
         if value > LARGEST:
-            raise BadInput(f"{where}: {place} is out of range")
+            raise BadInput(f"{where}: {place} {_explain_range(place)}")
+
+
+def _explain_range(place: str) -> str:
+    return f"is out of range: at most {LONGEST_SECONDS if place.endswith('seconds') else LARGEST}"

@@ -25,7 +25,7 @@ def decode_tables(data: bytes, kind: type[Decoded], where: str, elsewhere: Mappi
         raw = tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise BadInput(f"{where} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{where} is not valid TOML: {error}") from None
     for table in raw:
         if table in elsewhere and table not in kind.__struct_fields__:
