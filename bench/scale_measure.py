@@ -20,7 +20,8 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from jumar.core.state.budget import Cost
 from jumar.core.state.events import Tests
 from jumar.executors.archives import pack_run, unpack_run
-from jumar.journal.ledger_rows import Caps, LedgerRows
+from jumar.journal.ledger_file import Caps
+from jumar.journal.ledger_rows import LedgerRows
 from jumar.journal.writer import EVENTS, read_journal
 from jumar.runs.judging.verdict_store import VerdictStore, hash_question
 from jumar.runs.setup.marks import mark

@@ -146,7 +146,7 @@ def test_each_action_tells_what_came_of_it(tmp_path: Path, asked: ScriptLine, to
         (call("read_file", path="app.py", start="²"), "`start` of read_file must be of type integer"),
         (call("read_file", path="app.py", start="٣"), "`start` of read_file must be of type integer"),
         (call("read_file", path="app.py", start="9" * 4301), "`start` of read_file must be of type integer"),
-        (call("read_file", path="app.py", end=10**18), "`end` of read_file must be of type integer"),
+        (call("read_file", path="app.py", end=10**18), f"`end` of read_file is out of range: at most {10**18 - 1}"),
         (call("read_file", path="../../etc/passwd"), "'../../etc/passwd' leads outside the workspace"),
         (call("search", pattern="x", path="/etc"), "'/etc' leads outside the workspace"),
         (call("list_files", path="~"), "'~' leads outside the workspace"),

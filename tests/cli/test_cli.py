@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from jumar.cli.main import COMMANDS, call
+from jumar.cli.main import jumar as group
 from jumar.cli.run import REFACTORED, UNCHANGED
 
 Files = dict[str, str | bytes]
@@ -56,6 +58,18 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
         {**GOOD, "task.toml": "[files]\neditabel = ['x']\n"},
         ("run", ".", "--model", "repair"),
         "editable",
+    ),
+    (
+        "a folder of settings",
+        {**GOOD, "jumar.toml/x": ""},
+        ("run", ".", "--model", "repair"),
+        "jumar.toml is not a file",
+    ),
+    (
+        "no Python",
+        GOOD,
+        ("run", ".", "--model", "repair", "--python", "/bin/ls"),
+        "--python /bin/ls is no Python (",
     ),
     ("not TOML", {**GOOD, "task.toml": "[files\n"}, ("run", ".", "--model", "repair"), "not valid TOML"),
     ("unknown model", GOOD, ("run", ".", "--model", "gpt"), "unknown model 'gpt'"),
@@ -213,13 +227,26 @@ def test_an_error_is_an_object_too(jumar: Called) -> None:
     assert json.loads(out.splitlines()[-1])["exit"] == 2
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "log show", "log verify", "log stats", "import git", "import pypi"])
-def test_every_command_has_help_with_an_example(jumar: Called, command: str) -> None:
-    code, out, _ = jumar(*command.split(), "--help")
+def list_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """All commands below *group*, with their words."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*words, name), command
+        yield from list_commands(command, (*words, name)) if isinstance(command, click.Group) else ()
 
-    assert code == 0
-    assert "Usage: jumar" in out
-    assert "Example: jumar" in out or command in ("log", "import")
+
+def test_every_command_has_help_with_an_example_and_json_where_a_person_calls_it(jumar: Called) -> None:
+    every = dict(list_commands(group))
+    assert {words[0] for words in every} == set(COMMANDS)
+    for words, command in every.items():
+        code, out, _ = jumar(*words, "--help")
+
+        assert (code, "Usage: jumar" in out) == (0, True)
+        assert f"Example: jumar {words[0]}" in out, words
+        of_a_program = words[0] == "mcp" or (words[0] == "hook" and words[1:] != ("install",))
+        assert ("--json" in out) is not (of_a_program or isinstance(command, click.Group)), words
 
 
 @pytest.mark.slow
@@ -391,6 +418,34 @@ def test_a_run_says_which_doctest_makes_a_file_read_only(jumar: Called, tmp_path
     assert (code, err.count("\n")) == (2, 1)
     assert "app.py holds the test app.py::app.f" in err
     assert "--test" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--ledger", "l.db"), "there is no ledger {}/l.db; give its caps (--ledger-usd, --profile), or name one"),
+        (("--ledger", "app.py", "--ledger-usd", "3"), "{}/app.py is no ledger that this jumar knows"),
+        (("--ledger", "app.py"), "{}/app.py is no ledger that this jumar knows"),
+    ],
+)
+def test_what_is_no_ledger_is_refused_before_anything_runs(
+    jumar: Called, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    lay(tmp_path, GOOD)
+
+    code, _, err = jumar("run", ".", "--model", "repair", *options)
+
+    assert (code, err.count("\n"), said.format(tmp_path) in err) == (2, 1, True), err
+    assert (tmp_path / "app.py").read_text() == GOOD["app.py"]
+
+
+@pytest.mark.slow
+def test_a_file_that_stops_pytest_is_named_as_it_stands_in_the_repository(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path, {**GOOD, "pyproject.toml": "[tool.pytest\n"})
+
+    code, _, err = jumar("run", ".", "--model", "repair", "-q", "--sandbox", "S0")
+
+    assert (code, "refuses its configuration: pyproject.toml: Expected ']'" in err, "rooms" in err) == (2, True, False)
 
 
 @pytest.mark.slow

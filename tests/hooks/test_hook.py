@@ -320,6 +320,33 @@ def test_settings_in_another_encoding_are_left_alone(tmp_path: Path, capsys: pyt
     assert (tmp_path / ".claude" / "settings.json").read_bytes() == b'{"model": "\xe9"}'
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "is not the settings of Claude Code, which are a JSON object, {...}; mend it first"),
+        ('{"hooks": []}', "has `hooks` that Claude Code does not know: Expected `object`, got `array`; mend it first"),
+        ("{", "is not valid JSON: "),
+    ],
+)
+def test_what_are_no_settings_is_refused_in_words(text: str, said: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        edit_settings(text, "settings.json", Gate.STRICT)
+
+    assert str(caught.value).startswith(f"settings.json {said}")
+
+
+def test_hooks_that_are_taken_out_leave_nothing_of_theirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".git").mkdir()
+    for kept in (False, True):
+        assert call(["hook", "install", str(tmp_path), "--yes", "-q"]) == 0
+        if kept:
+            (tmp_path / ".claude" / "mine.md").write_text("")
+        capsys.readouterr()
+        assert call(["hook", "install", str(tmp_path), "--yes", "--uninstall"]) == 0
+        assert f"removed {tmp_path / '.claude' / 'settings.json'}\n" in capsys.readouterr().out
+        assert (tmp_path / ".claude").exists() is kept
+
+
 def test_who_takes_the_hooks_out_of_one_file_is_told_of_the_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

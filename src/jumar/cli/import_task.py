@@ -23,7 +23,7 @@ from jumar.importing.validate import Imported, ImportResources, import_task
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-@click.group("import")
+@click.group("import", epilog="Example: jumar import git . HEAD~1..HEAD -o tasks/fix")
 def import_() -> None:
     """Make a task: from a past bug (the source before a fix, judged by the tests after it), or from a Harbor task."""
 

@@ -70,7 +70,7 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
         from jumar.runs.tree import task_tree as entering  # noqa: PLC0415  as above
 
         entering.refuse_unmatched(settled.root, options.include)
-        refuse_ledger_place(settled.ledger)
+        refuse_ledger_place(settled.ledger, settled.caps)
         settled = entering.settle_tree(settled, read_environment())
         if large := entering.announce_size(settled.weight, runs):
             live.print_line(large)

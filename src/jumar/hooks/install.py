@@ -6,6 +6,7 @@ import difflib
 import json
 import shlex
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,9 @@ class Hooks(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command called *cmd_name*."""
         if cmd_name in EVENTS:
-            return click.Command(cmd_name, callback=partial(hook_fast.answer, [cmd_name]), help=HELP[cmd_name])
+            example = f"Example: jumar hook {cmd_name} < event.json"
+            answer = partial(hook_fast.answer, [cmd_name])
+            return click.Command(cmd_name, callback=answer, help=HELP[cmd_name], epilog=example)
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -100,7 +103,8 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
         with explain_disk_faults(f"cannot write {file}"), refuse_unwritable(f"cannot write {file}", mend):
             _write(file, new)
     left = _describe_others(folder, local=local) if uninstall else ""
-    voice.say(f"{'nothing to change in' if not diff else 'wrote' if agreed else 'left alone:'} {file}{left}")
+    done = "wrote" if new else "removed"
+    voice.say(f"{'nothing to change in' if not diff else done if agreed else 'left alone:'} {file}{left}")
     voice.print_result({"file": str(file), "changed": agreed, "diff": diff})
     return 0 if agreed or not diff else 1
 
@@ -190,10 +194,15 @@ def _parse_settings(text: str, where: str) -> Settings:
         return {}
     try:
         settings = json.loads(text)
+    except (ValueError, RecursionError) as fault:
+        raise BadInput(f"{where} is not valid JSON: {fault}; mend it first") from None
+    if not isinstance(settings, dict):
+        raise BadInput(f"{where} is not the settings of Claude Code, which are a JSON object, {{...}}; mend it first")
+    try:
         msgspec.convert(settings.get("hooks", {}), dict[str, list[_Group]])
-    except (ValueError, AttributeError, RecursionError) as fault:
-        raise BadInput(f"{where} is not the settings of Claude Code, as JSON: {fault}; mend it first") from None
-    return dict(settings)
+    except msgspec.ValidationError as fault:
+        raise BadInput(f"{where} has `hooks` that Claude Code does not know: {fault}; mend it first") from None
+    return settings
 
 
 class _Group(msgspec.Struct):
@@ -215,9 +224,11 @@ def _ask_person(file: Path) -> bool:
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace *file* by one with *text*, whole or not at all; remove it if the text is empty."""
+    """Replace *file* by one with *text*, whole or not at all; remove it, and its empty folder, if the text is empty."""
     if not text:
         file.unlink(missing_ok=True)
+        with suppress(OSError):  # others keep something there
+            file.parent.rmdir()
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(make_temporary_name())

@@ -18,7 +18,8 @@ from typing import Self
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Cost
 from jumar.errors import BadInput
-from jumar.journal.ledger_rows import Caps, LedgerRows, LedgerTotals
+from jumar.journal.ledger_file import Caps
+from jumar.journal.ledger_rows import LedgerRows, LedgerTotals
 from jumar.journal.lock import hold_still
 from jumar.journal.writer import EVENTS, read
 

@@ -6,13 +6,13 @@ import sqlite3
 import time
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from math import isfinite
 from pathlib import Path
 
 import msgspec
 
 from jumar.core.state.budget import MICRO, Budget, Cost, Spend, reserve, to_micro_usd
 from jumar.errors import BadInput, Infra
+from jumar.journal.ledger_file import Caps, build_foreign_error, refuse_unusable
 from jumar.journal.spans import TABLE, begin_span, extend_span, sum_worked_seconds
 from jumar.workspace.files.disk_faults import explain_disk_faults
 
@@ -58,19 +58,6 @@ TOTAL = """SELECT coalesce(sum(micro_usd * settled), 0), coalesce(sum(tokens * s
     (SELECT count(*) FROM runs) FROM calls"""
 
 
-class Caps(msgspec.Struct, frozen=True):
-    """Caps on the spending of all runs on a ledger together; None is no cap."""
-
-    usd: float | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-    """Seconds in which a run on the ledger was at work, each moment once: no call is begun later."""
-
-    def __str__(self) -> str:
-        said = [f"{name} {value:,}" for name in self.__struct_fields__ if (value := getattr(self, name)) is not None]
-        return ", ".join(said) or "none"
-
-
 class LedgerTotals(msgspec.Struct, frozen=True):
     """Amounts drawn on a ledger so far. Money is in micro-dollars."""
 
@@ -104,7 +91,7 @@ class LedgerRows:
         """True within `transact`."""
         self._span: int | None = None
         """The time since this process entered a run, see `jumar.journal.spans`; None: it entered none."""
-        _check(self.path, caps)
+        refuse_unusable(self.path, caps)
         with explain_disk_faults(f"cannot make {self.path.parent}"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._explain_faults():
@@ -229,7 +216,7 @@ class LedgerRows:
                 began = (caps.usd, caps.tokens, caps.seconds, self._clock())
                 db.execute("INSERT INTO purse (usd, tokens, seconds, began) VALUES (?, ?, ?, ?)", began)
             elif (mark, layout) != (MARK, LAYOUT):
-                raise _refuse_foreign(self.path)
+                raise build_foreign_error(self.path)
             db.execute(TABLE)
             known = Caps(*db.execute("SELECT usd, tokens, seconds FROM purse").fetchone())
         if caps is not None and caps != known:
@@ -268,25 +255,9 @@ class LedgerRows:
             raise
         except sqlite3.DatabaseError as fault:
             if fault.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                raise _refuse_foreign(self.path) from None
+                raise build_foreign_error(self.path) from None
             raise Infra(f"the ledger {self.path} cannot be used: {fault}") from fault
 
 
 def _get_amounts(cost: Cost) -> tuple[int, int]:
     return min(to_micro_usd(cost.usd), MOST), min(cost.tokens, MOST)
-
-
-def _check(path: Path, caps: Caps | None) -> None:
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder; name a file for the ledger")
-    if caps is None and not path.exists():
-        raise BadInput(f"there is no ledger {path}; give its caps (--ledger-usd, --profile), or name one")
-    for name, value in msgspec.structs.asdict(caps or Caps()).items():
-        if value is not None and not (isfinite(value) and value >= 0):
-            raise BadInput(
-                f"the ledger's cap on {name} must be a number from 0, not {value:g}; leave it out for no cap"
-            )
-
-
-def _refuse_foreign(path: Path) -> BadInput:
-    return BadInput(f"{path} is no ledger that this jumar knows; name another file, or one that is not there yet")

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from jumar.core.quoting import make_one_line
 from jumar.errors import BadInput
 from jumar.ports import Surroundings
-from jumar.sandbox.program_files import find_installation
+from jumar.sandbox.program_files import find_installation, is_python
 
 ASK_SECONDS = 10.0
 """A shim that does not answer within this time counts as one that fails."""
@@ -107,13 +107,17 @@ def resolve_python(python: Path, origin: Path) -> Path:
     Raises:
         BadInput: if it starts none.
     """
+    shim = True
     with suppress(OSError), python.open("rb") as file:
-        if file.read(2) != b"#!":
-            return python
+        shim = file.read(2) == b"#!"
+    if not shim and is_python(python):
+        return python
     asked = ask_folder((str(python), "-c", "import sys; print(sys.executable)"), origin)
+    if asked.why and not shim:
+        raise BadInput(f"--python {python} is no Python ({asked.why}); give the path of a Python interpreter")
     if asked.why:
         raise BadInput(f"--python {python} does not start a Python ({asked.why}); give the interpreter's own path")
-    return Path(asked.said)
+    return Path(asked.said) if shim else python
 
 
 def is_prepared(around: Surroundings, packages: Sequence[str]) -> bool:

@@ -36,7 +36,7 @@ def find_interpreter_files(python: Path) -> tuple[Path, ...]:
     is_base, list_parts = cache(is_base_interpreter), cache(_list_python_parts)  # several links lead to the same
     while todo:
         program = todo.pop()
-        if program in done or not os.path.lexists(program) or (program.is_symlink() and not _is_python(program)):
+        if program in done or not os.path.lexists(program) or (program.is_symlink() and not is_python(program)):
             continue
         done.add(program)
         place = program.parent.parent
@@ -68,7 +68,7 @@ def find_parts(place: Path, names: Iterable[str] = PARTS) -> Iterator[Path]:
             yield part
 
 
-def _is_python(program: Path) -> bool:
+def is_python(program: Path) -> bool:
     """Return whether *program* is a Python interpreter, judged by its name and its first bytes."""
     try:
         real = program.resolve(strict=True)
@@ -86,7 +86,7 @@ def is_base_interpreter(python: Path) -> bool:
     A virtual environment is none: that of another project would be shown with all that is installed in it.
     """
     places = (python.parent.parent, python.resolve().parent.parent)
-    if not _is_python(python) or any((place / "pyvenv.cfg").exists() for place in places):
+    if not is_python(python) or any((place / "pyvenv.cfg").exists() for place in places):
         return False
     return any((found / "os.py").is_file() for place in places for found in place.glob("lib*/python3*"))
 

@@ -16,8 +16,7 @@ from jumar.models.wire.providers import check_base_url, check_temperature
 from jumar.task.agent_command import check_command, refuse_idle
 from jumar.task.budget_options import format_flag, read_ledger_caps, read_profile
 from jumar.task.model_routes import parse_price
-from jumar.task.settings.run_settings import OFFLINE, SETTINGS
-from jumar.task.settings.task_file import LONGEST_SECONDS
+from jumar.task.settings.run_settings import LONGEST_SECONDS, OFFLINE, SETTINGS
 
 if TYPE_CHECKING:
     from jumar.task.option_values import OptionValues

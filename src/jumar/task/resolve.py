@@ -28,8 +28,7 @@ from jumar.task.notes import list_notes
 from jumar.task.option_checks import asks_provider, check_options, find_idle_options, find_idle_under_policy
 from jumar.task.option_values import OptionValues
 from jumar.task.settings.precedence import SettingValue
-from jumar.task.settings.run_settings import OFFLINE, check_model
-from jumar.task.settings.task_file import LONGEST_SECONDS
+from jumar.task.settings.run_settings import LONGEST_SECONDS, OFFLINE, check_model
 from jumar.task.task import Task, protect_judging_files
 
 __all__ = ["OFFLINE", "Options", "apply_options", "asks_provider"]

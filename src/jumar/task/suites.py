@@ -10,7 +10,8 @@ from jumar.core.state.settings import Suite
 from jumar.languages.project_kinds import COMMAND, detect_runner
 from jumar.task.command_files import find_files_run
 from jumar.task.command_texts import LARGEST
-from jumar.task.settings.task_file import LONGEST_SECONDS, TestsTable
+from jumar.task.settings.run_settings import LONGEST_SECONDS
+from jumar.task.settings.task_file import TestsTable
 
 TEST_SECONDS = 30.0
 """For one test, where nobody chose."""

@@ -54,6 +54,8 @@ async def collect_tests(verifier: TreeRunner, tree: str) -> tuple[Collected, Map
     async with lay_out(verifier.store, tree, verifier.rooms) as room:
         records, child = await verifier.run(runner.collection(suite, room), room, verifier.new_output())
         found = _explain_timeout(runner.collected(records, child.ended, child.detail), verifier, child)
+        # Files are named as in the tree: the room is going to be gone.
+        found = replace(found, anomaly=found.anomaly.replace(f"{room}/", ""))
         whole = await to_thread.run_sync(complete_collected, found, room, runner, suite.select)
     if not is_pytest(verifier) or not whole.broken:
         return whole, found.broken

@@ -21,6 +21,9 @@ EXCERPT = 60
 _NUMBER = re.compile(r"\s*([0-9]{1,18})(?:\.0)?\s*", re.ASCII)
 """A whole number as text. Longer ones are no line of any file, and neither JSON nor `int` takes them at any length."""
 
+_LARGEST = 10**18 - 1
+"""Largest whole number of a call."""
+
 
 def parse_action(call: ToolCall, offers: Sequence[ToolSpec]) -> Action:
     """Parse *call* into an action of *offers*, or into one with a fault if the call or an argument is wrong."""
@@ -89,6 +92,8 @@ def _read_value(call: ToolCall, argument: Argument) -> tuple[object, str]:
         instead = f", not {others}" if others else ""
         return None, f"{call.name} needs `{argument.name}` ({argument.kind}){instead}"
     value = _convert(given, argument.kind)
+    if value is None and argument.kind == "integer" and isinstance(given, int) and not isinstance(given, bool):
+        return None, f"`{argument.name}` of {call.name} is out of range: at most {_LARGEST}"
     if value is None:
         steps = " of steps: a title, and a test_id and a test_file_path where there are, all strings"
         kind = f"{argument.schema['type']}{steps if argument.kind == 'steps' else ''}"
@@ -103,7 +108,7 @@ def _convert(given: object, kind: str) -> object | None:  # noqa: PLR0911  one l
     match kind, given:
         case "string", str():
             return given
-        case "integer", int() if not isinstance(given, bool) and abs(given) < 10**18:
+        case "integer", int() if not isinstance(given, bool) and abs(given) <= _LARGEST:
             return given
         case "integer", (float() | str()) if number := _NUMBER.fullmatch(str(given)):
             return int(number[1])

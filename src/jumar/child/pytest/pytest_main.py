@@ -59,7 +59,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
         plugins.append(joined(config["apart"], str(room), (test_timeout.TestTimeLimit,), send))
     for plugin in plugins:
         mark(plugin, pytest)
-    args = build_arguments(room, private, config)
+    args = build_arguments_or_leave(pytest, room, private, config, send)
     gc.freeze()  # so that no collection goes through the whole of pytest again
     gc.enable()
     sys.argv[:] = ["pytest", *args]
@@ -78,6 +78,15 @@ def main(joined: Callable[..., object] | None = None) -> None:
     send(["end", status])
     judges = config["mode"] == "run" and not (joined or config.get("quiet"))
     program_end.leave(status, config["limit"] if judges else 0)
+
+
+def build_arguments_or_leave(pytest: Any, room: Path, private: Path, config: dict[str, Any], send: Send) -> list[str]:
+    """Return the command line for *pytest*; where it cannot read its configuration, report that and leave."""
+    try:
+        return build_arguments(room, private, config)
+    except pytest.UsageError as error:
+        send(["usage", f"pytest refuses its configuration: {str(error).replace(f'{room}/', '')}"])
+        os._exit(3)
 
 
 def import_friends() -> None:

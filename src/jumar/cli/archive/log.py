@@ -28,7 +28,7 @@ REASONS = ("void", "why", "what")
 RUN = click.argument("run_dir", metavar="RUN", type=RunPath())
 
 
-@click.group("log")
+@click.group("log", epilog="Example: jumar log show last")
 def log() -> None:
     """Read the journal of a run."""
 

@@ -14,7 +14,7 @@ from jumar.core.state.budget import Budget
 from jumar.errors import BadInput
 
 if TYPE_CHECKING:
-    from jumar.journal.ledger import SqliteLedger
+    from jumar.journal.ledger import Caps, SqliteLedger
 
 
 class RunAccount(ports.Ledger, Protocol):
@@ -37,17 +37,20 @@ OpenLedger = Callable[[Path, Budget | None], AbstractContextManager[SharedLedger
 """Opens the ledger of a path, which is made with the given caps if it is not there."""
 
 
-def refuse_ledger_place(path: Path | None) -> None:
-    """Refuse a ledger *path* at which no file can be made, before anything runs.
+def refuse_ledger_place(path: Path | None, caps: Budget | None) -> None:
+    """Refuse a ledger *path* that is no ledger, or at which none with *caps* can be made, before anything runs.
 
     Raises:
-        BadInput: naming the folder that cannot be written.
+        BadInput: naming the file, or the folder that cannot be written.
     """
-    if path is None or path.exists():
+    from jumar.journal.ledger_file import refuse_unusable  # noqa: PLC0415  most runs have no ledger
+
+    if path is None:
         return
     above = next(folder for folder in path.absolute().parents if folder.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+    if not path.exists() and not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
         raise BadInput(f"cannot make the ledger {path}: {above} cannot be written; name another place with --ledger")
+    refuse_unusable(path, _read_caps(caps))
 
 
 def open_ledger(path: Path, caps: Budget | None = None) -> SqliteLedger:
@@ -56,6 +59,12 @@ def open_ledger(path: Path, caps: Budget | None = None) -> SqliteLedger:
     Raises:
         BadInput: as `SqliteLedger.open`.
     """
-    from jumar.journal.ledger import Caps, SqliteLedger  # noqa: PLC0415  a score has no ledger
+    from jumar.journal.ledger import SqliteLedger  # noqa: PLC0415  a score has no ledger
 
-    return SqliteLedger.open(path, Caps(usd=caps.usd, tokens=caps.tokens, seconds=caps.seconds) if caps else None)
+    return SqliteLedger.open(path, _read_caps(caps))
+
+
+def _read_caps(caps: Budget | None) -> Caps | None:
+    from jumar.journal.ledger import Caps  # noqa: PLC0415  a score has no ledger
+
+    return Caps(usd=caps.usd, tokens=caps.tokens, seconds=caps.seconds) if caps else None

@@ -32,6 +32,9 @@ MOST_CONFIRMATIONS = 100
 LARGEST = 2**53
 """Beyond it a float skips whole numbers, and JSON readers part ways."""
 
+LONGEST_SECONDS = 1_000_000
+"""Eleven days: what is longer is a slip, and some clocks cannot count it."""
+
 
 class Stricter(StrEnum):
     """Rule by which two values of a setting compare.

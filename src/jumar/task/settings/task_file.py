@@ -15,7 +15,8 @@ from jumar.core.gate.write_rules import find_escape
 from jumar.core.state.budget import Budget
 from jumar.core.state.settings import Price
 from jumar.errors import BadInput
-from jumar.task.settings.run_settings import LARGEST, MOST_CONFIRMATIONS
+from jumar.task.settings.run_settings import LARGEST, LONGEST_SECONDS, MOST_CONFIRMATIONS
+from jumar.task.settings.type_errors import explain_range, translate_type_error
 from jumar.task.settings.unknown_keys import refuse_unknown
 
 Texts = str | tuple[str, ...]
@@ -172,7 +173,7 @@ def parse(raw: Raw, where: str) -> TaskFile:
     try:
         tables = msgspec.convert(raw, TaskFile)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{where}: {translate_type_error(str(error))}") from error
+        raise BadInput(f"{where}: {translate_type_error(error, raw, TaskFile)}") from error
     _refuse_numbers(msgspec.to_builtins(tables), "", where)
     return tables
 
@@ -217,36 +218,6 @@ def _refuse_seen(root: Path, inside: str, hidden: str, where: str) -> None:
         raise BadInput(f"{where}: {said}: no agent sees held-out tests, so keep them in a folder apart")
 
 
-def translate_type_error(message: str) -> str:
-    """Translate msgspec's message on a wrong type into the words of the file."""
-    what, _, place = message.partition(" - at `$.")
-    place = re.sub(r"\[(\d+|\.\.\.)\]", " (one entry)", place.removesuffix("`"))
-    if match := re.fullmatch(r"Expected `(.+)`, got `(.+)`", what):
-        what = f"must be {_translate_kinds(match[1])}, not {_translate_kinds(match[2])}"
-    elif match := re.fullmatch(r"Object missing required field `(.+)`", what):
-        what = f"lacks the key {match[1]!r}"
-    elif match := re.fullmatch(r"Expected `(.+)` (of length )?(>=|<=|>|<) (\S+)", what):
-        kind = "have a length" if match[2] else f"be {_translate_kinds(match[1])}"
-        what = f"must {kind} {_BOUNDS[match[3]]} {match[4].removesuffix('.0')}"
-    elif what == "Number out of range":
-        what = _explain_range(place)
-    return f"{place or 'the file'} {what}"
-
-
-_BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
-
-
-def _translate_kinds(kinds: str) -> str:
-    said = {
-        "array": "a list", "str": "a string", "int": "a whole number", "float": "a number", "bool": "true or false",
-        "object": "a table", "null": "absent",
-    }  # fmt: skip
-    return " or ".join(said.get(k, k) for k in kinds.split(" | ") if k != "null" or kinds == "null")
-
-
-LONGEST_SECONDS = 1_000_000
-"""Eleven days: what is longer is a slip, and some clocks cannot count it."""
-
 _MAY_BE_ZERO = re.compile(r"budget\.(?:usd|tokens|seconds)|run\..*|prices\..*|routes\..*\.temperature|tests\.confirm")
 
 
@@ -264,8 +235,4 @@ def _refuse_numbers(value: object, place: str, where: str) -> None:
             least = f"{LONGEST_SECONDS} or less" if too_long and math.isfinite(value) else least
             raise BadInput(f"{where}: {place} must be {least}, not {value}")
         if value > LARGEST:
-            raise BadInput(f"{where}: {place} {_explain_range(place)}")
-
-
-def _explain_range(place: str) -> str:
-    return f"is out of range: at most {LONGEST_SECONDS if place.endswith('seconds') else LARGEST}"
+            raise BadInput(f"{where}: {place} {explain_range(place)}")

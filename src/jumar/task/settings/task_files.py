@@ -91,9 +91,9 @@ def _list_files(root: Path, task_file: Path | None, config: Path | None) -> Iter
         yield config, True
         return
     inside, beside = root / DEFAULTS_FILE, root.parent / DEFAULTS_FILE
-    if inside.is_file():
+    if inside.exists():
         yield inside, False
-    if beside.is_file():
+    if beside.exists():
         yield beside, not beside.resolve().is_relative_to(root.resolve()) and not _is_versioned(root.parent)
 
 

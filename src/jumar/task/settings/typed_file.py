@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from jumar.errors import BadInput
-from jumar.task.settings.task_file import translate_type_error
+from jumar.task.settings.type_errors import translate_type_error
 from jumar.task.settings.unknown_keys import refuse_unknown
 
 Decoded = TypeVar("Decoded", bound=msgspec.Struct)
@@ -34,4 +34,4 @@ def decode_tables(data: bytes, kind: type[Decoded], where: str, elsewhere: Mappi
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{where}: {translate_type_error(str(error))}") from None
+        raise BadInput(f"{where}: {translate_type_error(error, raw, kind)}") from None
