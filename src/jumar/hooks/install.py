@@ -38,6 +38,9 @@ HELP = {
 }
 """Line of help for each event; Claude Code asks, not a person."""
 
+CLAUDE = ".claude"
+"""Folder of Claude Code in a repository."""
+
 MARGIN_SECONDS = 10
 """The hook itself ends so much earlier: a host lets through what takes longer."""
 
@@ -120,7 +123,7 @@ def find_settings_file(folder: Path, *, local: bool) -> Path:
     except HookRefusal as why:
         raise BadInput(str(why)) from None
     # Who keeps the file elsewhere and links to it means that file.
-    return (root / ".claude" / ("settings.local.json" if local else "settings.json")).resolve()
+    return (root / CLAUDE / ("settings.local.json" if local else "settings.json")).resolve()
 
 
 def _describe_others(folder: Path, *, local: bool) -> str:
@@ -227,8 +230,9 @@ def _write(file: Path, text: str) -> None:
     """Replace *file* by one with *text*, whole or not at all; remove it, and its empty folder, if the text is empty."""
     if not text:
         file.unlink(missing_ok=True)
-        with suppress(OSError):  # others keep something there
-            file.parent.rmdir()
+        if file.parent.name == CLAUDE:  # else it is where a link led
+            with suppress(OSError):  # others keep something there
+                file.parent.rmdir()
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(make_temporary_name())
