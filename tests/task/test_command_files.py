@@ -118,7 +118,9 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
         {
             "Makefile": "check:\n\tawk -f a.awk one.txt\n\tmytool --file a.conf one.txt\n"
             "\tawk -fb.awk -f c.awk one.txt\n\tmytool --file=d.conf one.txt\n"
-            "\tdocker compose -f e.yml run x sh ci/a.sh app.py\n",
+            "\tdocker compose -f e.yml run x sh ci/a.sh app.py\n"
+            "\tdocker compose -f e.yml run x ./ci/b.sh app.py\n\tawk -f a.awk ./one.txt\n",
+            "ci/b.sh": "",
             "a.awk": "",
             "a.conf": "",
             "b.awk": "",

@@ -66,6 +66,7 @@ _CODE_OPTIONS = frozenset({"-f", "--file"})
 
 _ATTACHED = re.compile(r"(-f|--file)=?(.+)")
 _INPUT = re.compile(r"\d*<(?!<)(.*)")
+_PROGRAM = re.compile(r"\.{1,2}/(?:[^/]+/)*[\w-]+(?:\.(?:ba)?sh|\.[cm]?[jt]s|\.py|\.rb|\.pl|\.php)?")
 _READS = re.compile(r"\s*(?:(?:ba|da|z|k)?sh|python[\d.]*|node|perl|ruby|php)\b")
 
 
@@ -175,7 +176,7 @@ def _list_first(words: list[str], tree: _Tree, program: str, *, every: bool) -> 
             continue
         if option not in _CODE_OPTIONS:
             return
-        if not any(map(_is_reader, later)):
+        if not any(_is_reader(word) or _PROGRAM.fullmatch(word) for word in later):
             yield from (path for name, file in pairwise(later) if name in _CODE_OPTIONS for path in tree.match(file))
             return
 
