@@ -101,7 +101,7 @@ def is_harbor_task(folder: Path) -> bool:
 def _read_tables(folder: Path) -> Mapping[str, Any]:
     try:
         tables = tomllib.loads(_read_text(folder / TASK_FILE))
-    except tomllib.TOMLDecodeError as fault:
+    except ValueError as fault:  # of the format, or a number of thousands of digits
         raise BadInput(f"{folder / TASK_FILE} is no TOML: {fault}") from None
     if not (tables.keys() & {"schema_version", "version", "verifier", "environment", "steps"}):
         raise BadInput(f"{folder} is no Harbor task: its {TASK_FILE} has no schema_version and no [environment]")

@@ -247,7 +247,7 @@ def _find_workspace(path: str) -> str:
 
 
 def _read_manifest(folder: str) -> dict[str, Any]:
-    with contextlib.suppress(OSError, tomllib.TOMLDecodeError):
+    with contextlib.suppress(OSError, ValueError):
         return tomllib.loads(Path(folder, "Cargo.toml").read_text("utf-8"))
     return {}
 
