@@ -65,7 +65,20 @@ def test_an_anomaly_is_tamper_and_no_start_is_harness() -> None:
 def test_an_excuse_counts_only_where_the_frozen_run_had_it(outcome: str, frozen: str | None, *, passes: bool) -> None:
     accepted = {"t.py::a": Outcome(frozen)} if frozen else {}
 
-    assert passes is reconcile(("t.py::a",), report(a=outcome), accepted).green
+    verdict = reconcile(EXPECTED, report(a=outcome, b="passed"), accepted)
+
+    assert verdict.green is passes
+    assert verdict.excused == ({outcome: 1} if passes and outcome != "passed" else {})
+
+
+def test_where_each_test_is_excused_nothing_was_tested_and_nothing_is_green() -> None:
+    frozen = {"t.py::a": Outcome.SKIPPED, "t.py::b": Outcome.XFAILED}
+
+    verdict = reconcile(EXPECTED, report(a="skipped", b="xfailed"), frozen)
+
+    assert (verdict.untested, verdict.green, verdict.passed, verdict.red_ids) == (True, False, 2, ())
+    assert verdict.excused == {"skipped": 1, "xfailed": 1}
+    assert not reconcile((), report()).untested
 
 
 def test_an_id_read_from_the_syntax_tree_stands_for_its_parametrisations() -> None:

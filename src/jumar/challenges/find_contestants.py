@@ -12,6 +12,7 @@ from jumar.campaigns.standing import Progress, read_standing
 from jumar.challenges.ranking.run_score import JudgeStanding, RunScore, select_runs
 from jumar.challenges.score_runs import compute_suite
 from jumar.challenges.scores_file import SCORES, load_scores
+from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
 from jumar.runs.setup.marks import Trust
 from jumar.runs.setup.result import read_state
@@ -69,17 +70,18 @@ def _read_end(folder: Path, rollout: Rollout, name: str) -> RunScore | None:
         return None
     state = read_state(folder)
     green = state.best.green_ids if state.best is not None else frozenset()
+    passed = None if result.stop is StopReason.UNTESTED else result.passed
     return RunScore(
         agent=name,
         task=rollout.task.own_name,
         rollout=rollout.number,
         run=folder.name,
         stop=str(result.stop),
-        passed=result.passed,
+        passed=passed,
         total=result.total,
         red=tuple(test for test in state.expected if test not in green),
         suite=compute_suite(state),
-        label="" if result.passed is not None else Label.NEVER_EVALUATED,
+        label="" if passed is not None else Label.NEVER_EVALUATED,
         usd=result.usd,
         out_of_budget=is_out_of_budget(result),
     )

@@ -188,8 +188,8 @@ def find_label(run: StoredRun, scored: Scored | None, why: str) -> tuple[str, st
         return Label.CHEATED, refused
     if result.stop is StopReason.GUARDRAIL:
         return Label.GUARDRAIL, result.why
-    if scored is None:
-        return Label.NEVER_EVALUATED, why
+    if scored is None or scored.untested:
+        return Label.NEVER_EVALUATED, scored.untested if scored else why
     if scored.total and not scored.passed and scored.errors == scored.total:
         return (
             Label.NEVER_EVALUATED,

@@ -20,6 +20,7 @@ from jumar.cli.parameters.command_options import (
 )
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import NOTHING_TO_WRITE, TRUST, RunPath, format_run, get_apply_exit
+from jumar.core.gate.excused_tests import list_notes
 from jumar.core.gate.grades import describe_below, format_grades
 from jumar.core.state.budget import Budget
 from jumar.core.state.stop import StopReason
@@ -161,8 +162,9 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
     voice.list_ids("below", tuple(result.below), describe_below(result.below, result.weaker))
     voice.list_ids("red", [i for i in result.reasons if i not in result.flaky], result.reasons)
     voice.list_ids("flaky", result.flaky)
-    for warning in result.warnings:
-        voice.say_line(f"warning: {warning}")
+    notes = [f"note: {note}" for note in list_notes(result.excused, result.total)]
+    for line in (*notes, *(f"warning: {warning}" for warning in result.warnings)):
+        voice.say_line(line)
     if result.probed:
         voice.say(f"probe    {result.probed.summary}")
     if result.why:
@@ -173,12 +175,20 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
         voice.say(line)
     if changed:
         _print_change(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
-    if result.stop is not StopReason.GREEN and "of the ledger" not in result.why:  # whose caps cannot be raised
-        raised = "".join(f" {format_flag(name)} {cap:.15g}" for name, cap in result.raises.items())
-        voice.say(f"go on    jumar resume {format_run(folder)}{raised}{_get_trust_flag(folder)}")
+    for line in _format_way_on(result, folder):
+        voice.say(line)
     refused = _apply_best(voice, folder) if apply else None
     voice.print_result(result)
     return _tell_refusal(refused, folder) if refused else result.exit
+
+
+def _format_way_on(result: Result, folder: Path) -> tuple[str, ...]:
+    """Return the line that tells how to go on with the run in *folder*; none where it would end as before."""
+    skipped = result.stop is StopReason.UNTESTED and bool(result.excused)
+    if result.stop is StopReason.GREEN or skipped or "of the ledger" in result.why:  # whose caps cannot be raised
+        return ()
+    raised = "".join(f" {format_flag(name)} {cap:.15g}" for name, cap in result.raises.items())
+    return (f"go on    jumar resume {format_run(folder)}{raised}{_get_trust_flag(folder)}",)
 
 
 def _format_gate_line(result: Result, *, changed: bool) -> str:

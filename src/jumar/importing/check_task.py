@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.core.failure_text import find_reason
+from jumar.core.gate.excused_tests import explain_untested
 from jumar.core.gate.grades import REACHABLE, describe_min_grade, is_proved
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.state.claims import can_provide
@@ -192,7 +193,10 @@ def judge_outcomes(name: str, found: TaskOutcomes) -> TaskValidity:
     vacuous = tuple(i for i in found.ids if found.emptied.void is None and i in found.emptied.green_ids)
     if flaky:
         problems.append(f"{len(flaky)} tests are flaky on the untouched tree: {_format_ids(flaky)}")
-    if void is None and not red:
+    untested = explain_untested(found.rounds[0].excused, len(found.ids))
+    if untested:
+        problems.append(untested)
+    elif void is None and not red:
         problems.append("nothing is red before any work: an agent that does nothing solves it")
     if len(vacuous) == len(found.ids):
         problems.append(f"every test passes although the code is gone: {_format_ids(vacuous)}")
@@ -248,6 +252,8 @@ def _judge_reference(solved: Verdict | None) -> list[str]:
         return []
     if solved.void is not None:
         return [f"with the reference it cannot be judged: {solved.void.reason}"]
+    if solved.untested:
+        return []  # as is the untouched tree, of which that is said
     flaky = f", {len(solved.flaky_ids)} of them flaky" if solved.flaky_ids else ""
     red = (*solved.red_ids, *solved.flaky_ids)
     return [f"{len(red)} tests fail with the reference{flaky}: {_format_ids(red)}"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from jumar.core.gate.excused_tests import format_passed
 from jumar.core.run.strategy import DRIVER, REPAIR, Message, Tool
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
@@ -144,7 +145,7 @@ def _describe_call(call: ev.ModelCall, seq: int) -> Json:
 def _describe_tests(tests: ev.Tests) -> str:
     if tests.void is not None:
         return f"Verification ({tests.trigger}): no usable evidence, {tests.void.cause}"
-    return f"Verification ({tests.trigger}): {tests.passed} of {tests.total} passed"
+    return f"Verification ({tests.trigger}): {format_passed(tests.passed, tests.total, tests.excused)}"
 
 
 def _describe_verdict(tests: ev.Tests) -> Mapping[str, Any]:

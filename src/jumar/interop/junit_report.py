@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree as ET
 
+from jumar.core.gate.excused_tests import format_passed
 from jumar.core.state.stop import StopReason
 from jumar.interop.stored_runs import AGENT_NAME, StoredRun
 
@@ -75,8 +76,10 @@ def _build_case(run: StoredRun, kind: str) -> ET.Element:
 
 
 def _describe_standing(run: StoredRun) -> str:
-    best, total = run.state.best, len(run.state.expected)
-    return f"{best.score.passed} of {total} tests passed" if best and total else "no tests were run"
+    best, total, evidence = run.state.best, len(run.state.expected), run.state.evidence
+    if not (best and total and evidence):
+        return "no tests were run"
+    return format_passed(best.score.passed, total, evidence.excused).replace(" passed", " tests passed", 1)
 
 
 def _format_seconds(value: float) -> str:

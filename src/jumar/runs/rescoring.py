@@ -84,7 +84,7 @@ def describe_score(scored: Scored) -> str:
     cause = scored.void.partition(":")[0]
     if cause == Cause.HARNESS:
         return ""
-    word = "green" if scored.ok else "unproved" if scored.unproved else "red"
+    word = "green" if scored.ok else "unproved" if scored.unproved else "untested" if scored.untested else "red"
     if cause or scored.passed is None:
         return f"red ({cause})"
     return f"{word} {scored.passed - _count_held_out(scored)}/{scored.total - len(scored.held_out)}"
@@ -100,7 +100,7 @@ def describe_end(state: RunState) -> str:
     if state.best is None or not state.expected:
         return "unscored"
     stop = state.end.stop if state.end else None
-    word = str(stop) if stop in (StopReason.GREEN, StopReason.UNPROVED) else "red"
+    word = str(stop) if stop in (StopReason.GREEN, StopReason.UNPROVED, StopReason.UNTESTED) else "red"
     return f"{word} {state.best.score.passed}/{len(state.expected)}"
 
 

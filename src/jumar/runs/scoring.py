@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.core.failure_text import find_reason
+from jumar.core.gate.excused_tests import explain_untested
 from jumar.core.gate.grades import Grade, describe_min_grade, is_proved, list_below
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import EXCUSED, Outcome, TestResult
@@ -59,6 +60,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """True if it is green, and proved as well as `--min-grade` asks for."""
     unproved: str
     """Reason that a green is not enough: its grade; empty where it is."""
+    untested: str = ""
+    """Reason that nothing was tested: each test is skipped, as on the untouched files; empty: one is not."""
     void: str
     """Reason that there is no usable evidence; empty if there is."""
     grade: str
@@ -74,6 +77,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: str
     passed: int | None
     """Passed tests; None where there is no usable evidence, which is not the same as 0. So are the next two."""
+    excused: Mapping[str, int] = {}
+    """Outcome -> number of the tests that have it and count in `passed`: the untouched files skip them, too."""
     failed: int | None
     errors: int | None
     total: int
@@ -174,6 +179,8 @@ def _build_scored(
     return Scored(
         ok=verdict.green,
         unproved="",
+        untested=explain_untested(verdict.excused, verdict.total),
+        excused=verdict.excused,
         void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
         grade=done.grade,
         grades=dict(sorted(Counter(done.grades.values()).items())),
@@ -203,9 +210,8 @@ def _apply_min_grade(scored: Scored, done: Verification, wanted: str) -> Scored:
     if not scored.ok or is_proved(done.grade, done.reachable, wanted):
         return scored
     why = f"grade {done.grade}, and --min-grade {describe_min_grade(done.reachable, wanted)}"
-    grades = done.grades or dict.fromkeys(
-        done.verdict.results, done.grade
-    )  # it has one for all where it was not confirmed
+    judging = (i for i, result in done.verdict.results.items() if result.outcome not in EXCUSED)
+    grades = done.grades or dict.fromkeys(judging, done.grade)  # it has one for all where it was not confirmed
     return replace(scored, ok=False, unproved=why, below=list_below(grades, done.better, wanted))
 
 

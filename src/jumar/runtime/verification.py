@@ -92,6 +92,7 @@ def build_tests_event(trigger: Trigger, state: RunState, done: Verification) -> 
         reachable=done.reachable,
         asked=done.asked,
         flaky=verdict.flaky_ids,
+        excused=verdict.excused,
         warnings=done.warnings,
         selected=done.selected,
         starts=dict(done.starts),

@@ -65,8 +65,7 @@ async def _accept_green(
     """Accept or refute *first*, a green of *tree*: in two processes, by a challenge, or by plain fresh runs.
 
     It stays green and gets its grades, or it is void (a forged report, held-out tests that fail), or the tests whose
-    outcome changed are flaky. Returned with it is how those of one process were falsified. *excused* is what the frozen
-    run had for ids that did not pass.
+    outcome changed are flaky. Returned with it is how those of one process were falsified. *excused*: as frozen.
     """
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
@@ -86,6 +85,7 @@ async def _accept_green(
     if not plain.green:
         return msgspec.structs.replace(first, verdict=plain, executions=first.executions + len(whole.runs)), {}
     apart -= evidence.find_unproved(whole, rest, apart, ahead)
+    names = {name: i for name, i in names.items() if first.verdict.results[i].outcome not in EXCUSED}
     grades, warnings, agreed = await evidence.grade_green(whole, rest, apart, ahead, names)
     done = msgspec.structs.replace(
         first,

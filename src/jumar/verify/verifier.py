@@ -121,13 +121,14 @@ class TrustedVerifier(TreeRunner):
         if accepted is None:
             accepted, runs = await self._find_excused(tree, report)
             executions += runs
+        judged = self._mark_unsteady(tree, Verdict({}, void=void) if void else reconcile(ids, report, accepted))
         done = Verification(
-            verdict=self._mark_unsteady(tree, Verdict({}, void=void) if void else reconcile(ids, report, accepted)),
+            verdict=judged,
             ended=report.ended,
             executions=executions,
             duration_ms=0,
             output=output.name,
-            grade=self.runner.grade,
+            grade="" if judged.untested else self.runner.grade,
             sandbox=self.sandbox.tier,
             natives=first.natives,
             command=self.last_command,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from jumar.cli.console.notices import LONGEST, NoticePrinter
 from jumar.cli.console.output import strip_controls
 from jumar.cli.console.status_line import StatusLine
+from jumar.core.gate.excused_tests import format_passed
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.quoting import make_one_line
 from jumar.core.run import effects
@@ -97,10 +98,12 @@ def _describe_fact(state: RunState, effect: effects.Effect) -> str:  # noqa: PLR
     """Return a plain line for a notable event."""
     match effect:
         case effects.Keep(attempt):
-            total = state.judged.tests.total if state.judged else len(state.expected)  # new tests join as they are kept
+            tests = state.judged.tests if state.judged else None
+            total = tests.total if tests else len(state.expected)  # new tests join as they are kept
             if not total:
                 return f"no tests: {'kept' if state.best else 'begun'}"
-            return f"{attempt.score.passed} of {total} passed: kept{_describe_wavering(state)}"
+            passed = format_passed(attempt.score.passed, total, tests.excused if tests else {})
+            return f"{passed}: kept{_describe_wavering(state)}"
         case effects.GoBack(_, why):
             return f"went back: {_explain_void(state) or make_one_line(why, LONGEST)}{_describe_wavering(state)}"
         case effects.Rebuild(_, dropped, why) if why:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,7 @@ from jumar.cli.parameters.command_options import (
     read_options,
 )
 from jumar.cli.parameters.environment import read_environment
+from jumar.core.gate.excused_tests import format_passed, list_notes
 from jumar.core.gate.grades import describe_below, format_grades
 from jumar.core.state.run_state import HOST
 from jumar.core.state.stop import EXIT_CODES, StopReason
@@ -24,6 +25,9 @@ from jumar.core.state.test_policy import Gate
 from jumar.runs.judging.ahead import begin_ahead
 from jumar.task.resolve import apply_options
 from jumar.task.task import load_task
+
+if TYPE_CHECKING:
+    from jumar.runs.scoring import Scored
 
 
 @click.command(epilog="Example: jumar score tasks/gcd ~/src/gcd")
@@ -55,12 +59,11 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
         return voice.report_interrupt()
     for warning in scored.warnings:
         voice.say_line(f"warning: {warning}")
-    counts = f"{scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors"
-    word = "green" if scored.ok else "unproved" if scored.unproved else "red"
-    voice.say(f"void: {scored.void}" if scored.void else f"{word}  {counts}")
-    if scored.unproved:
-        voice.say(scored.unproved)
-    voice.say(f"{format_grades(scored.grade, scored.grades, scored.asked)}, sandbox {scored.sandbox}")
+    voice.say(f"void: {scored.void}" if scored.void else _format_counts(scored))
+    for line in filter(None, (scored.unproved, scored.untested, *list_notes(scored.excused, scored.total))):
+        voice.say(line)
+    if scored.grade:
+        voice.say(f"{format_grades(scored.grade, scored.grades, scored.asked)}, sandbox {scored.sandbox}")
     voice.list_ids("below", tuple(scored.below), describe_below(scored.below, scored.weaker))
     voice.list_ids("red", scored.red, scored.reasons)
     voice.list_ids("flaky", scored.flaky)
@@ -68,3 +71,10 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
         voice.say(f"probe    {scored.probed.summary}")
     voice.print_result(scored)
     return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)
+
+
+def _format_counts(scored: Scored) -> str:
+    """Return the verdict in a word, and how many tests came out how."""
+    passed = format_passed(scored.passed or 0, scored.total, scored.excused)
+    word = "green" if scored.ok else "unproved" if scored.unproved else "untested" if scored.untested else "red"
+    return f"{word}  {passed}, {scored.failed} failed, {scored.errors} errors"

@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import msgspec
 
+from jumar.core.gate.excused_tests import format_passed
 from jumar.core.prompts.review import DEFAULT_RULES
 from jumar.core.quoting import cut_middle, fence_text, remove_functions, strip_control_sequences
 from jumar.core.run.strategy import Message
@@ -218,7 +219,7 @@ def build_feedback(verdict: Verdict, only: Collection[str] = ()) -> dict[str, ob
         return {"ok": False, "output": f"no usable evidence: {strip_control_sequences(verdict.void.reason)}"}
     if not verdict.results:
         return {"ok": False, "output": NO_TEST}
-    lines = [f"{verdict.passed} of {verdict.total} passed"]
+    lines = [format_passed(verdict.passed, verdict.total, verdict.excused)]
     if only:
         lines.insert(0, f"{len(verdict.green_ids & set(only))} of the {len(set(only))} you asked for passed; in all:")
     for test_id in (i for i in verdict.red_ids if not only or i in only):

@@ -5,6 +5,7 @@ The shell has others, as `Halt`.
 
 from __future__ import annotations
 
+from jumar.core.gate.excused_tests import explain_untested
 from jumar.core.gate.grades import describe_min_grade, is_proved
 from jumar.core.gate.leave_refactor import REFUSALS, explain_red, is_judged
 from jumar.core.gate.turn_outcome import format_ids
@@ -31,6 +32,8 @@ def find_own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901
     if state.gate_state.refusals >= REFUSALS:
         why = state.last_rejection or explain_red(state)  # where nothing was edited, nothing went back with a reason
         return Halt(StopReason.STALLED, f"leaving refactor mode was refused {REFUSALS} times in a row: {why}")
+    if why := _explain_untested(state):
+        return Halt(StopReason.UNTESTED, why)
     if _is_green(state, agent):
         return _end_green(state)
     if state.expired:
@@ -67,6 +70,19 @@ def _describe_command(state: RunState) -> str:
         return ""
     kept = judged.checked and judged.tests.tree == state.tree
     return f"; {verify} {'succeeded' if kept else 'failed, and what it failed on went back'}"
+
+
+def _explain_untested(state: RunState) -> str:
+    """Return why no test judges, although some are expected; empty: one does.
+
+    What the untouched tree said before the run began is enough where the one verification comes at the end. A host may
+    still write a test until it says that it is done.
+    """
+    if state.run.agent == HOST and state.final_message is None:
+        return ""
+    if state.run.test_policy is TestPolicy.ON_FINAL and state.run.excused:
+        return explain_untested(state.run.excused, len(state.run.expected))
+    return explain_untested(state.evidence.excused, state.evidence.total) if state.evidence else ""
 
 
 def _is_green(state: RunState, agent: Strategy) -> bool:

@@ -106,6 +106,7 @@ _AGAIN = "taken up again: it was never verified"
 _PATIENT = (
     StopReason.GREEN,
     StopReason.UNPROVED,
+    StopReason.UNTESTED,
     StopReason.FINAL,
     StopReason.ESCALATED,
     StopReason.STALLED,

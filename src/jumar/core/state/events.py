@@ -33,6 +33,8 @@ class RunStart(EventBase, frozen=True, kw_only=True, tag="run_start"):
     expected: tuple[str, ...]
     tree: str
     settings: Settings = Settings()
+    excused: Mapping[str, int] = {}
+    """The same as in `Tests`, by runs of the untouched tree before the start; empty unless that is each expected id."""
 
 
 class ModelRequest(EventBase, frozen=True, kw_only=True, tag="model_request"):
@@ -163,6 +165,8 @@ class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
     """Requests that the code under test made of the tests in two processes; None: they ran in one."""
     flaky: tuple[str, ...] = ()
     """Expected ids whose outcome changed while the tree did not: neither red nor credited."""
+    excused: Mapping[str, int] = {}
+    """Outcome -> number of the tests that have it and count in `passed`: the untouched tree skips them, too."""
     selected: int = 0
     """Tests that ran, where a part of them showed that the tree cannot stay; the others have those of the best tree."""
     warnings: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from jumar.core.state.removals import Removals
 from jumar.core.state.reply import Reply
 from jumar.core.state.stop import Escalation
 from jumar.core.state.test_policy import Gate, TestPolicy
-from jumar.core.state.verdict import Outcome
+from jumar.core.state.verdict import EXCUSED, Outcome
 
 HOST = "host"
 """The agent whose every action comes from outside, at its own pace: a client of ours, or a person."""
@@ -71,9 +71,11 @@ class Judged(msgspec.Struct, frozen=True):
 
     @property
     def grades(self) -> Mapping[str, str]:
-        """Return the grade of the evidence that a test passes, by test id."""
+        """Return the grade of the evidence that a test passes, by test id; one that is excused has none."""
         green = self.green_ids
-        return {i: run.grade or self.tests.grade for i, run in self.runs.items() if i in green}
+        ungraded = EXCUSED if self.tests.excused else ()  # journals of before that have a grade for each
+        known = {i: run for i, run in self.runs.items() if i in green and run.outcome not in ungraded}
+        return {i: run.grade or self.tests.grade for i, run in known.items()}
 
     @property
     def weaker(self) -> Mapping[str, str]:

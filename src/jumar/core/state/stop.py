@@ -18,7 +18,7 @@ class StopReason(StrEnum):
     STALLED = "stalled"
     FINAL = "final"
     UNTESTED = "untested"
-    """It stopped without green, and there is no test at all: none was expected, and none was written."""
+    """It tested nothing: no test was expected and none was written, or each is skipped, as on the untouched tree."""
     ESCALATED = "escalated"
     BUDGET = "budget"
     GUARDRAIL = "guardrail"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
@@ -176,8 +177,19 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def green(self) -> bool:
-        """Every expected id passed, and there was at least one."""
-        return self.void is None and self.total > 0 and self.passed == self.total
+        """Every expected id passed, and at least one of them is not excused."""
+        return self.void is None and self.total > 0 and self.passed == self.total and not self.untested
+
+    @property
+    def excused(self) -> dict[str, int]:
+        """Return outcome -> number of the ids that have it and count as passed, although they did not pass."""
+        found = Counter(str(r.outcome) for i, r in self.results.items() if i in self.green_ids)
+        return {str(outcome): found[outcome] for outcome in Outcome if outcome in EXCUSED and found[outcome]}
+
+    @property
+    def untested(self) -> bool:
+        """Return whether there are expected ids, and each is excused: none of them tested anything."""
+        return 0 < self.total == sum(self.excused.values())
 
     @property
     def flaky_ids(self) -> tuple[str, ...]:

@@ -70,7 +70,11 @@ def find_other_verdict(folder: Path, state: RunState) -> str:
     green = state.end is not None and state.end.stop is StopReason.GREEN
     if score.ok is green or score.void.startswith(Cause.HARNESS):
         return ""
-    return score.void or f"{'green' if score.ok else 'not green'}, {score.passed} of {score.total} tests passed"
+    return (
+        score.void
+        or score.untested
+        or f"{'green' if score.ok else 'not green'}, {score.passed} of {score.total} tests passed"
+    )
 
 
 class _Score(msgspec.Struct, frozen=True):
@@ -80,3 +84,4 @@ class _Score(msgspec.Struct, frozen=True):
     passed: int | None = None
     total: int = 0
     void: str = ""
+    untested: str = ""

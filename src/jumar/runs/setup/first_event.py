@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -71,7 +73,8 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     if task.gate is not Gate.REFACTOR and not find_targets(settings, place.store.manifest(tree)):
         raise BadInput(f"no file of {task.root} may be edited: {explain_no_target(task, unprotected, found)}")
     judges = task.test_policy is not TestPolicy.NEVER
-    flaky, texts = await _try_tests(task, build_verifier(place, settings, tree, found)) if judges else ((), ())
+    seen = await _try_tests(task, build_verifier(place, settings, tree, found)) if judges else UntouchedRuns()
+    needed = find_needed_by(task, place.store.manifest(tree), seen.texts)
     return ev.RunStart(
         run=place.folder.name,
         task=task.name,
@@ -80,9 +83,10 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
         test_policy=task.test_policy,
         gate=task.gate,
         budget=task.budget,
-        expected=tuple(i for i in found if i not in flaky),
+        expected=tuple(i for i in found if i not in seen.flaky),
         tree=tree,
-        settings=replace(settings, flaky=flaky, needed=find_needed_by(task, place.store.manifest(tree), texts)),
+        settings=replace(settings, flaky=seen.flaky, needed=needed),
+        excused=seen.excused,
     )
 
 
@@ -129,27 +133,38 @@ async def _refuse_missing_program(task: Task, verifier: TrustedVerifier) -> None
         raise BadInput(f"the program {words[0]} of [gate] verify is not on PATH; install it, or name another command")
 
 
-async def _try_tests(task: Task, verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids whose outcome varies, and why the others are red; begin what a green is going to be forked from.
+class UntouchedRuns(NamedTuple):
+    """Outcome of fresh runs of the untouched tree, before the run begins."""
+
+    flaky: tuple[str, ...] = ()
+    """Ids whose outcome varies."""
+    texts: tuple[str, ...] = ()
+    """Excerpts of those that are red."""
+    excused: Mapping[str, int] = {}
+    """Outcome -> number of ids, where all are excused in each of the runs."""
+
+
+async def _try_tests(task: Task, verifier: TrustedVerifier) -> UntouchedRuns:
+    """Return what the untouched tree's tests say; begin what a green is going to be forked from.
 
     Raises:
         BadInput: if every outcome varies.
     """
-    flaky, texts = await find_unsteady_ids(verifier)
-    if flaky and len(flaky) == len(verifier.expected):
+    seen = await find_unsteady_ids(verifier)
+    if seen.flaky and len(seen.flaky) == len(verifier.expected):
         raise BadInput(f"every test of {task.root} comes out differently from run to run: none of them can judge")
     if verifier.suite.confirm:
         begin_rounds(verifier, ahead=True)  # it is ready before the agent has said anything
-    return flaky, texts
+    return seen
 
 
-async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids whose outcome varies in fresh runs of the untouched tree, and why the others are red.
+async def find_unsteady_ids(verifier: TrustedVerifier) -> UntouchedRuns:
+    """Return the ids whose outcome varies in fresh runs of the untouched tree, and what is said of the others.
 
     There are as many runs as confirm a green, and none where a single one does.
     """
     if verifier.suite.confirm < PAIR or not verifier.expected:
-        return (), ()
+        return UntouchedRuns()
     judge = copy.copy(verifier)
     judge.suite = replace(verifier.suite, confirm=0)  # what changes is counted here
     verdicts = []
@@ -160,7 +175,8 @@ async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...],
     greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
     always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)
     texts = tuple(r.excerpt for r in verdicts[0].results.values() if r.excerpt)
-    return tuple(i for i in verifier.expected if i in ever - always), texts
+    excused = verdicts[0].excused if all(verdict.untested for verdict in verdicts) else {}
+    return UntouchedRuns(tuple(i for i in verifier.expected if i in ever - always), texts, excused)
 
 
 async def add_held_out_tests(settings: Settings, task: Task, place: RunPlace, tree: str) -> Settings:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from jumar.core.failure_text import find_reason, split_output
+from jumar.core.gate.excused_tests import format_passed, list_notes
 from jumar.core.gate.grades import list_below
 from jumar.core.run.raise_caps import find_caps_to_raise
 from jumar.core.run.reducers.transitions import IllegalEvent, reduce
@@ -71,6 +72,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Test of `below` -> why its grade is no better, as far as it is known."""
     sandbox: str = ""
     """The tier its verification ran under."""
+    excused: Mapping[str, int] = {}
+    """Outcome -> number of the tests that have it and count in `passed`: the untouched files skip them, too."""
     reasons: Mapping[str, str] = {}
     """Test that the shipped tree does not pass -> one line of why, as far as the output that models see has them."""
     not_general: int = 0
@@ -106,7 +109,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def standing(self) -> str:
         """Describe the test results of the best tree, for people."""
         if self.best is not None:
-            return f"{self.best.passed} of {self.best.total} passed"
+            return format_passed(self.best.passed, self.best.total, self.excused)
         if self.stop is StopReason.UNTESTED:
             return "no tests"
         return "no usable verdict" if self.test_runs else f"tests {NOT_RUN}"
@@ -116,6 +119,7 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
     """Return the result of an ended run whose directory is *folder* and whose journal ends at *head*."""
     stop, why, below, weaker = _find_end(state)
     score = state.best.score if state.best and state.expected else None
+    excused = state.evidence.excused if state.evidence and score else {}
     return Result(
         run=state.run.run,
         task=state.run.task,
@@ -136,7 +140,8 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         best=BestTree(score.passed, len(state.expected)) if score else None,
         events=str(folder / "events.jsonl"),
         gate=state.run.gate,
-        notes=state.run.settings.notes,
+        notes=(*state.run.settings.notes, *list_notes(excused, len(state.expected))),
+        excused=excused,
         **(_describe_evidence(state.evidence) if state.evidence and score else {}),
         below=below,
         weaker=weaker,
