@@ -321,6 +321,39 @@ def test_clean_keeps_what_is_open_and_what_can_be_resumed_unless_asked(jumar: Ca
     assert is_open.exists()
 
 
+def test_clean_keeps_a_run_of_whose_journal_one_byte_was_changed_and_names_it(jumar: Called, tmp_path: Path) -> None:
+    sound, changed = (ran(tmp_path, f"2020010{n}-000000-app-{n}aaaaa") for n in (1, 2))
+    lines = (changed / "events.jsonl").read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"::test_1", b"::test_2")
+    (changed / "events.jsonl").write_bytes(b"".join(lines))
+    assert jumar("log", "verify", changed.name)[0] != 0
+    assert json.loads(jumar("runs", "--json")[1])["runs"][0]["stop"] == "final"
+
+    planned = json.loads(jumar("clean", "--all", "--dry-run", "--json")[1])
+    done = jumar("clean", "--all")[1].splitlines()
+
+    assert (planned["removed"], planned["damaged"], planned["kept"]) == ([sound.name], [changed.name], 1)
+    assert done[0].startswith(f"removed  {sound.name}  final")
+    assert done[1].startswith(f"kept     {changed.name}  damaged: line 3 of its journal was changed")
+    assert changed.exists()
+    assert json.loads(jumar("clean", "--stop", "final", "--json")[1])["removed"] == []
+    assert json.loads(jumar("clean", "--stop", "damaged", "--json")[1])["removed"] == [changed.name]
+
+
+@pytest.mark.parametrize("command", [("apply",), ("diff",), ("resume", "last", "--trust")])
+def test_a_run_whose_journal_was_emptied_is_damaged(jumar: Called, tmp_path: Path, command: tuple[str, ...]) -> None:
+    run = ran(tmp_path, "20200101-000000-app-aaaaaa")
+    (run / "events.jsonl").write_bytes(b"")
+
+    (row,) = json.loads(jumar("runs", "--json")[1])["runs"]
+    code, _, err = jumar(*command)
+
+    assert (row["stop"], "none is left" in row["why"]) == ("damaged", True)
+    assert (code, "lines, and none is left" in err) == (2, True)
+    assert json.loads(jumar("clean", "--all", "--json")[1])["removed"] == []
+    assert jumar("log", "verify", "last")[0] != 0
+
+
 @pytest.mark.slow
 def test_clean_by_size_removes_the_oldest_and_no_more_than_needed(jumar: Called, tmp_path: Path) -> None:
     runs = shared(tmp_path, *(f"2020010{n}-000000-app-{n}aaaaa" for n in range(1, 5)))

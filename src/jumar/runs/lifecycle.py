@@ -41,7 +41,7 @@ from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.runs.setup.first_event import build_first_event
 from jumar.runs.setup.marks import TrustedRun, mark
 from jumar.runs.setup.refusals import refuse_unfit
-from jumar.runs.setup.result import Result, build_result, replay_state
+from jumar.runs.setup.result import Result, build_no_event_fault, build_result, replay_state
 from jumar.runs.setup.run_directory import create_run_directory, leave_no_trace, make_absolute, withhold_run_files
 from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.setup.shared_ledger import OpenLedger, open_ledger
@@ -158,7 +158,7 @@ async def rejoin_run(run: TrustedRun, entry: RunEntry, held: ExitStack) -> Runni
     journal = held.enter_context(Journal.open(folder))
     state = replay_state(journal.entries)
     if state.start is None:
-        raise BadInput(f"the run in {folder} was killed before its first event; start it again")
+        raise build_no_event_fault(folder)
     return await _build_running(await _restore_sandbox(place, state), journal, state, held, (entry.host, None))
 
 
@@ -192,7 +192,7 @@ async def resume_entered(
     with explain_full_disk(folder), Journal.open(folder) as journal, ExitStack() as held:
         state = replay_state(journal.entries)
         if state.start is None:
-            raise BadInput(f"the run in {folder} was killed before its first event; start it again")
+            raise build_no_event_fault(folder)
         if state.run.agent == HOST:
             raise BadInput(f"the run in {folder} is a host's: its actions come from there, and it goes on from there")
         if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:

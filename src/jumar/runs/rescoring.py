@@ -16,7 +16,7 @@ from jumar.core.state.verdict import Cause
 from jumar.errors import BadInput, Infra
 from jumar.runs.scoring import Scored, score_tree
 from jumar.runs.setup.marks import Trust
-from jumar.runs.setup.result import read_state
+from jumar.runs.setup.result import build_no_event_fault, read_state
 from jumar.task.option_values import OptionValues
 from jumar.task.resolve import Options, apply_options
 from jumar.task.task import Task, load_task
@@ -62,7 +62,7 @@ async def rescore_run(folder: Path, rules: RescoreRules, trust: Trust) -> Rescor
         return Rescored(run=folder.name, task="", before="unscored", why=str(fault))
     trust.run(folder)
     if state.start is None:
-        return Rescored(run=folder.name, task="", before="unscored", why="it was killed before its first event")
+        return Rescored(run=folder.name, task="", before="unscored", why=str(build_no_event_fault(folder)))
     before = describe_end(state)
     told = Rescored(run=state.run.run, task=state.run.task, before=before)
     try:

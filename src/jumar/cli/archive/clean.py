@@ -58,13 +58,16 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
         voice.say(f"{word}  {row.run}  {row.stop}  {format_size(row.bytes)}")
     for name in done.busy:
         voice.say(f"kept     {name}  another process has it open")
+    for row in done.damaged:
+        voice.say_line(f"kept     {row.run}  damaged: {row.why}; --stop damaged removes it")
     objects = f"{done.objects} shared objects ({format_size(done.objects_bytes)})"
     freed = "would free" if dry_run else "freed"
     voice.say(
         f"{freed} {format_size(done.bytes)}: {len(done.removed)} of {len(done.removed) + done.kept} runs, {objects}"
     )
     voice.print_result({
-        "removed": [row.run for row in done.removed], "kept": done.kept, "busy": done.busy, "bytes": done.bytes,
+        "removed": [row.run for row in done.removed], "kept": done.kept, "busy": done.busy,
+        "damaged": [row.run for row in done.damaged], "bytes": done.bytes,
         "objects": done.objects, "objects_bytes": done.objects_bytes, "dry_run": dry_run,
     })  # fmt: skip
     return 0

@@ -16,7 +16,7 @@ from jumar.journal.writer import read_journal
 from jumar.languages.gitignore_globs import compile_patterns
 from jumar.runs.setup.assembly import build_guard, load_runner
 from jumar.runs.setup.marks import TrustedRun
-from jumar.runs.setup.result import replay_state
+from jumar.runs.setup.result import build_no_event_fault, replay_state
 from jumar.workspace.files.disk_faults import explain_output_faults
 from jumar.workspace.patch import DiffStat, count_changed_lines, make_best_patch
 from jumar.workspace.store.object_store import Store
@@ -110,7 +110,7 @@ def lay_out(folder: Path, to: Path) -> None:
 def _load_state(folder: Path, entries: tuple[ev.Entry, ...]) -> RunState:
     state = replay_state(entries)
     if state.start is None:
-        raise BadInput(f"the run in {folder} was killed before its first event, so it changed nothing; start it again")
+        raise build_no_event_fault(folder)
     return state
 
 

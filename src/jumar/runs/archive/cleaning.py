@@ -11,11 +11,13 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.state.stop import StopReason
+from jumar.errors import BadInput
 from jumar.journal.lock import LOCK
 from jumar.journal.writer import EVENTS
 from jumar.process.room import discard
 from jumar.runs.archive.find import find_runs
 from jumar.runs.archive.listing import DAMAGED, OPEN, UNFINISHED, RunRow, count_shared_bytes, list_runs
+from jumar.runs.setup.believed import find_change
 from jumar.workspace.files import safe_paths
 from jumar.workspace.store.lease import SHARED
 from jumar.workspace.store.shared import RECORD, is_run
@@ -52,6 +54,8 @@ class Cleaned(msgspec.Struct, frozen=True, kw_only=True):
     objects_bytes: int
     busy: tuple[str, ...] = ()
     """Runs that another process took meanwhile."""
+    damaged: tuple[RunRow, ...] = ()
+    """Runs that would go by how they ended, and stay as their journal is not as it was written."""
     dry: bool = False
 
     @property
@@ -67,13 +71,16 @@ def clean(runs: Path, wanted: CleaningRule, *, dry: bool = False, now: float | N
         OSError: if the disk refuses.
     """
     rows = list(list_runs(runs))
+    by_end = _select_runs(rows, wanted, time.time() if now is None else now)
+    checked = {row.folder: _check_chain(row) for row in (rows if DAMAGED in wanted.stops else by_end)}
+    rows = [checked.get(row.folder, row) for row in rows]
     due = _select_runs(rows, wanted, time.time() if now is None else now)
+    left = {row.folder for row in by_end}.difference(row.folder for row in due)
     if wanted.keep_bytes is not None:
         due = _select_fewest(runs, rows, due, wanted.keep_bytes)
     removed = due if dry else [row for row in due if remove(Path(row.folder))]
     gone = {row.folder for row in removed}
-    left = [run for run in find_runs(runs) if str(run) not in gone]
-    freed = _sweep(runs, left, dry=dry)
+    freed = _sweep(runs, [run for run in find_runs(runs) if str(run) not in gone], dry=dry)
     return Cleaned(
         removed=tuple(removed),
         kept=len(rows) - len(removed),
@@ -81,8 +88,23 @@ def clean(runs: Path, wanted: CleaningRule, *, dry: bool = False, now: float | N
         objects=freed.objects,
         objects_bytes=freed.bytes,
         busy=tuple(row.run for row in due if row.folder not in gone),
+        damaged=tuple(row for row in rows if row.folder in left),
         dry=dry,
     )
+
+
+def _check_chain(row: RunRow) -> RunRow:
+    """Return *row*, as damaged if a line of the run's journal is not as it was written: its result hides that.
+
+    Of a run that has no end the journal was read, and its last line may be half written.
+    """
+    if row.stop in (OPEN, UNFINISHED, DAMAGED):
+        return row
+    try:
+        why = find_change(Path(row.folder))
+    except BadInput as fault:
+        why = str(fault)
+    return msgspec.structs.replace(row, stop=DAMAGED, why=why) if why else row
 
 
 def _select_runs(rows: Sequence[RunRow], wanted: CleaningRule, now: float) -> list[RunRow]:

@@ -17,7 +17,7 @@ from jumar.journal.line_format import JournalEnd
 from jumar.journal.lock import LOCK, hold_still
 from jumar.journal.writer import EVENTS
 from jumar.runs.archive.find import find_runs
-from jumar.runs.setup.result import BestTree, read_state
+from jumar.runs.setup.result import BestTree, build_no_event_fault, count_lost_lines, read_state
 from jumar.workspace.store.lease import SHARED
 
 OPEN, UNFINISHED, DAMAGED = "open", "unfinished", "damaged"
@@ -90,7 +90,9 @@ def _build_row_from_journal(run: Path, *, is_open: bool) -> RunRow:
     except (BadInput, Infra) as fault:
         return _make_row(run, OPEN if is_open else DAMAGED, unknown, passed=None, why=str(fault))
     if state.start is None:
-        return _make_row(run, OPEN if is_open else UNFINISHED, unknown, passed=None)
+        lost = count_lost_lines(run)
+        why = str(build_no_event_fault(run)) if lost else ""
+        return _make_row(run, OPEN if is_open else DAMAGED if lost else UNFINISHED, unknown, passed=None, why=why)
     stop = str(state.end.stop) if state.phase is Phase.ENDED and state.end else UNFINISHED
     score = state.best.score if state.best else None
     best = BestTree(score.passed if score else 0, len(state.expected))

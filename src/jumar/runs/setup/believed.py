@@ -27,7 +27,7 @@ def read_believed(folder: Path) -> tuple[tuple[ev.Entry, ...], RunState]:
         state = replay_state(entries)
     except BadInput as fault:
         raise BadInput(f"{folder}: {fault}; leave this run out, or mend it") from None
-    if why := _find_change(folder):
+    if why := find_change(folder):
         raise BadInput(f"{folder} cannot be believed: {why}; leave this run out")
     return entries, state
 
@@ -41,15 +41,18 @@ def read_unless_changed(folder: Path) -> tuple[tuple[ev.Entry, ...], RunState]:
     entries = read_journal(folder)
     state = replay_state(entries)
     # Of a run that goes on, or was killed, a line may be half written.
-    if state.phase is Phase.ENDED and (why := _find_change(folder)):
+    if state.phase is Phase.ENDED and (why := find_change(folder)):
         raise BadInput(f"it cannot be believed: {why}")
     return entries, state
 
 
-def _find_change(folder: Path) -> str:
+def find_change(folder: Path) -> str:
     """Return which line of the journal in *folder* is not as it was written, in words; empty: all are.
 
     The last line is known by the anchor beside the journal, and by `result.json`.
+
+    Raises:
+        BadInput: if the journal cannot be read.
     """
     head = read_head(folder)
     findings = verify(folder) or (verify(folder, head) if head else ())

@@ -19,7 +19,7 @@ from jumar.core.state.stop import Escalation, StopReason, get_exit_code
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.journal.line_format import JournalEnd
-from jumar.journal.writer import read_journal
+from jumar.journal.writer import read_anchor, read_journal
 from jumar.verify.mutation_probe import MutationFindings
 
 
@@ -206,6 +206,20 @@ def replay_state(entries: Iterable[Entry], whose: str = "") -> RunState:
         except IllegalEvent as error:
             raise BadInput(f"line {entry.seq + 1} of the journal{whose} cannot have happened: {error}") from None
     return state
+
+
+def count_lost_lines(folder: Path) -> int:
+    """Return the number of lines that an empty journal in *folder* once had, as files beside it say."""
+    ends = (read_anchor(folder), read_head(folder))
+    return max(end.seq + 1 if end else 0 for end in ends)
+
+
+def build_no_event_fault(folder: Path) -> BadInput:
+    """Return the complaint about the run in *folder*, whose journal has no event: it was emptied, or never had one."""
+    if count := count_lost_lines(folder):
+        some = f"{count} lines" if count > 1 else "a line"
+        return BadInput(f"the journal in {folder} is damaged: it had {some}, and none is left; restore it from a copy")
+    return BadInput(f"the run in {folder} was killed before its first event, so it changed nothing; start it again")
 
 
 def read_head(folder: Path) -> JournalEnd | None:
