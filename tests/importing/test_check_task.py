@@ -165,6 +165,56 @@ def test_a_test_file_that_does_not_load_is_named(tmp_path: Path, capsys: pytest.
     assert "no test can be found: test_app.py does not load: SyntaxError: invalid syntax" in capsys.readouterr().out
 
 
+UNSOLVABLE = {
+    "an expected test that the file has not": (
+        '[tests]\nexpected = ["test_app.py::test_ff"]',
+        "and test_app.py has no such test, which nothing may change; the nearest is test_app.py::test_f",
+    ),
+    "a file outside the folder": ('[files]\neditable = ["../x.py"]', "files.editable has '../x.py', which leaves"),
+    "no file that may be edited": ('[files]\neditable = ["lib/*.py"]', "may be edited: [files] editable names none"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNSOLVABLE)
+def test_a_task_that_nobody_can_solve_is_not_valid_and_no_run_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    table, said = UNSOLVABLE[name]
+    (tmp_path / "app.py").write_text("def f():\n    return 0\n")
+    (tmp_path / "test_app.py").write_text("from app import f\n\n\ndef test_f():\n    assert f() == 1\n")
+    (tmp_path / "task.toml").write_text(f"{table}\n")
+    options = ("--sandbox", "S0", "--python", PLAIN_PYTHON)
+
+    assert call(["check", str(tmp_path), *options]) == 1
+    assert said in capsys.readouterr().out
+    assert call(["run", str(tmp_path), "--model", "repair", "--runs", str(tmp_path / "runs"), *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [
+        ("class TestF:\n    def test_f(self):\n        assert f() == 1\n", "TestF::test_f"),
+        ("import pytest\n\n@pytest.mark.parametrize('n', [f()])\ndef test_f(n):\n    assert n == 1\n", "test_f[1]"),
+        ("def make(n):\n    def check(): assert f() == 1\n    globals()[f'test_{n}'] = check\n\nmake(f())\n", "test_1"),
+        ("from app import absent\n\ndef test_f():\n    assert f() == 1\n", "test_more"),
+    ],
+    ids=["a method", "a case of the code's", "a test of the code's", "a file that does not load"],
+)
+def test_a_test_that_a_change_may_bring_is_expected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tests: str, expected: str
+) -> None:
+    (tmp_path / "app.py").write_text("def f():\n    return 0\n")
+    (tmp_path / "test_app.py").write_text(f"from app import f\n{tests}")
+    (tmp_path / "task.toml").write_text(f"[tests]\nexpected = ['test_app.py::{expected}']\n")
+
+    call(["check", str(tmp_path), "--sandbox", "S0", "--python", PLAIN_PYTHON])
+
+    assert "has no such test" not in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_planted_faults_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, (tests, answer) in PLANTED.items():

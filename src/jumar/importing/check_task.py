@@ -29,9 +29,11 @@ from jumar.runs.setup.assembly import (
     find_targets,
     load_runner,
     protect_expected_files,
+    refuse_unknown_expected,
     store_tree,
 )
 from jumar.runs.setup.first_event import add_held_out_tests
+from jumar.runs.setup.refusals import explain_no_target
 from jumar.runs.tree.task_tree import settle_tree
 from jumar.task.task import Task, build_write_rules
 from jumar.verify.verifier import TrustedVerifier
@@ -115,7 +117,10 @@ async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcom
     verifier = build_verifier(place, settings, start, task.expected)
     ids = await _collect(task, verifier, fixed)
     own = find_files_of_tests(ids, place, fixed, load_runner(settings.suite.runner))
+    unprotected = find_targets(settings, store.manifest(start))
     settings = protect_expected_files(settings, own)
+    if not find_targets(settings, store.manifest(start)):
+        raise BadInput(f"no file of {task.root} may be edited: {explain_no_target(task, unprotected, ids)}")
     if task.hidden:
         settings = await add_held_out_tests(settings, task, place, start)
     verifier = build_verifier(place, settings, start, ids)
@@ -144,6 +149,7 @@ def _apply_reference(place: RunPlace, task: Task, start: str, rules: WriteRules)
 
 async def _collect(task: Task, verifier: TrustedVerifier, fixed: str) -> tuple[str, ...]:
     """Return the test ids of *task*: those it names, else those its suite has with the reference."""
+    await refuse_unknown_expected(verifier, fixed)
     found = await verifier.collect(fixed)
     if found.anomaly or not found.ids:
         whys = ((path, each.why.strip()) for path, each in found.broken.items() if each.why.strip())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find
 from jumar.core.state.events import RunStart
 from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate
+from jumar.core.state.verdict import get_file
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.languages.project_kinds import TESTS, suggest_test_command
@@ -35,6 +38,8 @@ from jumar.sandbox.unconfined import Unconfined
 from jumar.task.prompt_context import read_context
 from jumar.task.task import Task, build_write_rules, find_interpreter, freeze_settings
 from jumar.verify.execution import HeldOut
+from jumar.verify.naming.written_names import find_names, is_written
+from jumar.verify.rounds import is_pytest
 from jumar.verify.two_process import find_product_start
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind
@@ -183,6 +188,7 @@ async def find_expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str,
         BadInput: if there are none and only they could judge, or the tests cannot even be collected.
     """
     verifier.tell(Work.COLLECTING, 0, 0)
+    await refuse_unknown_expected(verifier, verifier.base)
     found = await verifier.collect(verifier.base)
     if found.anomaly:
         raise BadInput(found.anomaly)
@@ -199,6 +205,35 @@ async def find_expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str,
             "first failing test: --agent driver --gate strict -i '...'"
         )
     return found.ids
+
+
+async def refuse_unknown_expected(verifier: TrustedVerifier, tree: str) -> None:
+    """Refuse a test that is expected of a file in *tree* which has none of that name: no edit could turn it green.
+
+    The files are collected only where the text of one does not tell. One of which tests are made by code, or inherited,
+    may have others with another tree; one that cannot be loaded says nothing.
+
+    Raises:
+        BadInput: naming the test, and the nearest that the file has.
+    """
+    manifest = verifier.store.manifest(tree)
+    ids = [i for i in verifier.expected if is_pytest(verifier) and not is_slug(i) and get_file(i) in manifest]
+    words = {path: find_names(verifier.store.get(manifest[path].sha256)) for path in map(get_file, ids)}
+    unknown = [i for i in ids if not is_written(i, words[get_file(i)])]
+    if not unknown:
+        return
+    judge = copy.copy(verifier)
+    judge.expected, judge.suite = (), replace(verifier.suite, select=tuple(dict.fromkeys(map(get_file, unknown))))
+    found = await judge.collect(tree)
+    for test_id in unknown:
+        path = get_file(test_id)
+        there = [i for i in found.ids if get_file(i) == path]
+        if path not in found.broken and there and all(is_written(i, words[path]) for i in there):
+            (near,) = get_close_matches(test_id, there, 1, 0.0)
+            raise BadInput(
+                f"[tests] expected names {test_id}, and {path} has no such test, which nothing may change; the nearest "
+                f"is {near}"
+            )
 
 
 def refuse_unloaded(folder: Path, tests: Iterable[str], found: Collected) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -209,6 +209,15 @@ def refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], where
     for path in {i.partition("::")[0] for i in tables.tests.expected}:
         if not path or find_escape(path) or not (root / path).is_file():
             raise BadInput(f"{where}: tests.expected names {path!r}, which is no file in the task's folder")
+    _refuse_leaving(tables.files.editable or (), where)
+
+
+def _refuse_leaving(editable: Iterable[str], where: str) -> None:
+    """Refuse a pattern of *editable* that leaves the task's folder: no file of the task matches it."""
+    for line in editable:
+        if ".." in line.split("/"):
+            said = f"files.editable has {line!r}, which leaves the task's folder, and nothing out there can be edited"
+            raise BadInput(f"{where}: {said}; name a file within")
 
 
 def _refuse_seen(root: Path, inside: str, hidden: str, where: str) -> None:
