@@ -183,7 +183,53 @@ def test_a_class_is_known_by_where_it_is_and_not_by_what_it_says(tmp_path: Path)
 
     assert results == [RoundResult(), RoundResult(), RoundResult()], "it does look right"
     seen = {name.partition("::")[2]: strength for name, strength in green.strengths.items()}
-    assert seen == {"test_said": Strength.SWAYED, "test_context": Strength.PARTIAL}
+    assert seen == {"test_said": Strength.ANSWERED, "test_context": Strength.PARTIAL}
+
+
+NAMED = """
+import product
+def test_named():
+    assert product.make() == 3
+    assert product.Count(5) == 5
+def test_heir():
+    assert product.make_heir() == 3
+def test_small():
+    assert product.count(5) == 5
+def test_unnamed():
+    assert product.make_other() == 3
+def test_library():
+    assert product.make_library() == {"a": 1}
+"""
+NAMING = """
+import collections
+class Count:
+    def __init__(self, n): self.n = n
+    def __eq__(self, other): return self.n == other
+    __hash__ = None
+class _Heir(Count):
+    def __eq__(self, other): return self.n == other
+class count(Count): pass
+class Other:
+    def __eq__(self, other): return other == 3
+    __hash__ = None
+def make(): return Count(3)
+def make_heir(): return _Heir(3)
+def make_other(): return Other()
+def make_library():
+    made = collections.UserDict(a=1)
+    made.items = lambda: [("a", 1)]
+    return made
+"""
+
+
+@pytest.mark.slow
+def test_who_decides_is_named_by_the_tests_or_answers_in_the_place_of_data(tmp_path: Path) -> None:
+    green, results = run_pair(Court(tmp_path), {"test_named.py": NAMED}, NAMING)
+
+    assert results == [RoundResult(), RoundResult(), RoundResult()], "it does look right"
+    answered = {name.partition("::")[2] for name, seen in green.strengths.items() if seen is Strength.ANSWERED}
+    assert answered == {"test_unnamed", "test_library"}
+    assert {*green.strengths.values()} == {Strength.ANSWERED, Strength.SWAYED}
 
 
 @pytest.mark.slow

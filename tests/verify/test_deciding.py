@@ -9,6 +9,7 @@ import pathlib
 import types
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -118,6 +119,7 @@ def is_strange(thing: Any) -> bool:
         [SaysItIsAClass()],
         [EqualClasses("Equal", (), {})],
         hold("items", list, collections.UserDict()),
+        hold("items", list, collections.UserDict(a={"b": 1})),
         hold("input_charset", Held(), email.charset.Charset()),
         Data("a"),
         [collections.UserList([Lax()])],
@@ -137,6 +139,9 @@ def test_who_decides_by_what_a_library_asks_for_is_found(value: Any) -> None:
         lambda: collections.Counter("abba"),
         lambda: email.charset.Charset("utf-8"),
         lambda: [Held(), Held, Lax],
+        lambda: collections.Counter([Held(), Held]),
+        lambda: mock.call(Held(), key=hold),
+        lambda: collections.UserDict(a=hold, b=Held()),
         lambda: types.SimpleNamespace(a=fractions.Fraction(1)),
     ],
 )

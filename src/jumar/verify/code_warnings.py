@@ -43,6 +43,7 @@ LACKING = {
     Strength.EMPTY: "comes to none of its assertions",
     Strength.NONE: "cannot be falsified",
     Strength.AFFIRMING: "compares an object of the code under test that is equal to something wrong, too",
+    Strength.ANSWERED: "compares an object of the code under test that has a say in it, of a class that no test names",
     Strength.SWAYED: "compares an object of the code under test that has a say in it",
     Strength.PARTIAL: "cannot be falsified in all that it compares",
 }

@@ -24,8 +24,11 @@ UNPROVED_HELD_OUT = "held-out tests passed, and neither two processes nor a chal
 WITHHELD = "the reason names something of the code, which could quote held-out tests"
 """Stands in the place of the reason for a grade, where there are held-out tests."""
 
-AFFIRMED = "an object of the code under test is equal to something wrong, too"
-"""Reason that a test is worth less than it could be."""
+DECIDED = {
+    Strength.AFFIRMING: "an object of the code under test is equal to something wrong, too",
+    Strength.ANSWERED: "an object of the code under test decides what it is equal to, and no test names its class",
+}
+"""Reasons that a test is worth less than it could be."""
 
 UNREACHED = "in two processes it did not come to what it asserts in line"
 """Reason that a test is no evidence there."""
@@ -74,7 +77,8 @@ async def grade_green(
         known = evidence.conversed.union(before.conversed if before else ())
         evidence = msgspec.structs.replace(evidence, retreated=gone, conversed=known)
         grades = grade_tests(ids, evidence, red | held_out | gone | drawn)
-        whole.doubted.update(dict.fromkeys(evidence.affirming, AFFIRMED))
+        strengths = {i: rest.strengths[get_function(i)] for i in evidence.affirming}
+        whole.doubted.update((i, DECIDED[strength]) for i, strength in strengths.items())
         told += [_describe_harder(whole, gone, names)] if gone else []
     told += [UNPROVED_HELD_OUT] if held_out and not agreed else []
     return grades, (*told, *_name_weakest(grades, red, names)), agreed
@@ -240,7 +244,7 @@ def list_weaker(whole: GreenCandidate, grades: Mapping[str, Grade]) -> Iterator[
 
 def _word_reason(whole: GreenCandidate, why: str) -> str:
     """Return *why*, if it may be told: a class of the code, which it names, may be called after a held-out test."""
-    return WITHHELD if whole.verifier.held_out.ids and why != AFFIRMED else why
+    return WITHHELD if whole.verifier.held_out.ids and why not in DECIDED.values() else why
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
@@ -257,7 +261,7 @@ def _gather(whole: GreenCandidate, rest: GreenCandidate, apart: frozenset[str]) 
     # What is equal to everything could decide a comparison that no round changes: partial is not enough.
     sound = {name for name, strength in rest.strengths.items() if strength is Strength.WHOLE}
     proved = sound.difference(rest.unproved) if any(step.challenge for step in rest.done) else set()
-    affirming = {name for name, strength in rest.strengths.items() if strength is Strength.AFFIRMING}
+    affirming = {name for name, strength in rest.strengths.items() if strength in DECIDED}
     judged = [i for i in rest.ids if i not in apart and i not in rest.accepted]
     return Evidence(
         runner=Grade(rest.verifier.runner.grade),

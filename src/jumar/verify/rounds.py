@@ -280,7 +280,7 @@ def note_strengths(green: GreenCandidate, report: Report, step: Round) -> None:
     empty = find_empty(report)
     for result in report.results if step.challenge else ():
         name, seen = get_function(result.id), Strength(report.strengths.get(result.id, Strength.WHOLE))
-        green.swayed |= {name} if seen in (Strength.SWAYED, Strength.AFFIRMING) else set()
+        green.swayed |= {name} if Strength.AFFIRMING <= seen <= Strength.SWAYED else set()
         for key in {name, result.id}:  # a falsified parameter may name a case otherwise
             green.reached[key] = green.reached.get(key, Counter()) | Counter(report.reached.get(result.id, {}))
         missed = set(report.missed.get(result.id, ()))

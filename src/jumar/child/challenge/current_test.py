@@ -51,6 +51,8 @@ class CurrentTest:
         """True if an object with a say was compared, or something in a way that nobody sees."""
         self.swayed = False
         """True if it was an object with a say."""
+        self.kinds: dict[int, type] = {}
+        """Classes of such objects, by their numbers."""
         self.doubtful = False
         """True if the comparison that is made just now is such a one."""
         self.answered = False

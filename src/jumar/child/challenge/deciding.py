@@ -11,7 +11,7 @@ import math
 import sys
 import types
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Any
 
@@ -53,6 +53,14 @@ UNASKED = frozenset({
 })  # fmt: skip
 """Names in a class that no comparison comes to."""
 
+IMPLIED = frozenset({
+    "__str__", "__format__", "__bool__", "__int__", "__float__", "__index__", "__fspath__", "__bytes__",
+})  # fmt: skip
+"""Methods that are called without their names."""
+
+MOCKING = "unittest.mock"
+"""Module whose objects compare what they were called with, whatever that has."""
+
 DEEPEST = 20
 MOST = 500
 """Objects in an operand that are looked at."""
@@ -92,7 +100,7 @@ def find_deciding(
     while todo and len(seen) < MOST:
         at, asked = todo.pop()
         kind = type(at)
-        if id(kind) in PLAIN and not (asked and kind is types.FunctionType):
+        if id(kind) in PLAIN:
             continue
         if is_class(at):
             found += [at] if decides(kind) else []
@@ -124,32 +132,44 @@ def _list_asked(kind: type) -> frozenset[str]:
     """Return the names that a class of Python asks for to say what its objects equal; none, if no Python code does."""
     asked: set[str] = set()
     for base in list_deciding(kind):
-        functions = [one for one in map(_get_function, get_names(base).values()) if type(one) is types.FunctionType]
-        asked.update(name for one in functions for name in one.__code__.co_names)
-        asked.update(get_names(base) if functions else ())
+        names = get_names(base)
+        todo, known = [name for name in names if may_decide(name) or name in IMPLIED], set[str]()
+        while todo and names.get("__module__") != MOCKING:
+            name = todo.pop()
+            function = names[name].fget if type(names.get(name)) is property else names.get(name)
+            if name not in known and type(function) is types.FunctionType:
+                called = {other for code in walk_code(function.__code__) for other in code.co_names}
+                todo += called
+                asked |= called
+            known.add(name)
     return frozenset(asked - UNASKED)
-
-
-def _get_function(value: Any) -> Any:
-    return value.fget if type(value) is property else value
 
 
 def _redirects(value: Any, asked: frozenset[str], is_strange: Callable[[Any], bool]) -> bool:
     """Return whether code under test stands in *value* where methods of a library ask for *asked*."""
-    kind = type(value)
-    if kind is types.FunctionType:
-        return is_strange(value)
-    bases = [base for base in get_bases(kind) if is_made_in_python(base)]
-    own = [base for base in bases if is_strange(base)]
-    if any(name in asked or _is_special(name) for base in own for name in get_names(base) if name not in UNASKED):
+    bases = [base for base in get_bases(type(value)) if is_made_in_python(base)]
+    replaced = asked.union(IMPLIED, *(get_names(base) for base in list_deciding(type(value)))) - UNASKED
+    if any(name in replaced for base in bases if is_strange(base) for name in get_names(base)):
         return True
-    held = next((one for one in gc.get_referents(value) if type(one) is dict), {}) if bases else {}
     methods = {name for base in bases for name, one in get_names(base).items() if type(one) is types.FunctionType}
-    return any(type(name) is not str or name in methods for name in held)
+    return any(
+        type(name) is not str or name in methods or (name in asked and type(one) is types.FunctionType)
+        for name, one in _read_own(value, bases).items()
+    )
 
 
-def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
+def _read_own(value: Any, bases: list[type]) -> Mapping[Any, Any]:
+    """Return what the object *value* itself has by name; its class, of *bases*, may answer otherwise."""
+    place = next((one for one in (get_names(base).get("__dict__") for base in bases) if one is not None), None)
+    return place.__get__(value) if type(place) is types.GetSetDescriptorType else {}
+
+
+def walk_code(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Yield *code*, and all code in it."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            yield from walk_code(one)
 
 
 def _is_array_of_objects(value: Any) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
-from jumar.child.challenge.deciding import get_bases, get_names, is_made_in_python, may_decide
+from jumar.child.challenge.deciding import get_bases, get_names, is_made_in_python, may_decide, walk_code
 
 OF_C = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
 """Types of methods that are written in C."""
@@ -92,14 +92,6 @@ class GenuineClasses:
                     code = SourceFileLoader(module, file).get_code(module)
             self._written[file] = list(walk_code(code)) if code else []
         return self._written[file]
-
-
-def walk_code(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Yield *code*, and all code in it."""
-    yield code
-    for one in code.co_consts:
-        if isinstance(one, types.CodeType):
-            yield from walk_code(one)
 
 
 def _walk_within(value: Any) -> Iterator[types.CodeType]:

@@ -7,6 +7,8 @@ what stands in a block that an exception ends, or in the handler of one.
 from __future__ import annotations
 
 import ast
+import functools
+import types
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -99,3 +101,23 @@ def _may_end(node: Any) -> bool:
     calls = [item.context_expr for item in node.items] if isinstance(node, (ast.With, ast.AsyncWith)) else []
     names = (get_dotted_name(call.func).rpartition(".")[2] for call in calls if isinstance(call, ast.Call))
     return not ENDING.isdisjoint(names)
+
+
+def list_written(item: Any) -> list[types.FunctionType]:
+    """Return the functions that the test *item* is made of."""
+    return [one for one in unwrap_chain(getattr(item, "obj", None)) if isinstance(one, types.FunctionType)]
+
+
+def unwrap_chain(function: Any) -> Iterator[Any]:
+    """Yield *function*, and what it was made from by decorators."""
+    while function is not None:
+        if isinstance(function, types.MethodType):
+            function = function.__func__
+        elif isinstance(function, functools.partial):
+            function = function.func
+        yield function
+        held = vars(function) if isinstance(function, types.FunctionType) else {}
+        given = getattr(held.get("hypothesis"), "inner_test", None)
+        if given is not None:
+            yield from unwrap_chain(given)
+        function = held.get("__wrapped__")

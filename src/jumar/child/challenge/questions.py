@@ -102,6 +102,7 @@ class Questions:
         found = self.test.find_deciding(value, self._decides, self._is_strange)
         self.test.partial |= bool(found)
         self.test.swayed |= bool(found)
+        self.test.kinds.update((id(type(one)), type(one)) for one in found)
         self.test.doubtful |= bool(found)
         for one in filter(self._is_product, found if self.test.falsified else ()):
             self.test.answered = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import hashlib
 import importlib
 import re
@@ -18,9 +17,17 @@ from jumar.child.challenge import rewritten_comparisons, syntax
 from jumar.child.challenge.asserting_functions import has_assertion
 from jumar.child.challenge.compared_data import KIND, WHOLE
 from jumar.child.challenge.current_test import CurrentTest
-from jumar.child.challenge.deciding import get_bases, get_names, is_class, is_where_it_says, list_deciding, may_decide
+from jumar.child.challenge.deciding import (
+    get_bases,
+    get_names,
+    is_class,
+    is_made_in_python,
+    is_where_it_says,
+    list_deciding,
+    may_decide,
+)
 from jumar.child.challenge.genuine_classes import GenuineClasses
-from jumar.child.challenge.own_assertions import OwnAssertion, list_missed
+from jumar.child.challenge.own_assertions import OwnAssertion, list_missed, list_written
 from jumar.child.challenge.questions import STANDING, Questions
 from jumar.child.pytest import code_identity
 from jumar.child.pytest.loaded_code import list_classes
@@ -41,7 +48,7 @@ MATCHERS = frozenset({
 })  # fmt: skip
 """In the names of classes of the code under test whose objects are meant to be equal to much."""
 
-IDLE, EMPTY, NOTHING, AFFIRMING, SWAYED, PARTIAL = -2, -1, 0, 1, 2, 3
+IDLE, EMPTY, NOTHING, AFFIRMING, ANSWERED, SWAYED, PARTIAL = -2, -1, 0, 1, 2, 3, 4
 """Strengths of a test, as `core.gate.challenge_rounds.Strength` has them."""
 
 
@@ -141,7 +148,7 @@ class ChallengePlugin:
         if getattr(function, "__unittest_expecting_failure__", False):
             return False
         replaced = file in self._files and file not in self._rewritten
-        return replaced or any("finish" in one.__code__.co_names for one in _list_written(item))
+        return replaced or any("finish" in one.__code__.co_names for one in list_written(item))
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
         """See the course of a test, and report what was learnt of it."""
@@ -152,7 +159,7 @@ class ChallengePlugin:
         yield
         self.questions.test = None
         whole = test.passed and not test.falsified
-        idle = not test.came and (test.speaks or (whole and has_assertion(_list_written(item))))
+        idle = not test.came and (test.speaks or (whole and has_assertion(list_written(item))))
         # One that passes and did not come to its end was not run: it is forged.
         if idle and self._apart and not able:
             self._send(["strength", item.nodeid, IDLE])
@@ -163,9 +170,23 @@ class ChallengePlugin:
         elif idle:
             self._send(["strength", item.nodeid, IDLE])
         elif test.partial:
-            how = AFFIRMING if test.affirming else SWAYED if test.swayed else PARTIAL
-            self._send(["strength", item.nodeid, how])
+            self._send(["strength", item.nodeid, self._judge_partial(test)])
         self._send_reached(item, test)
+
+    def _judge_partial(self, test: CurrentTest) -> int:
+        """Return how *test* is falsified, in which something has a say, or something is compared unseen."""
+        if test.affirming or not test.swayed:
+            return AFFIRMING if test.affirming else PARTIAL
+        return ANSWERED if any(map(self._is_unnamed, test.kinds.values())) else SWAYED
+
+    def _is_unnamed(self, kind: type) -> bool:
+        """Return whether objects of *kind* are the code's, and the tests do not name it: they seem to await data."""
+        if not (is_made_in_python(kind) and self._decides(kind)):  # of a library: something of the code stands there
+            return is_made_in_python(kind)
+        bases = [base for base in get_bases(kind) if self._is_made_by_product(base) and is_where_it_says(base)]
+        names = {base.__name__ for base in bases if base.__name__[:1].isupper()}
+        named = any(re.search(rf"\b{name}\b", source) for name in names for source in self._sources)
+        return self._is_product(kind) and not named
 
     def _send_reached(self, item: pytest.Item, test: CurrentTest) -> None:
         """Report to which assertions and comparisons a test came, and to which of its own it did not."""
@@ -182,7 +203,7 @@ class ChallengePlugin:
         # How many examples hypothesis tries differs from run to run.
         self._send(["reached", item.nodeid, dict.fromkeys(found, 1) if is_drawn(item) else found])
         missed: list[int] = []
-        for code in (function.__code__ for function in _list_written(item)):
+        for code in (function.__code__ for function in list_written(item)):
             own = self._assertions.get(code.co_filename, {}).get(code.co_firstlineno, [])
             places = (test.assertions, test.comparisons)
             missed += list_missed(own, *([n for file, n in one if file == code.co_filename] for one in places))
@@ -274,26 +295,6 @@ def _find_file(function: Any) -> str:
     return "" if below is None else below.__code__.co_filename
 
 
-def _list_written(item: Any) -> list[types.FunctionType]:
-    """Return the functions that the test *item* is made of."""
-    return [one for one in unwrap_chain(getattr(item, "obj", None)) if isinstance(one, types.FunctionType)]
-
-
 def get_file(item: Any) -> str:
     """Return the file of a test, whatever the version of pytest."""
     return str(getattr(item, "path", None) or item.fspath)
-
-
-def unwrap_chain(function: Any) -> Iterator[Any]:
-    """Yield *function*, and what it was made from by decorators."""
-    while function is not None:
-        if isinstance(function, types.MethodType):
-            function = function.__func__
-        elif isinstance(function, functools.partial):
-            function = function.func
-        yield function
-        held = vars(function) if isinstance(function, types.FunctionType) else {}
-        given = getattr(held.get("hypothesis"), "inner_test", None)
-        if given is not None:
-            yield from unwrap_chain(given)
-        function = held.get("__wrapped__")

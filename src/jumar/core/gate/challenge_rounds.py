@@ -26,11 +26,13 @@ class Strength(IntEnum):
     """Not at all: it asserts nothing, or a failure of it would not count."""
     AFFIRMING = 1
     """An object of the code under test has a say in what it compares, and affirmed something wrong."""
-    SWAYED = 2
+    ANSWERED = 2
+    """An object of the code under test has a say in what it compares, of a class that the tests do not name."""
+    SWAYED = 3
     """An object of the code under test has a say in what it compares."""
-    PARTIAL = 3
+    PARTIAL = 4
     """It also has a comparison that nobody can ask for something wrong."""
-    WHOLE = 4
+    WHOLE = 5
     """All that it compares is asked for something wrong."""
 
 

@@ -49,7 +49,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     open_to_it: frozenset[str] = frozenset()
     """Tests of which each comparison can be changed so, or made stricter."""
     affirming: frozenset[str] = frozenset()
-    """Tests that fell when what they expect was changed, although an object of the code under test affirmed it."""
+    """Tests that an object of the code under test keeps from being proved: one that affirms what is wrong, or decides
+    although no test names its class. Right code that answers with data is proved there."""
     retreated: frozenset[str] = frozenset()
     """Tests that come out alike in one process and in two on the untouched files, and not with this change."""
 

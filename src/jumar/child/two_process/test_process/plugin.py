@@ -8,8 +8,9 @@ import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.challenge.own_assertions import unwrap_chain
 from jumar.child.pytest import pytest_main
-from jumar.child.pytest.challenge_plugin import ChallengePlugin, get_file, unwrap_chain
+from jumar.child.pytest.challenge_plugin import ChallengePlugin, get_file
 from jumar.child.sandbox import lock_down
 from jumar.child.two_process import codec, object_tables, proxies
 from jumar.child.two_process.environment.changes import ProductEnvironment
