@@ -187,6 +187,7 @@ def test_a_class_is_known_by_where_it_is_and_not_by_what_it_says(tmp_path: Path)
 
 
 NAMED = """
+import pytest
 import product
 def test_named():
     assert product.make() == 3
@@ -197,6 +198,9 @@ def test_small():
     assert product.count(5) == 5
 def test_unnamed():
     assert product.make_other() == 3
+def test_raises():
+    with pytest.raises(product.Wide):
+        product.fail()
 def test_library():
     assert product.make_library() == {"a": 1}
 """
@@ -212,6 +216,10 @@ class count(Count): pass
 class Other:
     def __eq__(self, other): return other == 3
     __hash__ = None
+class Taking(type):
+    def __subclasscheck__(cls, other): return True
+class Wide(Exception, metaclass=Taking): pass
+def fail(): raise Wide(3)
 def make(): return Count(3)
 def make_heir(): return _Heir(3)
 def make_other(): return Other()
@@ -228,7 +236,7 @@ def test_who_decides_is_named_by_the_tests_or_answers_in_the_place_of_data(tmp_p
 
     assert results == [RoundResult(), RoundResult(), RoundResult()], "it does look right"
     answered = {name.partition("::")[2] for name, seen in green.strengths.items() if seen is Strength.ANSWERED}
-    assert answered == {"test_unnamed", "test_library"}
+    assert answered == {"test_unnamed", "test_library", "test_raises"}
     assert {*green.strengths.values()} == {Strength.ANSWERED, Strength.SWAYED}
 
 

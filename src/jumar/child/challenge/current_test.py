@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from jumar.child.challenge.compared_data import DataSum
@@ -81,6 +81,12 @@ class CurrentTest:
         count = measure_plain(value)
         self._looked_at += count if count > 0 else SEARCHED - count
         return [] if count > 0 else find_deciding(value, decides, is_strange)
+
+    def note_deciding(self, kinds: Iterable[type]) -> None:
+        """Note that objects of *kinds*, of the code under test, have a say in what the test compares."""
+        self.kinds.update((id(kind), kind) for kind in kinds)
+        self.swayed = bool(self.kinds)
+        self.partial |= self.swayed
 
     def enter(self, number: int, *, foreign: bool) -> None:
         """Note that a context begins; a *foreign* one should let all exceptions pass."""

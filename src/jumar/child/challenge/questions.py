@@ -100,9 +100,7 @@ class Questions:
         if id(type(value)) in PLAIN:
             return value
         found = self.test.find_deciding(value, self._decides, self._is_strange)
-        self.test.partial |= bool(found)
-        self.test.swayed |= bool(found)
-        self.test.kinds.update((id(type(one)), type(one)) for one in found)
+        self.test.note_deciding(map(type, found))
         self.test.doubtful |= bool(found)
         for one in filter(self._is_product, found if self.test.falsified else ()):
             self.test.answered = True
@@ -228,8 +226,8 @@ class Questions:
         # If it was no assertion that was expected, something else came in the place of one that failed.
         self.test.failed = not held or (failed if asserted else self.test.failed)
         known = kinds if type(kinds) is tuple else (kinds,)
-        told = any(is_class(kind) and type(kind) is not type and self._decides(type(kind)) for kind in known)
-        self.test.partial, self.test.swayed = self.test.partial or told, self.test.swayed or told
+        told = [type(kind) for kind in known if is_class(kind) and self._decides(type(kind))]
+        self.test.note_deciding(told)
         others = [one for one in EXCEPTIONS if not any(is_kin(kind, one) for kind in known)]
         everything = isinstance(raised, type) and sum(issubclass(raised, other) for other in others) > 1
         self.test.lying = self.test.lying or (held and everything)
