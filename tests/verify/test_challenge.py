@@ -201,11 +201,15 @@ def test_unnamed():
 def test_raises():
     with pytest.raises(product.Wide):
         product.fail()
+def test_installed():
+    assert product.make_installed() == product.make_installed()
+    assert 1 + 1 == 2
 def test_library():
     assert product.make_library() == {"a": 1}
 """
 NAMING = """
 import collections
+from packaging.version import Version
 class Count:
     def __init__(self, n): self.n = n
     def __eq__(self, other): return self.n == other
@@ -220,6 +224,7 @@ class Taking(type):
     def __subclasscheck__(cls, other): return True
 class Wide(Exception, metaclass=Taking): pass
 def fail(): raise Wide(3)
+def make_installed(): return Version("3")
 def make(): return Count(3)
 def make_heir(): return _Heir(3)
 def make_other(): return Other()

@@ -183,10 +183,10 @@ class ChallengePlugin:
         """Return whether objects of *kind* are the code's, and the tests do not name it: they seem to await data."""
         if not (is_made_in_python(kind) and self._decides(kind)):  # of a library: something of the code stands there
             return is_made_in_python(kind)
-        bases = [base for base in get_bases(kind) if self._is_made_by_product(base) and is_where_it_says(base)]
-        names = {base.__name__ for base in bases if base.__name__[:1].isupper()}
+        bases = [base for base in get_bases(kind) if is_made_in_python(base) and self._is_strange(base)]
+        names = {base.__name__ for base in bases if base.__name__[:1].isupper() and is_where_it_says(base)}
         named = any(re.search(rf"\b{name}\b", source) for name in names for source in self._sources)
-        return self._is_product(kind) and not named
+        return self._is_product(kind) and bool(bases) and not named
 
     def _send_reached(self, item: pytest.Item, test: CurrentTest) -> None:
         """Report to which assertions and comparisons a test came, and to which of its own it did not."""
