@@ -49,10 +49,8 @@ class CurrentTest:
         self.failed = False  # an assertion did: if the test comes to its end all the same, something swallowed that
         self.partial = False
         """True if an object with a say was compared, or something in a way that nobody sees."""
-        self.swayed = False
-        """True if it was an object with a say."""
         self.kinds: dict[int, type] = {}
-        """Classes of such objects, by their numbers."""
+        """Classes of objects with a say that it compared, by their numbers."""
         self.doubtful = False
         """True if the comparison that is made just now is such a one."""
         self.answered = False
@@ -64,6 +62,11 @@ class CurrentTest:
         self._looked_at = self._summed_up = 0
         self._blocks: list[tuple[int, bool]] = []
         """Contexts that were entered and not left by the end of their block, and whether they are foreign."""
+
+    @property
+    def swayed(self) -> bool:
+        """Return whether it compared an object with a say."""
+        return bool(self.kinds)
 
     def add_data(self, place: tuple[str, int], value: Any) -> None:
         """Add *value* to what is compared at *place*, if that is to be summed up."""
@@ -85,7 +88,6 @@ class CurrentTest:
     def note_deciding(self, kinds: Iterable[type]) -> None:
         """Note that objects of *kinds*, of the code under test, have a say in what the test compares."""
         self.kinds.update((id(kind), kind) for kind in kinds)
-        self.swayed = bool(self.kinds)
         self.partial |= self.swayed
 
     def enter(self, number: int, *, foreign: bool) -> None:
