@@ -246,7 +246,12 @@ def test_what_is_made_of_things_is_made_again_of_others() -> None:
 def test_where_no_other_can_be_made_those_of_the_tests_are_asked_about() -> None:
     looking, fussy = line_up(), {"fussy": "yes"}
     assert not compare_made(looking, lambda _, __: True, ("a",), fussy), "there is none: who is fussy is believed"
-    looking.note_made(Made, ("b",), fussy)
+    for args in (("a", 1), ("b",)):
+        looking.note_made(Made, args, fussy)
+    assert not compare_made(looking, lambda _, __: True, ("a",), fussy), (
+        "they may be equal, as two names of a thing are"
+    )
+    looking.note_made(Made, ("b", 2), fussy)
     assert compare_made(looking, lambda _, __: True, ("a",), fussy)
     assert not compare_made(looking, lambda left, right: left.args == right.args, ("a",), fussy)
 

@@ -146,16 +146,22 @@ class LineUp:
         """
         args, words, used = get_fact(thing, MADE_OF)
         kind, unused = type(thing), used == self._used()
-        count = (2 if far else 1) * OTHERS * (differs(args) or differs(words))
-        draws = [lambda: (args, words), *count * [lambda: self._alter((args, words), far=far)]]
+        count = (4 if far else 1) * OTHERS * (differs(args) or differs(words))
+        signs = [(1, -1)[place % 2] * far for place in range(count)]
+        draws: list[Callable[[], Any]] = [partial(tuple, (args, words))]
+        draws += [partial(self._alter, (args, words), sign) for sign in signs]
         made = self._make_all(kind, draws)
-        if count and not far and all(one is UNMADE for one in made[1:]):  # a full box has all that can be made
-            given = [one for one in self._given.get(kind, ()) if one != (args, words)]
-            made += self._make_all(
-                kind, [partial(tuple, one) for one in self._random.sample(given, len(given))[:OTHERS]]
-            )
+        given = [one for one in self._given.get(kind, ()) if one != (args, words)]
+        fussy = (
+            bool(count) and not far and all(one is UNMADE for one in made[1:])
+        )  # a full box has all that can be made
+        if fussy:
+            some = self._random.sample(given, min(OTHERS, len(given)))
+            made += self._make_all(kind, [partial(tuple, one) for one in some])
         others = [one for one in made[1:] if one is not UNMADE]
         first, *rest = self._shuffle([made[0], *others], ask)
+        if fussy and (len(rest) < OTHERS or not all(rest)):
+            rest = []  # the tests may have made some that are equal
         return [first if first or (unused and made[0] is not UNMADE) else None, *rest]
 
     def _make_all(self, kind: type, draws: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -166,19 +172,22 @@ class LineUp:
                 made[place] = self._create(kind, *draws[place]())
         return made
 
-    def _alter(self, value: Any, *, far: bool) -> Any:
-        """Return *value* with other data in the place of all data in it, and things of a test made again by such."""
+    def _alter(self, value: Any, sign: int) -> Any:
+        """Return *value* with other data in the place of all data in it, and things of a test made again by such.
+
+        Numbers and dates are far away on the side of *sign*, if it is not 0.
+        """
         if get_fact(value, MADE_OF):
             args, words, _ = get_fact(value, MADE_OF)
             altered = differs(args) or differs(words)
-            return self._create(type(value), *self._alter((args, words), far=far)) if altered else value
+            return self._create(type(value), *self._alter((args, words), sign)) if altered else value
         kind: Any = type(value)
         if kind in (list, tuple):
-            return kind(self._alter(one, far=far) for one in value)
+            return kind(self._alter(one, sign) for one in value)
         if kind is dict:
-            return {key: self._alter(one, far=far) for key, one in value.items()}
-        if far and kind in FAR:
-            return FAR[kind](value, self._random, self._random.choice((1, -1)))
+            return {key: self._alter(one, sign) for key, one in value.items()}
+        if sign and kind in FAR:
+            return FAR[kind](value, self._random, sign)
         return alter(value, self._random)
 
 
