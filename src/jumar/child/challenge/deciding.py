@@ -97,22 +97,20 @@ def find_deciding(
     """
     todo: list[tuple[Any, frozenset[str]]] = [(value, frozenset())]
     seen, found = {id(value): value}, []
+    kinds: dict[int, tuple[bool, frozenset[str], bool]] = {}
     while todo and len(seen) < MOST:
         at, asked = todo.pop()
         kind = type(at)
         if id(kind) in PLAIN:
             continue
-        if is_class(at):
-            found += [at] if decides(kind) else []
-            continue
-        if issubclass(kind, REFERRING) or decides(kind) or _is_array_of_objects(at):
+        if id(kind) not in kinds:
+            kinds[id(kind)] = issubclass(kind, REFERRING) or decides(kind), _list_asked(kind), _is_alone(kind)
+        says, own, alone = kinds[id(kind)]
+        asked |= own
+        if says or _is_array_of_objects(at) or (asked and not is_class(at) and _redirects(at, asked, is_strange)):
             found.append(at)
             continue
-        asked |= _list_asked(kind)
-        if asked and _redirects(at, asked, is_strange):
-            found.append(at)
-            continue
-        if not asked and _is_alone(kind):
+        if is_class(at) or (alone and not asked):
             continue
         for one in gc.get_referents(at):
             if id(one) not in seen and one is not kind:
