@@ -107,8 +107,8 @@ def decides(kind: type) -> bool:
     return any(any(base is one for one in STRANGE) for base in list_deciding(kind)) or kind.__name__ == "Keyed"
 
 
-def is_strange(thing: Any) -> bool:
-    return isinstance(thing, types.FunctionType) or any(thing is one for one in STRANGE)
+def is_strange(kind: type) -> bool:
+    return any(kind is one for one in STRANGE)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ class CurrentTest:
             self._summed_up += self.sums[place].parts - before.parts
 
     def find_deciding(
-        self, value: Any, decides: Callable[[type], bool], is_strange: Callable[[Any], bool] = lambda _: False
+        self, value: Any, decides: Callable[[type], bool], is_strange: Callable[[type], bool] = lambda _: False
     ) -> list[Any]:
         """Return what `deciding.find_deciding` does, if there is time to look for it; else *value* itself."""
         if self._looked_at > MOST_LOOKED_AT:

@@ -88,7 +88,7 @@ def measure_plain(value: Any, depth: int = 0) -> int:
 
 
 def find_deciding(
-    value: Any, decides: Callable[[type], bool], is_strange: Callable[[Any], bool] = lambda _: False
+    value: Any, decides: Callable[[type], bool], is_strange: Callable[[type], bool] = lambda _: False
 ) -> list[Any]:
     """Return the objects in *value* that say what they equal; *value* itself where there is too much in it to know.
 
@@ -143,7 +143,7 @@ def _list_asked(kind: type) -> frozenset[str]:
     return frozenset(asked - UNASKED)
 
 
-def _redirects(value: Any, asked: frozenset[str], is_strange: Callable[[Any], bool]) -> bool:
+def _redirects(value: Any, asked: frozenset[str], is_strange: Callable[[type], bool]) -> bool:
     """Return whether code under test stands in *value* where methods of a library ask for *asked*."""
     bases = [base for base in get_bases(type(value)) if is_made_in_python(base)]
     replaced = asked.union(IMPLIED, *(get_names(base) for base in list_deciding(type(value)))) - UNASKED

@@ -47,7 +47,7 @@ class Questions:
         is_product: tells whether an object is of the code under test.
         decides: tells whether objects of a class say themselves what they are equal to.
         is_own: tells whether a function is the tests' own, and so rewritten itself.
-        is_strange: tells whether a class or function is neither the tests' own nor one of a library.
+        is_strange: tells whether a class is neither the tests' own nor one of a library.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Questions:
         is_product: Callable[[Any], bool],
         decides: Callable[[type], bool],
         is_own: Callable[[Any], bool],
-        is_strange: Callable[[Any], bool] = lambda _: False,
+        is_strange: Callable[[type], bool] = lambda _: False,
     ) -> None:
         self._random, self._is_product, self._decides, self._is_own = random, is_product, decides, is_own
         self._is_strange = is_strange

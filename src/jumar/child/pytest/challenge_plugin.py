@@ -181,11 +181,12 @@ class ChallengePlugin:
 
     def _is_unnamed(self, kind: type) -> bool:
         """Return whether objects of *kind* are the code's, and the tests do not name it: they seem to await data."""
-        if not (is_made_in_python(kind) and self._decides(kind)):  # of a library: something of the code stands there
-            return is_made_in_python(kind)
+        if not self._decides(kind):
+            return is_made_in_python(kind)  # of a library: something of the code stands there
         bases = [base for base in get_bases(kind) if is_made_in_python(base) and self._is_strange(base)]
-        names = {base.__name__ for base in bases if base.__name__[:1].isupper() and is_where_it_says(base)}
-        named = any(re.search(rf"\b{name}\b", source) for name in names for source in self._sources)
+        names = {one.__name__ for one in bases if self._is_made_by_product(one) and is_where_it_says(one)}
+        capitals = [rf"\b{name}\b" for name in names if name[:1].isupper()]
+        named = any(re.search(word, source) for word in capitals for source in self._sources)
         return self._is_product(kind) and bool(bases) and not named
 
     def _send_reached(self, item: pytest.Item, test: CurrentTest) -> None:
@@ -248,13 +249,11 @@ class ChallengePlugin:
         known = known and self._is_genuine(kind)
         return self._is_made_by_product(kind) or (not known and self._is_product(kind))
 
-    def _is_strange(self, thing: Any) -> bool:
-        """Return whether *thing*, a class or function, is neither the tests' own nor one of a library."""
-        if type(thing) is types.FunctionType:
-            return self._is_foreign(_find_file(thing))
-        if any(map(self._is_of_tests, get_names(thing).values())):
+    def _is_strange(self, kind: type) -> bool:
+        """Return whether the class *kind* is neither the tests' own nor one of a library."""
+        if any(map(self._is_of_tests, get_names(kind).values())):
             return False
-        return self._is_made_by_product(thing) or not (is_where_it_says(thing) and self._is_genuine(thing))
+        return self._is_made_by_product(kind) or not (is_where_it_says(kind) and self._is_genuine(kind))
 
     def _is_genuine(self, kind: type) -> bool:
         return self._apart or self._genuine.is_genuine(kind)
