@@ -71,7 +71,8 @@ Those of the class `elsewhere` are right wherever pytest is loaded, with the hel
 elsewhere that two processes do not show ([ADR 042](adr/042-held-out-tests-are-judged-in-both-ways.md)).
 
 s37c_by_order, s40_lucky, x214_stop_of_the_tests and x504 to x507 (right in some orders of their tests) depend on the
-draw of the order of tests and on chance: their rows differ from run to run. So does the last column of x580, y140 and y141.
+draw of the order of tests and on chance: their rows differ from run to run. So does the last column of x580, y140 and
+y141.
 """
 
 
