@@ -29,7 +29,6 @@ PLAIN_TYPES = (bool, int, float, str, type(None), object, types.BuiltinFunctionT
 ORDERING = ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")
 """Methods that `dataclasses` writes."""
 
-
 EXACT = frozenset({*ORDERING, "__ne__", "__contains__"})
 """Methods that no body of a class takes from under another name."""
 

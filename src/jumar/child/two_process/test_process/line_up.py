@@ -151,11 +151,10 @@ class LineUp:
         draws: list[Callable[[], Any]] = [partial(tuple, (args, words))]
         draws += [partial(self._alter, (args, words), sign) for sign in signs]
         made = self._make_all(kind, draws)
-        given = [one for one in self._given.get(kind, ()) if one != (args, words)]
-        fussy = (
-            bool(count) and not far and all(one is UNMADE for one in made[1:])
-        )  # a full box has all that can be made
+        # A full box has all that can be made.
+        fussy = bool(count) and not far and all(one is UNMADE for one in made[1:])
         if fussy:
+            given = [one for one in self._given.get(kind, ()) if one[0] is not args]
             some = self._random.sample(given, min(OTHERS, len(given)))
             made += self._make_all(kind, [partial(tuple, one) for one in some])
         others = [one for one in made[1:] if one is not UNMADE]
