@@ -204,6 +204,11 @@ def test_raises():
 def test_installed():
     assert product.make_installed() == product.make_installed()
     assert 1 + 1 == 2
+def test_large():
+    assert product.make_large() == product.make_large()
+    assert 1 + 1 == 2
+def test_extended():
+    assert product.Extended(a=1) == {"a": 1}
 def test_library():
     assert product.make_library() == {"a": 1}
 """
@@ -225,6 +230,9 @@ class Taking(type):
 class Wide(Exception, metaclass=Taking): pass
 def fail(): raise Wide(3)
 def make_installed(): return Version("3")
+def make_large(): return collections.Counter(range(2000))
+class Extended(collections.UserDict):
+    def __str__(self): return "extended"
 def make(): return Count(3)
 def make_heir(): return _Heir(3)
 def make_other(): return Other()

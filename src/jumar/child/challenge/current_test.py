@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from jumar.child.challenge.compared_data import DataSum
-from jumar.child.challenge.deciding import find_deciding, measure_plain
+from jumar.child.challenge.deciding import TOO_MUCH, find_deciding, measure_plain
 
 MOST_LOOKED_AT = 5_000_000
 """Things in what a test compares that are looked at, which takes half a second: of more, nothing is known."""
@@ -78,9 +78,9 @@ class CurrentTest:
     def find_deciding(
         self, value: Any, decides: Callable[[type], bool], is_strange: Callable[[type], bool] = lambda _: False
     ) -> list[Any]:
-        """Return what `deciding.find_deciding` does, if there is time to look for it; else *value* itself."""
+        """Return what `deciding.find_deciding` does, if there is time to look into *value*."""
         if self._looked_at > MOST_LOOKED_AT:
-            return [value]
+            return [value if decides(type(value)) else TOO_MUCH]
         count = measure_plain(value)
         self._looked_at += count if count > 0 else SEARCHED - count
         return [] if count > 0 else find_deciding(value, decides, is_strange)

@@ -65,6 +65,9 @@ DEEPEST = 20
 MOST = 500
 """Objects in an operand that are looked at."""
 
+TOO_MUCH = object()
+"""Stands for objects that were not looked at: they may say what they equal."""
+
 
 def measure_plain(value: Any, depth: int = 0) -> int:
     """Return the number of things that *value* is and holds, if all say themselves what equals them.
@@ -90,7 +93,7 @@ def measure_plain(value: Any, depth: int = 0) -> int:
 def find_deciding(
     value: Any, decides: Callable[[type], bool], is_strange: Callable[[type], bool] = lambda _: False
 ) -> list[Any]:
-    """Return the objects in *value* that say what they equal; *value* itself where there is too much in it to know.
+    """Return the objects in *value* that say what they equal; `TOO_MUCH` alone where there is too much to know.
 
     Their class *decides*, or a method of a library does by what it asks of them: what *is_strange*, of the code under
     test, may stand there.
@@ -118,7 +121,7 @@ def find_deciding(
                 todo.append((one, asked))
             if len(seen) > MOST:
                 break
-    return found or ([value] if todo else [])
+    return found or ([TOO_MUCH] if todo else [])
 
 
 def is_class(value: Any) -> bool:

@@ -181,13 +181,13 @@ class ChallengePlugin:
 
     def _is_unnamed(self, kind: type) -> bool:
         """Return whether objects of *kind* are the code's, and the tests do not name it: they seem to await data."""
-        if not self._decides(kind):
-            return is_made_in_python(kind)  # of a library: something of the code stands there
         bases = [base for base in get_bases(kind) if is_made_in_python(base) and self._is_strange(base)]
+        if not bases:  # of a library: either it decides by itself, or something of the code stands in it
+            return is_made_in_python(kind) and not self._decides(kind)
         names = {one.__name__ for one in bases if self._is_made_by_product(one) and is_where_it_says(one)}
         capitals = [rf"\b{name}\b" for name in names if name[:1].isupper()]
         named = any(re.search(word, source) for word in capitals for source in self._sources)
-        return self._is_product(kind) and bool(bases) and not named
+        return self._is_product(kind) and not named
 
     def _send_reached(self, item: pytest.Item, test: CurrentTest) -> None:
         """Report to which assertions and comparisons a test came, and to which of its own it did not."""
