@@ -15,6 +15,7 @@ from jumar.ports import Sandbox, Verification
 from jumar.runners.vitest import VitestRunner
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.kept_process import KeptRuns
+from jumar.verify.merge_reports import ReportPart
 from support.judging.samples import sampled
 from support.processes.node import NodeCourt, quick, told
 from support.processes.sandboxes import s3
@@ -65,7 +66,8 @@ class KeptCourt(NodeCourt):
         tree = self.tree({**self.files, **changed})
 
         async def report() -> dict[str, tuple[str, ...]]:
-            done, _ = await self.verifier.report(tree, self.verifier.new_output(), self.verifier.expected, "")
+            part = ReportPart(self.verifier.expected, "")
+            done, _ = await self.verifier.report(tree, self.verifier.new_output(), part)
             results = reconcile(self.verifier.expected, done).results
             return {i: (*told(r), r.excerpt) for i, r in results.items()}
 

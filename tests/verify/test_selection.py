@@ -112,6 +112,24 @@ def test_all_else_is_judged_in_full(tmp_path: Path) -> None:
     assert set(task.names(broken)) >= {"test_half"}
 
 
+@pytest.mark.slow
+def test_a_selection_that_is_tampered_with_refutes_or_says_nothing(tmp_path: Path) -> None:
+    task = Task(tmp_path)
+    patch = """from _pytest.reports import TestReport
+
+whole = TestReport.from_item_and_call.__func__
+TestReport.from_item_and_call = classmethod(lambda cls, item, call: whole(cls, item, call))
+"""
+
+    red = task.judge(patch + APP.replace("return None", "return 3"))
+    bought = task.judge(patch + APP.replace("return None", "return n / 2"))
+
+    assert (red.selected, red.verdict.void, task.names(red)) == (5, None, {"test_half": "failed"})
+    assert bought.selected == 0
+    assert bought.verdict.void is not None
+    assert not bought.verdict.green
+
+
 def test_the_control_is_remembered_as_long_as_it_is_asked_for() -> None:
     selection, verdict = Selection(), Verdict({}, frozenset())
     selection.remember("control", verdict)

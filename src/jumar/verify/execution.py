@@ -135,9 +135,9 @@ class TreeRunner:
         self, tree: str, output: Path, parts: Sequence[ReportPart]
     ) -> tuple[Report, Mapping[str, str]]:
         """Report on all *parts*, as `report` does: one process for each."""
-        first, natives = await self.report(tree, output, *parts[0])
+        first, natives = await self.report(tree, output, parts[0])
         for part in parts[1:]:
-            more, named = await self.report(tree, self.new_output(), *part)
+            more, named = await self.report(tree, self.new_output(), part)
             first, natives = merge_reports(first, more), {**natives, **named}
         if self.warm is not None and self.warm.is_comparison_due:
             first = await self._compare(tree, parts, first)
@@ -160,17 +160,17 @@ class TreeRunner:
                 self.warm.off = f"a forked process said otherwise than a started one of {differing[0]}"
         return started if differing else forked
 
-    async def report(
-        self, tree: str, output: Path, ids: Sequence[str], beside: str | None = None
-    ) -> tuple[Report, Mapping[str, str]]:
-        """Run *ids*; the report, and the runner's names of annotated ids. *beside* as in `ReportPart`."""
+    async def report(self, tree: str, output: Path, part: ReportPart) -> tuple[Report, Mapping[str, str]]:
+        """Run the tests of *part*; the report, and the runner's names of annotated ids."""
         async with lay_out(self.store, tree, self.rooms) as room:
-            if beside is not None:
-                await to_thread.run_sync(self.remove_own_tests, room, tree, beside)
-            naming = await self.map_ids(room, ids)
-            if ids and not naming.asked:
+            if part.beside is not None:
+                await to_thread.run_sync(self.remove_own_tests, room, tree, part.beside)
+            naming = await self.map_ids(room, part.ids)
+            if part.ids and not naming.asked:
                 return naming.map_report(Report(ended=Ended.NORMAL)), naming.natives
             invocation = self.runner.verification(self.suite, room, naming.asked)
+            if part.refutes:
+                invocation = msgspec.structs.replace(invocation, config={**invocation.config, "refutes": True})
             self.last_command = format_command_line(invocation)
             role = Role.UNTOUCHED if tree == self.base else self.first_role
             records, child = await self.run(invocation, room, output, role=role)

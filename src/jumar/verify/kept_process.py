@@ -22,7 +22,7 @@ from jumar.ports import Invocation
 from jumar.process.resident.resident_process import Answer, Refusal, ResidentProcess
 from jumar.process.room import discard
 from jumar.process.shell_check import format_command_line
-from jumar.verify.merge_reports import FirstReport
+from jumar.verify.merge_reports import FirstReport, ReportPart
 from jumar.workspace.files.trees import EntryKind, Manifest
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class KeptRuns:
             self.counts["warm"] += 1
             return FirstReport(report, fresh=False)
         self.counts["compared" if red else "green"] += 1
-        fresh, natives = await tests.report(tree, output, tests.expected, "")
+        fresh, natives = await tests.report(tree, output, ReportPart(tests.expected, ""))
         tests.runs_beside += 1
         warnings = self._compare(tests.expected, report, fresh)
         if warnings:

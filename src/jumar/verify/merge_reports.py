@@ -29,6 +29,8 @@ class ReportPart(NamedTuple):
     ids: Sequence[str]
     beside: str | None = None
     """The one file of the candidate's own tests that lies in its room; empty: none does; None: all do."""
+    refutes: bool = False
+    """True if only what is red counts, so that nobody has to look whether the code changes what judges it."""
 
 
 class FirstReport(NamedTuple):

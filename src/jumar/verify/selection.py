@@ -89,17 +89,17 @@ async def verify_selected(verifier: TreeRunner, selection: Selection, question: 
         return None
     if (found := await _select(verifier, selection, question)) is None:
         return None
-    chosen = tuple(i for i in verifier.expected if i in question.first or i in found)
-    if _add_durations(before, chosen) > selection.share * _add_durations(before, before.results):
+    chosen = ReportPart([i for i in verifier.expected if i in question.first or i in found], "", refutes=True)
+    if _add_durations(before, chosen.ids) > selection.share * _add_durations(before, before.results):
         return None
-    parts = [part for part in (ReportPart(chosen, ""), ReportPart(tuple(question.also))) if part.ids]
+    parts = [part for part in (chosen, ReportPart(question.also, refutes=True)) if part.ids]
     if not parts:
         return None
     output = verifier.new_output()
     report, natives = await verifier.report_parts(question.tree, output, parts)
     verifier.runs_beside += len(parts)
     believed = judge_shadows(report, verifier.store, verifier.base)
-    verdict = reconcile((*chosen, *question.also), believed, question.accepted)
+    verdict = reconcile((*chosen.ids, *question.also), believed, question.accepted)
     asked = (i for i in verdict.results if i in question.first or i in before.green_ids)
     if report.ended is not Ended.NORMAL or verdict.void or verdict.green_ids.issuperset(asked):
         return None

@@ -184,7 +184,7 @@ class TrustedVerifier(TreeRunner):
             return {}, 0
         frozen, runs = report, int(self.base not in ("", tree))
         if runs:
-            frozen, _ = await self.report(self.base, self.new_output(), self.expected)
+            frozen, _ = await self.report(self.base, self.new_output(), ReportPart(self.expected))
         return {r.id: r.outcome for r in frozen.results}, runs
 
     def _mark_unsteady(self, tree: str, verdict: Verdict) -> Verdict:
