@@ -31,6 +31,8 @@ def test_the_cap_is_never_passed(cap: float, calls: list[tuple[float, float]]) -
         (Budget(tokens=100), Spend(tokens=60), Cost(0.0, 41), "tokens"),
         (Budget(tokens=100), Spend(tokens=60), Cost(0.0, 40), None),
         (Budget(), Spend(micro_usd=10**12), Cost(10.0, 10**9), None),
+        (Budget(tokens=100), settle(Spend(tokens=101), -5.0, -50), Cost(-1.0, -50), "tokens"),
+        (Budget(usd=0.1), settle(Spend(micro_usd=100_001), -5.0, -50), Cost(-1.0, -50), "usd"),
     ],
 )
 def test_reservations(budget: Budget, spend: Spend, worst: Cost, cap: str | None) -> None:

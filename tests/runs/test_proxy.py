@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import resource
 import socket
@@ -54,6 +55,40 @@ BARE = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 Json = dict[str, Any]
 HELLO = [{"role": "user", "content": "hello"}]
+
+Made = Callable[[str], Json]
+CALLED_IMAGES: list[Made] = [
+    lambda text: {"role": "user", "type": "image", "content": text},
+    lambda text: {"role": "user", "type": "input_image", "content": [{"type": "input_text", "text": text}]},
+    lambda text: {
+        "role": "user",
+        "content": [{"type": "image", "x": {"type": "image", "x": {"type": "image", "t": text}}}],
+    },
+    lambda text: {"role": "user", "content": [{"type": "image", "source": {"type": "base64", "data": text}}]},
+    lambda text: {"role": "user", "content": [{"type": "image_url", "image_url": {"url": text}}]},
+    lambda text: {"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE}, "text": text}]},
+    lambda text: {"role": "user", "content": [{"type": "input_image", "image_url": f"data:image/png;base64,{text}"}]},
+    lambda text: {"type": "local_shell_call", "action": {"env": {"type": "input_image", "image_url": text}}},
+    lambda text: {"type": "function_call_output", "output": [{"type": "input_image", "image_url": IMAGE, "x": text}]},
+    lambda text: {"role": "user", "content": [{"type": "tool_result", "content": text, "source": {"data": IMAGE}}]},
+]
+"""Turns with a text in a place that may be taken for an image's."""
+
+NAMES = ("role", "type", "content", "source", "data", "image_url", "url", "output", "text", "x")
+FIELDS = sorted({"input_tokens", *CHAT.fields, *RESPONSES.fields, *MESSAGES.fields, *RESPONSES.refused})
+
+IMAGE = "data:image/gif;base64," + base64.b64encode(b"GIF89a" + bytes(90)).decode()
+
+ANY_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["image", "input_image", IMAGE]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES), inner),
+    max_leaves=25,
+)
 
 
 def model(url: str, name: str = "openai:gpt-run", price: Price | None = None) -> ForwardedModel:
@@ -323,6 +358,9 @@ class TestWhatCouldPassACap:
             ("messages", {"messages": part(type="document", source={"type": "url", "url": "u"})}, "'document'"),
             ("messages", {"messages": part(type="tool_result", content=[{"type": "document"}])}, "'document'"),
             ("chat", {"messages": 7}, "`messages`"),
+            ("chat", {"messages": [{"role": "user", "content": "x", "type": []}, {"type": ["image"]}]}, "no text"),
+            ("messages", {"messages": part(type={"image": 1})}, "a `type` in `messages` is no text"),
+            ("messages", {"messages": HELLO, "tools": [{"type": [1]}]}, "tools of the provider"),
         ],
     )  # fmt: skip
     def test_is_refused_with_a_reason(self, form: str, body: Json, why: str) -> None:
@@ -375,7 +413,8 @@ class TestWhatIsSetAside:
 
     def test_counts_an_image_by_what_images_cost_and_not_by_its_bytes(self) -> None:
         def tokens(size: int) -> int:
-            image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * size}}
+            picture = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(size)).decode()
+            image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
             body = json.dumps({"messages": [{"role": "user", "content": [image]}]}).encode()
             forwarded = model("http://127.0.0.1:1")
             wish = parse_request(CHAT, body, "openai:x", CAP)
@@ -384,6 +423,28 @@ class TestWhatIsSetAside:
             return forwarded.worst(ask()).tokens
 
         assert tokens(10) == tokens(1_000_000) > 16_000
+
+    @pytest.mark.parametrize("form", [CHAT, RESPONSES, MESSAGES], ids=lambda form: form.name)
+    @pytest.mark.parametrize("make", CALLED_IMAGES)
+    def test_counts_each_byte_of_text_that_is_called_an_image(self, form: RequestFormat, make: Made) -> None:
+        text = "word " * 40_000
+        wish = parse_request(form, json.dumps({form.turns: [make(text)]}).encode(), "openai:x", CAP)
+        assert isinstance(wish, ForwardedRequest)
+        assert sum(turn.tokens for turn in wish.turns) >= len(text)
+
+    @pytest.mark.slow
+    @given_that(
+        st.sampled_from([CHAT, RESPONSES, MESSAGES]), ANY_JSON, st.dictionaries(st.sampled_from(FIELDS), ANY_JSON)
+    )
+    def test_is_said_of_any_body_or_it_is_refused(self, form: RequestFormat, turns: object, more: Json) -> None:
+        raw = json.dumps({**more, form.turns: turns}).encode()
+        wish = parse_request(form, raw, "openai:x", CAP)
+        if isinstance(wish, ForwardedRequest):
+            pictures = raw.count(IMAGE.encode())
+            assert all(turn.tokens > turn.size - pictures * len(IMAGE) for turn in wish.turns)
+            assert wish.overhead > 0
+        else:
+            assert wish.status == 400
 
     def test_of_a_conversation_that_goes_on_is_what_was_counted_and_what_is_new(self) -> None:
         long = {"role": "user", "content": "word " * 4000}

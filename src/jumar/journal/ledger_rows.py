@@ -260,4 +260,4 @@ class LedgerRows:
 
 
 def _get_amounts(cost: Cost) -> tuple[int, int]:
-    return min(to_micro_usd(cost.usd), MOST), min(cost.tokens, MOST)
+    return min(to_micro_usd(cost.usd), MOST), max(0, min(cost.tokens, MOST))

@@ -109,12 +109,12 @@ class ForwardedModel:
         A token covers at least one byte. Of a conversation that goes on, only what is new has to be estimated.
         """
         request = self._get_pending()
-        prompt = request.overhead + sum(most for _, most, _ in request.turns)
+        prompt = request.overhead + sum(turn.tokens for turn in request.turns)
         for head, known, tokens in self._measured:
-            count, size = len(known), sum(size for _, _, size in request.turns[: len(known)])
-            same = head == request.head and known == tuple(digest for digest, _, _ in request.turns[:count])
+            count, size = len(known), sum(turn.size for turn in request.turns[: len(known)])
+            same = head == request.head and known == tuple(turn.digest for turn in request.turns[:count])
             if same and size <= tokens * MOST_BYTES_PER_TOKEN:
-                prompt = min(prompt, tokens + sum(most for _, most, _ in request.turns[count:]) + PER_REQUEST)
+                prompt = min(prompt, tokens + sum(turn.tokens for turn in request.turns[count:]) + PER_REQUEST)
         return Cost(self._tariff.worst(prompt, request.max_output), prompt + request.max_output)
 
     async def complete(self, ask: Ask) -> Answer:
@@ -183,7 +183,7 @@ class ForwardedModel:
         if streamed and request.form is CHAT and not request.usage_wanted:
             self.given = msgspec.structs.replace(self.given, body=strip_usage(self.given.body))
         if answer.input_tokens:
-            turns = tuple(digest for digest, _, _ in request.turns)
+            turns = tuple(turn.digest for turn in request.turns)
             self._measured.appendleft((request.head, turns, answer.input_tokens))
         return self._build_answer(answer)
 

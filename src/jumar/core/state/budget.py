@@ -68,14 +68,15 @@ def reserve(budget: Budget, spend: Spend, worst: Cost) -> str | None:
     """Return the name of the cap that a call of *worst* cost could pass, or None if the call may be made."""
     if budget.usd is not None and spend.micro_usd + to_micro_usd(worst.usd) > floor(round(budget.usd * MICRO, 3)):
         return "usd"
-    if budget.tokens is not None and spend.tokens + worst.tokens > budget.tokens:
+    if budget.tokens is not None and spend.tokens + max(0, worst.tokens) > budget.tokens:
         return "tokens"
     return None
 
 
 def settle(spend: Spend, usd: float, tokens: int) -> Spend:
-    """Return the spend after a call that cost *usd* and *tokens*."""
-    return msgspec.structs.replace(spend, micro_usd=spend.micro_usd + to_micro_usd(usd), tokens=spend.tokens + tokens)
+    """Return the spend after a call that cost *usd* and *tokens*; less than nothing is nothing."""
+    more = max(0, tokens)
+    return msgspec.structs.replace(spend, micro_usd=spend.micro_usd + to_micro_usd(usd), tokens=spend.tokens + more)
 
 
 CAPS = ("attempts", "turns", "test_runs", "seconds")

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from typing import Any, Literal
 
 import msgspec
 
 from jumar.models.wire.http_client import ONLY_COMPLETION_TOKENS
-from jumar.models.wire.messages import PER_MESSAGE, PER_REQUEST, PER_TOOLS
 from jumar.models.wire.providers import OPENAI, Wire, find_provider
+from jumar.models.wire.request_bounds import TurnBound, bound_rest, bound_turn
 
 Json = dict[str, Any]
 
-IMAGE_TOKENS = 16_384
-"""No provider counts more for one image, however few bytes it has."""
-
 LEAST_THINKING = 1024
 """Anthropic's least budget for thinking; where there is no room for it, there is none."""
+
+UNCOUNTED = ("stream", "stream_options", "metadata")
+"""Fields that no model reads."""
 
 SHARED = "model stream tools tool_choice temperature top_p metadata"
 """Fields that every form has."""
@@ -104,8 +103,6 @@ CLIENT_TOOLS = (
 UNBOUNDED = frozenset({"input_file", "file", "item_reference", "input_audio", "audio", "video_url", "container_upload"})
 """Types of content that may be more tokens than they are bytes, or are kept by the provider."""
 
-IMAGES = frozenset({"image", "image_url", "input_image"})
-
 
 class ForwardRefusal(msgspec.Struct, frozen=True):
     """Reason why a request is not forwarded, for its client."""
@@ -126,8 +123,8 @@ class ForwardedRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_output: int
     head: str
     """Digest of all but the conversation: requests with the same head continue each other."""
-    turns: tuple[tuple[str, int, int], ...]
-    """For each turn of the conversation its digest, the most tokens it can be, and its bytes."""
+    turns: tuple[TurnBound, ...]
+    """The turns of the conversation."""
     overhead: int
     """The most tokens that all else can be."""
 
@@ -151,6 +148,9 @@ def parse_request(
         return ForwardRefusal(400, "the body is no JSON")
     except RecursionError:  # from the reading of it, or from what is done with it
         return ForwardRefusal(400, "the body is nested too deep")
+    except (TypeError, AttributeError, LookupError) as error:
+        # Of the agent's body nothing is known: what it has in the wrong place must not end the run, nor others' runs.
+        return ForwardRefusal(400, f"the body has something in the wrong place: {error}")
 
 
 def _build_request(
@@ -168,7 +168,9 @@ def _build_request(
     kept.pop("stream_options", None)
     if stream and form is CHAT:
         kept["stream_options"] = {"include_usage": True}
-    head, turns, overhead = _measure(form, kept)
+    turns = kept[form.turns] if isinstance(kept[form.turns], list) else [kept[form.turns]]
+    rest = {k: v for k, v in kept.items() if k not in (form.turns, *form.caps, *UNCOUNTED)}
+    head, overhead = bound_rest(rest)
     return ForwardedRequest(
         form=form,
         body=json.dumps(kept).encode(),
@@ -176,7 +178,7 @@ def _build_request(
         usage_wanted=wanted,
         max_output=cap,
         head=head,
-        turns=turns,
+        turns=tuple(map(bound_turn, turns)),
         overhead=overhead,
     )
 
@@ -201,7 +203,9 @@ def _explain_unmetered(form: RequestFormat, body: Json) -> str:
     if form is RESPONSES and isinstance(body["input"], list) and any(map(_is_reference, body["input"])):
         return f"an item that is named by its id alone is not offered by this proxy: {UNSEEN}"
     for part in _list_objects(body.get(form.turns)):
-        kind = part.get("type")
+        kind = part.get("type") or ""
+        if not isinstance(kind, str):
+            return f"a `type` in `{form.turns}` is no text: {str(kind)[:50]}"
         source = part.get("source") if isinstance(part.get("source"), dict) else part
         stored = "file_id" in part or (isinstance(source, dict) and "file_id" in source)
         bound = kind != "document" or (isinstance(source, dict) and source.get("type") in ("text", "content"))
@@ -249,47 +253,3 @@ def _cap_output(form: RequestFormat, body: Json, most: int, *, newer: bool) -> i
         room = min(thinking["budget_tokens"], cap // 2)
         body["thinking"] = {**thinking, "budget_tokens": room} if room >= LEAST_THINKING else {"type": "disabled"}
     return cap
-
-
-def _measure(form: RequestFormat, body: Json) -> tuple[str, tuple[tuple[str, int, int], ...], int]:
-    """Return the head's digest, the measures of each turn, and the most tokens of all but the turns."""
-    turns = body[form.turns] if isinstance(body[form.turns], list) else [body[form.turns]]
-    head = {k: v for k, v in body.items() if k not in (form.turns, *form.caps, "stream", "stream_options", "metadata")}
-    tools = (
-        len(_encode_plain([head.get("tools"), head.get("functions")]))
-        if head.get("tools") or head.get("functions")
-        else 0
-    )
-    # Templates write schemas in words of their own: twice their bytes, as for our own agents.
-    overhead = len(_encode_plain(head)) + (tools + PER_TOOLS if tools else 0) + PER_REQUEST
-    return (
-        _compute_digest(head),
-        tuple((_compute_digest(t), _bound_turn(t), len(_encode_plain(t))) for t in turns),
-        overhead,
-    )
-
-
-def _bound_turn(turn: object) -> int:
-    """Return the most tokens that *turn* can be: its bytes, and for images the largest image."""
-    pictures = [p for p in _list_objects(turn) if p.get("type") in IMAGES]
-    return (
-        len(_encode_plain(turn))
-        - sum(len(_encode_plain(p)) for p in pictures)
-        + IMAGE_TOKENS * len(pictures)
-        + PER_MESSAGE
-    )
-
-
-def _encode_plain(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def _compute_digest(value: object) -> str:
-    """Return the sha256 of *value* without its cache marks, which move with the conversation."""
-    return sha256(_encode_plain(_strip_cache_marks(value))).hexdigest()
-
-
-def _strip_cache_marks(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _strip_cache_marks(v) for k, v in value.items() if k != "cache_control"}
-    return [_strip_cache_marks(v) for v in value] if isinstance(value, list) else value
