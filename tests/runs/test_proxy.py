@@ -56,6 +56,7 @@ BARE = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 Json = dict[str, Any]
 HELLO = [{"role": "user", "content": "hello"}]
 
+IMAGE = "data:image/gif;base64," + base64.b64encode(b"GIF89a" + bytes(90)).decode()
 Made = Callable[[str], Json]
 CALLED_IMAGES: list[Made] = [
     lambda text: {"role": "user", "type": "image", "content": text},
@@ -76,8 +77,6 @@ CALLED_IMAGES: list[Made] = [
 
 NAMES = ("role", "type", "content", "source", "data", "image_url", "url", "output", "text", "x")
 FIELDS = sorted({"input_tokens", *CHAT.fields, *RESPONSES.fields, *MESSAGES.fields, *RESPONSES.refused})
-
-IMAGE = "data:image/gif;base64," + base64.b64encode(b"GIF89a" + bytes(90)).decode()
 
 ANY_JSON = st.recursive(
     st.none()
