@@ -48,8 +48,8 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
 
     ids: tuple[str, ...]
     broken: Mapping[str, Broken] = {}  # path of each test file that could not be collected -> why
-    anomaly: str = ""
-    """Reason that the collection is no evidence at all (no pytest in that interpreter, a usage error), or empty."""
+    passed_over: Mapping[str, str] = {}  # path of each one that skips all of its tests while it is collected -> why
+    anomaly: str = ""  # why the collection is no evidence at all (no pytest in that interpreter, a usage error)
 
 
 Record = list[object]

@@ -563,6 +563,47 @@ def test_held_out_files_without_a_test_that_can_be_found_are_refused(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("visible", "select", "said"),
+    [
+        ("test_app.py", "test_app.py", "takes the place of the task's own test_app.py, and lacks its test_f"),
+        ("tests/test_app.py", "tests", "has the name of tests/test_app.py, and pytest can load only one"),
+    ],
+)
+def test_held_out_files_that_visible_ones_would_be_lost_for_are_refused(
+    jumar: Called, tmp_path: Path, visible: str, select: str, said: str
+) -> None:
+    """In the place of the visible file none of its tests judged, and what they refuse was green."""
+    held_out = "from app import f\n\n\ndef test_g():\n    assert f() == 2\n"
+    options = f"[task]\nenv = {{PYTHONPATH = '.'}}\n[tests]\nhidden = 'hidden'\nselect = ['{select}']\n"
+    files = {"app.py": GOOD["app.py"], visible: GOOD["test_app.py"], "hidden/test_app.py": held_out}
+    lay(tmp_path / "task", {**files, "task.toml": options})
+
+    run = jumar("run", "task", "--model", "repair", "--confirm", "1")
+    score = jumar("score", "task", "task", "--confirm", "1")
+    check = jumar("check", "task", "--confirm", "1")
+
+    assert (run[0], score[0], check[0]) == (2, 2, 1)
+    assert [said in told for told in (run[2], score[2], check[1])] == [True] * 3, (run, score, check)
+
+
+@pytest.mark.slow
+def test_a_held_out_file_that_has_the_visible_tests_as_well_is_a_fuller_version(jumar: Called, tmp_path: Path) -> None:
+    fuller = f"{GOOD['test_app.py']!s}def test_g():\n    assert f() + 1 == 3\n"
+    lay(tmp_path / "task", {**GOOD, "hidden/test_app.py": fuller, "task.toml": "[tests]\nhidden = 'hidden'\n"})
+    answer = lay(tmp_path / "answer", {"app.py": "def f():\n    return 2\n"})
+
+    scored = json.loads(jumar("score", "task", str(answer), "--json")[1].splitlines()[-1])
+
+    assert (scored["ok"], scored["passed"], scored["total"], scored["held_out"]) == (
+        True,
+        2,
+        2,
+        ["test_app.py::test_f", "test_app.py::test_g"],
+    )
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [{"hidden/.keep": ""}, {"hidden/README": "soon\n"}], ids=["empty", "no test file"])
 def test_a_folder_of_held_out_tests_without_a_test_gives_no_grade(jumar: Called, tmp_path: Path, files: Files) -> None:
     right: Files = {"app.py": "def f():\n    return 2\n", "task.toml": "[tests]\nhidden = 'hidden'\n"}

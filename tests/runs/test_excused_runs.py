@@ -101,6 +101,42 @@ def test_a_skipped_test_has_no_grade_and_a_note_says_how_many_were_skipped(
     assert f"note: {result['notes'][-1]}" in said
 
 
+PASSED_OVER = (
+    "test_m.py skips all of its tests, which judge nothing: could not import 'no_such_module': No module named"
+)
+
+
+@pytest.mark.slow
+def test_a_file_that_skips_all_of_its_tests_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = "import pytest\npytest.importorskip('no_such_module')\nfrom m import f\ndef test_a(): assert f() == 3\n"
+    root, alone = lay(tmp_path / "task", gone), lay(tmp_path / "alone", gone)
+    (root / "test_n.py").write_text("from m import f\ndef test_n(): assert f() == 3\n")
+
+    code, result = told(capsys, "run", root, "--model", "repair", "--confirm", 1, "--runs", tmp_path / "runs")
+    (root / "m.py").write_text("def f(): return 3\n")
+    _, scored = told(capsys, "score", root, root, "--confirm", 0)
+
+    assert (code, result["stop"], result["total"]) == (0, "green", 1)
+    assert any(note.startswith(PASSED_OVER) for note in result["notes"])
+    assert any(line.startswith(PASSED_OVER) for line in scored["warnings"])
+    assert call(["score", str(alone), str(alone), "--sandbox", "S0"]) == 2
+    assert PASSED_OVER in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["--setup-only", "--setup-plan"])
+def test_what_is_set_up_and_not_run_has_not_passed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    root = lay(tmp_path / "task", "def test_a(): assert 0\n")
+    (root / "pytest.ini").write_text(f"[pytest]\naddopts = {option}\n")
+
+    code, scored = told(capsys, "score", root, root, "--confirm", 1)
+
+    assert (code, scored["ok"], scored["passed"]) == (1, False, 0)
+    assert "set up and not run" in scored["reasons"]["test_m.py::test_a"]
+
+
 @pytest.mark.slow
 def test_a_campaign_does_not_count_a_task_without_a_test_that_ran_as_solved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

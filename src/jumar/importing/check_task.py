@@ -122,7 +122,7 @@ async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcom
     if not find_targets(settings, store.manifest(start)):
         raise BadInput(f"no file of {task.root} may be edited: {explain_no_target(task, unprotected, ids)}")
     if task.hidden:
-        settings = await add_held_out_tests(settings, task, place, start)
+        settings = await add_held_out_tests(settings, task, place, start, ids)
     verifier = build_verifier(place, settings, start, ids)
     # The reference is no cheat: where it is harder to judge than the task was, its grade is to be told all the same.
     verifier.held_out = verifier.held_out._replace(best_grade=False)

@@ -54,9 +54,12 @@ def parse_collection(records: Iterable[Record], ended: Ended, detail: str) -> Co
     """Return the ids in the records of a collection."""
     ids: list[str] = []
     broken: dict[str, Broken] = {}
+    passed_over: dict[str, str] = {}
     anomaly = "" if ended is Ended.NORMAL else detail
     for record in records:
         match record:
+            case ["passed_over", str(path), str(why)]:
+                passed_over[path] = make_one_line(why.removeprefix("Skipped: "), LINE)
             case ["collected", list(some)]:
                 ids.extend(map(str, some))
             case ["broken", str(path), str(why), str(blame), str(absent)]:
@@ -65,7 +68,7 @@ def parse_collection(records: Iterable[Record], ended: Ended, detail: str) -> Co
                 anomaly = why
             case ["stopped", str(why)]:
                 anomaly = f"the collection was stopped: {why}"
-    return Collected(ids=tuple(dict.fromkeys(ids)), broken=broken, anomaly=anomaly)
+    return Collected(ids=tuple(dict.fromkeys(ids)), broken=broken, passed_over=passed_over, anomaly=anomaly)
 
 
 def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial: bool = False) -> Report:

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import copy
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from types import MappingProxyType
 
 import msgspec
 from msgspec.structs import replace
 
 from jumar.core.failure_text import find_reason
-from jumar.core.gate.excused_tests import explain_untested
-from jumar.core.gate.grades import Grade, describe_min_grade, is_proved, list_below
+from jumar.core.gate.excused_tests import explain_untested, list_passed_over
+from jumar.core.gate.grades import describe_min_grade, is_proved, list_below
 from jumar.core.state.settings import Settings
-from jumar.core.state.verdict import EXCUSED, Outcome, TestResult
+from jumar.core.state.verdict import EXCUSED, Outcome
 from jumar.errors import BadInput
 from jumar.ports import Verification
-from jumar.process.progress import Tell, Work, ignore_progress
+from jumar.process.progress import Tell, ignore_progress
+from jumar.runs.held_out_score import (
+    add_hidden,
+    check_hidden,
+    judge_by_hidden,
+    list_held_out,
+    verify_with_hidden,
+)
 from jumar.runs.judging.ahead import begin_ahead
-from jumar.runs.judging.plain_ahead import verify_expected_green
 from jumar.runs.setup.assembly import (
     RunPlace,
     build_settings,
     build_verifier,
-    find_expected_ids,
+    find_expected,
     find_files_of_tests,
     load_runner,
     protect_expected_files,
-    refuse_unloaded,
     store_tree,
 )
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
@@ -43,9 +46,8 @@ from jumar.runs.tree.task_tree import settle_tree
 from jumar.task.task import Task, build_write_rules
 from jumar.verify.mutation_probe import MutationFindings, probe
 from jumar.verify.rounds import expect_rounds
-from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.safe_paths import replace_file
-from jumar.workspace.files.trees import EntryKind, find_differences, overlay
+from jumar.workspace.files.trees import EntryKind, find_differences
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 
@@ -142,13 +144,15 @@ async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, 
     visible = build_write_rules(build_settings(task, store, base, python))
     candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
     hidden = store.capture(task.hidden) if task.hidden else ""
-    own = _judge_by_hidden(task, tuple(store.manifest(hidden))) if hidden else task
-    whole = _add_hidden(store, base, hidden)
+    own = judge_by_hidden(task, tuple(store.manifest(hidden))) if hidden else task
+    whole = add_hidden(store, base, hidden)
     settings = build_settings(own, store, whole, python)
     plain = _read_plain_ids(store, whole, settings) if reads and not own.expected else ()
-    expected = plain or await find_expected_ids(build_verifier(place, settings, whole, own.expected), own)
+    collected = None if plain else await find_expected(build_verifier(place, settings, whole, own.expected), own)
+    expected = collected.ids if collected else plain
     if hidden:
-        await _check_hidden(task, expected, build_verifier(place, settings, whole, ()), hidden)
+        before = build_verifier(place, build_settings(task, store, base, python), base, task.expected)
+        await check_hidden(task, expected, before, build_verifier(place, settings, whole, ()), hidden)
     guard = build_write_rules(
         protect_expected_files(
             settings, find_files_of_tests(expected, place, whole, load_runner(settings.suite.runner))
@@ -160,14 +164,15 @@ async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, 
     expect_rounds(verifier)
     # While the first run goes on: a green needs them as soon as it is over.
     Thread(target=lambda: list(map(import_module, CONFIRMING)), name="jumar-import", daemon=True).start()
-    done = await _verify_with_hidden(verifier, base, candidate, hidden)
+    done = await verify_with_hidden(verifier, base, candidate, hidden)
     absent = any(result.outcome is Outcome.MISSING for result in done.verdict.results.values())
     if plain and (absent or done.verdict.void):  # perhaps it is not as plain as it looked, or pytest does not work here
         return await _score(task, folder, place, python, reads=False)
-    candidate = _add_hidden(store, candidate, hidden)
+    candidate = add_hidden(store, candidate, hidden)
     probed = await probe(verifier, whole, candidate, seed=task.seed) if task.probe and done.verdict.green else None
     scored = _build_scored(done, candidate, len(verifier.expected), probed, ignored)
-    scored = replace(scored, held_out=_list_held_out(verifier, hidden))
+    passed_over = list_passed_over(collected.passed_over) if collected else ()
+    scored = replace(scored, held_out=list_held_out(verifier, hidden), warnings=(*scored.warnings, *passed_over))
     return _apply_min_grade(scored, done, settings.min_grade)
 
 
@@ -220,75 +225,3 @@ def _read_plain_ids(store: Store, tree: str, settings: Settings) -> tuple[str, .
     nodes = store.manifest(tree)
     paths = tuple(path for path, node in nodes.items() if node.kind is EntryKind.FILE)
     return read_plain_ids(paths, lambda path: store.get(nodes[path].sha256), settings.suite) or ()
-
-
-def _add_hidden(store: Store, tree: str, hidden: str) -> str:
-    """Return *tree* with the held-out tests in it."""
-    files = store.manifest(hidden) if hidden else {}
-    return store.keep(overlay(store.manifest(tree), files, files.__contains__)) if files else tree
-
-
-async def _verify_with_hidden(
-    verifier: TrustedVerifier,
-    base: str,
-    candidate: str,
-    hidden: str,
-    excused: Mapping[str, TestResult] = MappingProxyType({}),
-) -> Verification:
-    """Judge *candidate*, by *verifier* for both, with the held-out tests of *hidden* added.
-
-    They lie in no room before those in which tests are falsified, as a run could leave word for the next ones: a green
-    is accepted with them, and only what is none is run with all of them at once. *excused* are those that the task
-    itself skips or fails expectedly: they say nothing, as in a run.
-    """
-    verifier.tell(Work.JUDGING, 0, 0)
-    suite, both = verifier.suite, _add_hidden(verifier.store, candidate, hidden)
-    later = _list_held_out(verifier, hidden)
-    first = tuple(i for i in verifier.expected if i not in set(later))
-    if not (later and first and suite.confirm):
-        done = await verify_expected_green(verifier, both)
-        return _mark_hidden(done, hidden) if suite.confirm and done.grade != Grade.D else done
-    judge = copy.copy(verifier)
-    judge.base, judge.expected = base, first
-    judge.held_out = verifier.held_out._replace(tree=hidden, ids=tuple(i for i in later if i not in excused))
-    done = await verify_expected_green(judge, candidate)
-    if done.verdict.green:
-        results = {**done.verdict.results, **{i: excused.get(i) or TestResult(i, Outcome.PASSED) for i in later}}
-        green_ids = done.verdict.green_ids.union(later)
-        return replace(done, verdict=replace(done.verdict, results=results, green_ids=green_ids))
-    verifier.suite = replace(suite, confirm=0)
-    told = await verifier.verify(both, None, control=verifier.base)
-    told = replace(told, warnings=(*told.warnings, *(done.warnings if done.verdict.void else ())))
-    verifier.suite = suite
-    silent = {i: result for i, result in told.verdict.results.items() if i in later and result.outcome in EXCUSED}
-    if told.verdict.green and silent and not excused:
-        return await _verify_with_hidden(verifier, base, candidate, hidden, silent)
-    if told.verdict.green and done.reachable:
-        return replace(done, verdict=told.verdict)  # two processes alone refused it: it is harder to judge
-    return done if told.verdict.green or told.verdict.void else told
-
-
-def _list_held_out(verifier: TrustedVerifier, hidden: str) -> tuple[str, ...]:
-    """Return the expected tests that stand in files of *hidden*."""
-    files = verifier.store.manifest(hidden) if hidden else {}
-    return tuple(i for i in verifier.expected if i.partition("::")[0] in files)
-
-
-def _mark_hidden(done: Verification, hidden: str) -> Verification:
-    """Return *done* with `+H` behind its grade, if it is green and held-out tests judged with the others."""
-    return replace(done, grade=f"{done.grade}+H") if hidden and done.verdict.green else done
-
-
-async def _check_hidden(task: Task, expected: Iterable[str], verifier: TrustedVerifier, hidden: str) -> None:
-    """Refuse held-out tests that are none or do not load; files are collected again if one has no *expected* test."""
-    tests = verifier.runner.test_files(tuple(verifier.store.manifest(hidden)), ())
-    have = {i.partition("::")[0] for i in expected}
-    if not tests or not have.issuperset(tests):
-        refuse_unloaded(task.hidden or Path(), tests, await verifier.collect(verifier.base))
-
-
-def _judge_by_hidden(task: Task, paths: tuple[str, ...]) -> Task:
-    """Return *task* judged by its held-out tests too; it expects the ids of both."""
-    tests = load_runner(task.suite.runner).test_files(paths, ())
-    select = (*task.suite.select, *tests) if task.suite.select else ()
-    return replace(task, suite=replace(task.suite, select=select), expected=())

@@ -98,10 +98,12 @@ class Reporter:
             setattr(outcome.get_result(), BLAMED, self._blame(call.excinfo.value, arranging=True))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Report the files that could not be collected."""
+        """Report the files that could not be collected, and those that skip all of their tests."""
         if report.failed:
             self._failed = True
             self._report_broken(report.nodeid, report.longreprtext, getattr(report, BLAMED, TEST))
+        elif report.skipped and self._asked is None and report.nodeid:
+            self._send(["passed_over", report.nodeid, self._plain(_get_reason(report))])
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Run what was asked for; an id without parameters asks for all of its parametrisations."""
@@ -168,6 +170,8 @@ class Reporter:
             reason = "" if outcome == "passed" or self._quiet else _get_reason(report)
             printed = "" if outcome == "passed" or self._quiet else _format_printed(report)
             blamed = ("", "") if outcome == "passed" else _get_blame(report)
+        if outcome == "passed" and not any(report.when == "call" for _, report in phases):
+            outcome, reason, blamed = "error", "set up and not run, as an option of pytest says (--setup-only?)", TEST
         if self._limit.rung:
             outcome, blamed = "timeout", CODE
         self._done.append(["result", nodeid, outcome, ms, self._plain(reason) + self._plain(printed), *blamed])
@@ -263,7 +267,7 @@ def _get_blame(report: pytest.TestReport) -> Blamed:
     return blamed
 
 
-def _get_reason(report: pytest.TestReport) -> str:
+def _get_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[-1])
     return report.longreprtext or str(getattr(report, "wasxfail", ""))

@@ -37,5 +37,12 @@ def list_notes(excused: Mapping[str, int], total: int) -> tuple[str, ...]:
     return (f"{skipped} of {total} tests {are} skipped, so nothing was tested by {them}{_explain_skips(excused)}",)
 
 
+def list_passed_over(files: Mapping[str, str]) -> list[str]:
+    """Return a sentence on each of *files* that skips all of its tests while they are collected, with its reason."""
+    return [
+        f"{path} skips all of its tests, which judge nothing: {why or 'no reason given'}" for path, why in files.items()
+    ]
+
+
 def _explain_skips(excused: Mapping[str, int]) -> str:
     return f"; {ENVIRONMENT}" if Outcome.SKIPPED in excused else ""

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar import plugins
+from jumar.core.gate.excused_tests import list_passed_over
 from jumar.core.gate.grades import refuses_harder
 from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_absent, matches_nothing
 from jumar.core.state.events import RunStart
@@ -180,9 +181,14 @@ def _build_surroundings(runner: Runner, settings: Settings, environ: Mapping[str
 
 
 async def find_expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]:
-    """Return the ids that will judge: those the task names, else those its suite has.
+    """Return the ids of `find_expected`."""
+    return (await find_expected(verifier, task)).ids
 
-    None where the gate can do without.
+
+async def find_expected(verifier: TrustedVerifier, task: Task) -> Collected:
+    """Return the tests that will judge: those the task names, else those its suite has.
+
+    There are none where the gate can do without.
 
     Raises:
         BadInput: if there are none and only they could judge, or the tests cannot even be collected.
@@ -198,13 +204,14 @@ async def find_expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str,
         why = "".join(
             f"; {path}: {b.why.strip().splitlines()[-1]}" for path, b in found.broken.items() if b.why.strip()
         )
+        why += "".join(f"; {line}" for line in list_passed_over(found.passed_over))
         where = f" in {', '.join(task.suite.select)}" if task.suite.select else ""
         raise BadInput(
             f"no tests found{where} in {task.root}{why}: nothing could judge the work; name the tests with --test, or "
             f"what runs them with --test-command '{suggest_test_command(task.root)}', or let the driver write the "
             "first failing test: --agent driver --gate strict -i '...'"
         )
-    return found.ids
+    return found
 
 
 async def refuse_unknown_expected(verifier: TrustedVerifier, tree: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from jumar.core.gate.excused_tests import list_passed_over
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import HOST
 from jumar.core.state.settings import Settings
@@ -21,7 +22,7 @@ from jumar.runs.setup.assembly import (
     RunPlace,
     build_settings,
     build_verifier,
-    find_expected_ids,
+    find_expected,
     find_files_of_tests,
     find_targets,
     load_runner,
@@ -29,7 +30,13 @@ from jumar.runs.setup.assembly import (
     refuse_unloaded,
     store_tree,
 )
-from jumar.runs.setup.refusals import explain_no_target, refuse_unrun_held_out
+from jumar.runs.setup.refusals import (
+    explain_no_target,
+    find_namesakes,
+    refuse_lost_tests,
+    refuse_namesakes,
+    refuse_unrun_held_out,
+)
 from jumar.runs.tree.missing_files import find_needed_by
 from jumar.task.suites import find_judging_files
 from jumar.task.task import Task
@@ -57,7 +64,9 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     """
     tree = store_tree(place.store, task, tell=place.tell)
     settings = replace(build_settings(task, place.store, tree, python), sandbox=place.sandbox.tier)
-    found = await find_expected_ids(build_verifier(place, settings, tree, task.expected), task)
+    collected = await find_expected(build_verifier(place, settings, tree, task.expected), task)
+    found = collected.ids
+    settings = replace(settings, notes=(*settings.notes, *list_passed_over(collected.passed_over)))
     if not found:
         task = await _settle_untested(task, place, settings, tree)
         settings = replace(settings, verify=task.verify)
@@ -67,7 +76,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     files = find_files_of_tests(found, place, tree, load_runner(settings.suite.runner))
     settings = protect_expected_files(settings, files)
     if task.hidden:
-        settings = await add_held_out_tests(settings, task, place, tree)
+        settings = await add_held_out_tests(settings, task, place, tree, found)
     if task.in_place is None:
         Workspace(place.folder / "workspace", place.store).reset(tree)
     if task.gate is not Gate.REFACTOR and not find_targets(settings, place.store.manifest(tree)):
@@ -179,21 +188,26 @@ async def find_unsteady_ids(verifier: TrustedVerifier) -> UntouchedRuns:
     return UntouchedRuns(tuple(i for i in verifier.expected if i in ever - always), texts, excused)
 
 
-async def add_held_out_tests(settings: Settings, task: Task, place: RunPlace, tree: str) -> Settings:
-    """Return *settings* with the held-out tests of *task*: their files and their ids.
+async def add_held_out_tests(
+    settings: Settings, task: Task, place: RunPlace, tree: str, visible: Sequence[str]
+) -> Settings:
+    """Return *settings* with the held-out tests of *task*: their files and their ids. *visible* are the other ids.
 
     Raises:
-        BadInput: if there is no test in their folder, or they would never run.
+        BadInput: if there is no test in their folder, they would never run, or others would not for them.
     """
     refuse_unrun_held_out(confirm=settings.suite.confirm)
     store, hidden = place.store, place.store.capture(task.hidden) if task.hidden else ""
     files = store.manifest(hidden)
     tests = load_runner(settings.suite.runner).test_files(tuple(files), ())
     both = store.keep(overlay(store.manifest(tree), files, files.__contains__))
-    narrow = replace(settings, suite=replace(settings.suite, select=tests, confirm=0))
-    found = await build_verifier(place, narrow, both, ()).collect(both)
-    refuse_unloaded(task.hidden or Path(), tests, found)
+    namesakes = find_namesakes({i.partition("::")[0] for i in visible}, tests)
+    narrow = replace(settings, suite=replace(settings.suite, select=(*tests, *namesakes.values()), confirm=0))
+    found, folder = await build_verifier(place, narrow, both, ()).collect(both), task.hidden or Path()
+    refuse_namesakes(folder, namesakes, found)
+    refuse_unloaded(folder, tests, found)
     ids = tuple(i for i in found.ids if i.partition("::")[0] in tests)
+    refuse_lost_tests(folder, visible, ids)
     before = (await build_verifier(place, narrow, both, ids).verify(both, {})).verdict.results
     # What the task itself skips says nothing; what a candidate skips is no pass.
     judging = tuple(i for i in ids if i not in before or before[i].outcome not in EXCUSED)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 
 from jumar.core.gate.write_rules import CONFIGURATION
 from jumar.core.run.strategy import REPAIR
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns
 from jumar.languages.project_kinds import BUILD_FILES, CHECKER_FILES, PYTHON
+from jumar.ports import Collected
 from jumar.runners._programs import find_runner_surroundings
 from jumar.runs.setup.assembly import load_runner
 from jumar.task.suites import find_judging_files, find_last_run
@@ -50,6 +52,46 @@ def refuse_unrun_held_out(*, confirm: int) -> None:
         raise BadInput(
             "[tests] hidden runs in the runs that confirm a green, and --confirm 0 has none; say --confirm 1 or more"
         )
+
+
+def refuse_lost_tests(folder: Path, visible: Iterable[str], held_out: Iterable[str]) -> None:
+    """Refuse held-out tests of *folder* in a file that takes the place of one with *visible* tests, and lacks some.
+
+    Those would judge nothing. A fuller version of a file has them all.
+
+    Raises:
+        BadInput: naming the file and a test that it lacks.
+    """
+    kept = set(held_out)
+    replaced = {i.partition("::")[0] for i in kept}
+    for lost in visible:
+        path, _, name = lost.partition("::")
+        if path in replaced and lost not in kept:
+            raise BadInput(
+                f"[tests] hidden: {folder / path} takes the place of the task's own {path}, and lacks its {name}, "
+                "which would judge nothing; give the file another name, or add what it lacks"
+            )
+
+
+def find_namesakes(visible: Iterable[str], held_out: Iterable[str]) -> dict[str, str]:
+    """Return each file of *held_out*, paths, with a file of *visible* elsewhere that has the same name."""
+    known = {PurePosixPath(path).name: path for path in visible}
+    named = {path: known.get(PurePosixPath(path).name, path) for path in held_out}
+    return {path: other for path, other in named.items() if other != path}
+
+
+def refuse_namesakes(folder: Path, namesakes: Mapping[str, str], found: Collected) -> None:
+    """Refuse *namesakes* as `find_namesakes` returns them, of which pytest loaded only one as *found* says.
+
+    Raises:
+        BadInput: naming both.
+    """
+    for path, other in namesakes.items():
+        if any("import file mismatch" in found.broken[one].why for one in (path, other) if one in found.broken):
+            raise BadInput(
+                f"[tests] hidden: {folder / path} has the name of {other}, and pytest can load only one of them; give "
+                "it another name, or put an __init__.py beside each"
+            )
 
 
 def refuse_probe(task: Task) -> None:

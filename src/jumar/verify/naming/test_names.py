@@ -99,7 +99,7 @@ def complete_collected(found: Collected, room: Path, runner: Runner, select: Seq
     missing = [i for i in static if i not in known and _is_selected(select, i)]
     # Without a single id, how the process ended tells nothing that the broken files do not tell better.
     anomaly = "" if missing and not found.ids else found.anomaly
-    return Collected(ids=(*found.ids, *missing), broken=broken, anomaly=anomaly)
+    return Collected(ids=(*found.ids, *missing), broken=broken, passed_over=found.passed_over, anomaly=anomaly)
 
 
 def _is_selected(select: Sequence[str], test_id: str) -> bool:
