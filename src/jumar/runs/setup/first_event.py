@@ -65,11 +65,10 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
     tree = store_tree(place.store, task, tell=place.tell)
     settings = replace(build_settings(task, place.store, tree, python), sandbox=place.sandbox.tier)
     collected = await find_expected(build_verifier(place, settings, tree, task.expected), task)
-    found = collected.ids
-    settings = replace(settings, notes=(*settings.notes, *list_passed_over(collected.passed_over)))
+    found, notes = collected.ids, (*settings.notes, *list_passed_over(collected.passed_over))
     if not found:
         task = await _settle_untested(task, place, settings, tree)
-        settings = replace(settings, verify=task.verify)
+    settings = replace(settings, verify=task.verify, notes=notes)
     await _refuse_missing_program(task, build_verifier(place, settings, tree, ()))
     settings = _add_judging_files(settings, task.root)
     unprotected = find_targets(settings, place.store.manifest(tree))
