@@ -70,6 +70,8 @@ class Comparisons:
             if not decides and self._mark(answer := self.invoke(thing, owner, name, others, {})):
                 return answer
         asked = comparable and self.own_instances.may_ask((thing, *others))
+        if asked and name == "__contains__":  # of a class
+            before = self._look_into(thing, owner, others[0])
         why = f"{(thing if isinstance(thing, type) else type(thing)).__name__}.{name} would decide a comparison"
         answer = self.peer.ask("method", thing, owner, name, others, None) if asked else self.give_up(why)
         return self.give_up(why) if before not in (None, answer is (name != "__ne__")) else answer
@@ -99,7 +101,7 @@ class Comparisons:
 
         if contents.find_base(thing) is not None:  # its content says what it has
             return None
-        why, has = self.line_up.look_into(thing, needle, say(thing), copy)
+        why, has = self.line_up.look_into(thing, needle, say, copy)
         return self.give_up(why) if why else has
 
     def _make_again(self, kind: Any, args: Any, words: Any) -> Any:

@@ -14,7 +14,6 @@ from random import SystemRandom
 from typing import Any
 
 from jumar.child.two_process.test_process.other_data import (
-    CHANGED,
     FAR,
     LARGE,
     MADE_OF,
@@ -23,6 +22,7 @@ from jumar.child.two_process.test_process.other_data import (
     differs,
     draw_needles,
     draw_others,
+    is_changed,
 )
 from jumar.child.two_process.wire.containers.shared_container import get_fact
 
@@ -63,7 +63,7 @@ class LineUp:
     def note_made(self, kind: type, args: Any, words: Any) -> tuple[Any, Any, int]:
         """Note by what a test made an instance of *kind*; return the fact that says so."""
         given = self._given.setdefault(kind, [])
-        if len(given) < MOST_GIVEN and all(type(one) in CHANGED for one in (*args, *words.values())):
+        if len(given) < MOST_GIVEN and all(map(is_changed, map(type, (*args, *words.values())))):
             given.append((args, words))
         return args, words, self._used()
 
@@ -107,21 +107,27 @@ class LineUp:
             why = f"a {type(thing).__name__} of the product is beyond all numbers"
         return why, held
 
-    def look_into(self, thing: Any, needle: Any, ask: Ask, copy: Callable[[], Ask]) -> tuple[str, bool | None]:
+    def look_into(
+        self, thing: Any, needle: Any, say: Callable[[Any], Ask], copy: Callable[[], Ask]
+    ) -> tuple[str, bool | None]:
         """Return what is wrong with *thing*, a container of the product, or ""; and whether it has *needle* in it.
 
-        *ask* has it say whether it has something, and *copy* returns how a copy of it does. None: it was not asked.
+        *say* returns how a container says whether it has something, and *copy* how a copy of *thing* does. None: it
+        was not asked.
         """
         self._looked += 1
         if self._random.random() * self._looked > OFTEN:
             return "", None
         wrong = f"a {type(thing).__name__} of the product has whatever it is asked for"
         if get_fact(needle, MADE_OF):
-            first, *others = self._shuffle_made(needle, ask, far=True)
-            return wrong if others.count(True) > max(2, len(others) - 2) else "", first
+            first, *others = self._shuffle_made(needle, say(thing), far=True)
+            if others.count(True) > max(2, len(others) - 2):
+                return wrong, first
+            made_of_things = any(get_fact(one, MADE_OF) for one in (get_fact(thing, MADE_OF) or [()])[0])
+            return (self._look_into_others(thing, needle, say)[0] if first and made_of_things else ""), first
         groups = draw_needles(needle, self._random)
         if not groups:
-            return "", None
+            return self._look_into_others(thing, needle, say) if get_fact(thing, MADE_OF) else ("", None)
         # A copy has copies of what is in it: an object that is only equal to itself is not among them.
         first, *rest = self._shuffle([needle, *(one for drawn, _ in groups for one in drawn)], copy())
         for drawn, most in groups:
@@ -129,6 +135,21 @@ class LineUp:
                 return wrong, first
             del rest[: len(drawn)]
         return "", first
+
+    def _look_into_others(self, thing: Any, needle: Any, say: Callable[[Any], Ask]) -> tuple[str, bool | None]:
+        """Return as `look_into`: containers made of other data, or as other tests made theirs, are asked for *needle*.
+
+        One of them may have it, and not all. They are asked where nothing else can be asked for, and where a test made
+        the container of things, as a box is made of its corners.
+        """
+        args, words, _ = get_fact(thing, MADE_OF)
+        count = 2 * OTHERS * (differs(args) or differs(words))
+        draws: list[Callable[[], Any]] = [partial(self._alter, (args, words), (1, -1)[n % 2]) for n in range(count)]
+        draws += [partial(tuple, one) for one in self._given.get(type(thing), ()) if one != (args, words)]
+        boxes = [thing, *(one for one in self._make_all(type(thing), draws) if one is not UNMADE)]
+        first, *others = self._shuffle(boxes, lambda box: say(box)(needle))
+        all_have = first and len(others) > 1 and all(others)
+        return f"each {type(thing).__name__} of the product has what one is asked for" if all_have else "", first
 
     def _shuffle(self, questions: list[Any], ask: Ask) -> list[bool | None]:
         """Return the answers to *questions*, which are asked in any order; what raises is not affirmed."""
@@ -146,10 +167,9 @@ class LineUp:
         """
         args, words, used = get_fact(thing, MADE_OF)
         kind, unused = type(thing), used == self._used()
-        count = (4 if far else 1) * OTHERS * (differs(args) or differs(words))
-        signs = [(1, -1)[place % 2] * far for place in range(count)]
+        count = (4 if far else 2) * OTHERS * (differs(args) or differs(words))
         draws: list[Callable[[], Any]] = [partial(tuple, (args, words))]
-        draws += [partial(self._alter, (args, words), sign) for sign in signs]
+        draws += [partial(self._alter, (args, words), (1, -1)[n % 2] * far, near=n % 2) for n in range(count)]
         made = self._make_all(kind, draws)
         # A full box has all that can be made.
         fussy = bool(count) and not far and all(one is UNMADE for one in made[1:])
@@ -164,30 +184,35 @@ class LineUp:
         return [first if first or (unused and made[0] is not UNMADE) else None, *rest]
 
     def _make_all(self, kind: type, draws: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Make an instance of *kind* for each of *draws*, which return arguments and keywords, in any order."""
-        made: list[Any] = [UNMADE] * len(draws)
-        for place in self._random.sample(range(len(draws)), len(draws)):
+        """Make an instance of *kind* for each of *draws*, which return arguments and keywords, in any order.
+
+        Each is made twice, all but the first: that was made by the test, and is made again.
+        """
+        made, drawn = [UNMADE] * len(draws), [UNMADE] * len(draws)
+        turns = [*range(len(draws)), *range(1, len(draws))]
+        for place in self._random.sample(turns, len(turns)):
             with contextlib.suppress(Exception):  # the product may refuse them, by whatever it likes
-                made[place] = self._create(kind, *draws[place]())
+                drawn[place] = draws[place]() if drawn[place] is UNMADE else drawn[place]
+                made[place] = self._create(kind, *drawn[place])
         return made
 
-    def _alter(self, value: Any, sign: int) -> Any:
+    def _alter(self, value: Any, sign: int, near: int = 0) -> Any:
         """Return *value* with other data in the place of all data in it, and things of a test made again by such.
 
-        Numbers and dates are far away on the side of *sign*, if it is not 0.
+        Numbers and dates are far away on the side of *sign*, if it is not 0, or else *near*, if that is not 0.
         """
         if get_fact(value, MADE_OF):
             args, words, _ = get_fact(value, MADE_OF)
             altered = differs(args) or differs(words)
-            return self._create(type(value), *self._alter((args, words), sign)) if altered else value
+            return self._create(type(value), *self._alter((args, words), sign, near)) if altered else value
         kind: Any = type(value)
         if kind in (list, tuple):
-            return kind(self._alter(one, sign) for one in value)
+            return kind(self._alter(one, sign, near) for one in value)
         if kind is dict:
-            return {key: self._alter(one, sign) for key, one in value.items()}
+            return {key: self._alter(one, sign, near) for key, one in value.items()}
         if sign and kind in FAR:
             return FAR[kind](value, self._random, sign)
-        return alter(value, self._random)
+        return alter(value, self._random, near=bool(near))
 
 
 def _holds(ask: Ask, question: Any) -> bool:

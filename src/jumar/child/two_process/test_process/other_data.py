@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import enum
 import fractions
+import operator
+import pathlib
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from jumar.child.challenge.other_values import STEPS, draw_alike, make_near, make_other
+from jumar.child.challenge.other_values import STEPS, draw_alike, make_other
+from jumar.child.two_process.proxies import Proxy
 from jumar.child.two_process.wire.containers.shared_container import get_fact
 
 MADE_OF = "_jumar_made_of"
@@ -29,10 +33,39 @@ def draw_others(value: Any, random: Random) -> list[Any]:
     """
     if not differs(value):
         return []
-    drawn = [make(value, random) for make in (alter, make_near) for _ in range(OTHERS)]
-    if type(value) in (list, tuple) and len(value) > 1:
-        drawn += [value[::-1], type(value)(random.sample(value, len(value))), value[:-1], value + value[:1]]
+    drawn = [make(value, random) for make in (alter, change_one) for _ in range(OTHERS)]
+    drawn += _arrange(value, random)
     return [one for one in drawn if type(one) is type(value) and one != value]
+
+
+def change_one(value: Any, random: Random) -> Any:
+    """Return *value* with one thing in it changed, by little."""
+    kind: Any = type(value)
+    if kind is dict and value:
+        key = random.choice(list(value))
+        if random.random() < 1 / 2:
+            return {**value, key: change_one(value[key], random)}
+        return {(alter(key, random) if one == key else one): held for one, held in value.items()}
+    if (kind in (list, tuple) or _is_named_tuple(kind)) and value:
+        items, place = list(value), random.randrange(len(value))
+        items[place] = change_one(items[place], random)
+        return _fill(kind, items)
+    return alter(value, random, near=True)
+
+
+def _arrange(value: Any, random: Random) -> list[Any]:
+    """Return others in which the same things stand otherwise: in another order, elsewhere, in other rows."""
+    kind: Any = type(value)
+    if kind is dict and len(value) > 1:
+        held = [*value.values()]
+        mixed = random.sample(held, len(held))
+        return [{key: items[at] for at, key in enumerate(value)} for items in (mixed, held[1:] + held[:1])]
+    if kind not in (list, tuple) or len(value) < 2:  # noqa: PLR2004  one has no order
+        return []
+    drawn = [value[::-1], kind(random.sample(value, len(value))), value[:-1], value + value[:1]]
+    if type(value[0]) is type(value[1]) is list and value[0]:
+        drawn.append(kind([value[0][:-1], value[0][-1:] + value[1], *value[2:]]))
+    return drawn
 
 
 def draw_needles(needle: Any, random: Random) -> list[tuple[list[Any], int]]:
@@ -84,19 +117,75 @@ def differs(value: Any) -> bool:
     """Return whether there is data in *value* that can be changed, or by which something in it was made."""
     if made := get_fact(value, MADE_OF):
         return any(map(differs, made[:2]))
-    if type(value) in (list, tuple):
+    if type(value) in (list, tuple) or _is_named_tuple(type(value)):
         return any(map(differs, value))
-    return any(map(differs, value.values())) if type(value) is dict else type(value) in CHANGED
+    return any(map(differs, value.values())) if type(value) is dict else _find_maker(type(value)) is not None
 
 
-def alter(value: Any, random: Random) -> Any:
-    """Return *value* with other data in the place of all data in it; things of the product or the tests stay."""
+def alter(value: Any, random: Random, *, near: bool = False) -> Any:
+    """Return *value* with other data in the place of all data in it; things of the product or the tests stay.
+
+    *near* of it, if it has numbers, dates or addresses.
+    """
     kind: Any = type(value)
-    if kind in (list, tuple):
-        return kind(alter(one, random) for one in value)
+    if kind in (list, tuple) or _is_named_tuple(kind):
+        return _fill(kind, [alter(one, random, near=near) for one in value])
     if kind is dict:
-        return {key: alter(one, random) for key, one in value.items()}
-    return CHANGED[kind](value, random) if kind in CHANGED else value
+        return {key: alter(one, random, near=near) for key, one in value.items()}
+    if near and (kind in NEAR or _is_address(kind)):
+        add: Callable[[Any, int], Any] = NEAR.get(kind, operator.add)
+        return add(value, random.choice((1, -1)) * random.randint(1, 3))
+    make = _find_maker(kind)
+    return make(value, random) if make else value
+
+
+def _fill(kind: Any, items: list[Any]) -> Any:
+    return kind(*items) if _is_named_tuple(kind) else kind(items)
+
+
+def _is_named_tuple(kind: type) -> bool:
+    """Return whether *kind* is a named tuple of the tests, or of a library."""
+    return issubclass(kind, tuple) and "_fields" in vars(kind) and not _is_of_product(kind)
+
+
+def is_changed(kind: type) -> bool:
+    """Return whether there is other data of *kind*, which is no container."""
+    return _find_maker(kind) is not None
+
+
+def _is_of_product(kind: type) -> bool:
+    return issubclass(kind, Proxy)
+
+
+def _find_maker(kind: type) -> Callable[[Any, Random], Any] | None:
+    """Return what makes another value of *kind*; None: there is no other."""
+    if kind in CHANGED:
+        return CHANGED[kind]
+    if _is_of_product(kind):
+        return None
+    if _is_address(kind):
+        return _draw_address
+    return next((make for base, make in CHANGED_HEIRS.items() if issubclass(kind, base)), None)
+
+
+def _is_address(kind: type) -> bool:
+    """Return whether *kind* is an address of `ipaddress`, which is not imported for this."""
+    return kind.__module__ == "ipaddress" and kind.__name__ in ("IPv4Address", "IPv6Address")
+
+
+def _draw_member(value: Any, random: Random) -> Any:
+    """Return another member of the enumeration of *value*; itself, if that has one alone."""
+    return random.choice([one for one in type(value) if one is not value] or [value])
+
+
+def _draw_path(value: Any, random: Random) -> Any:
+    root, parts = value.anchor, [one for one in value.parts if one != value.anchor]
+    place = random.randrange(len(parts) or 1)
+    return type(value)(root, *(_draw_text(one, random) if at == place else one for at, one in enumerate(parts)))
+
+
+def _draw_address(value: Any, random: Random) -> Any:
+    return type(value)(random.getrandbits(value.max_prefixlen))
 
 
 def _shift(value: Any, random: Random) -> Any:
@@ -138,6 +227,15 @@ CHANGED: dict[type, Callable[[Any, Random], Any]] = {
     frozenset: _change_frozen,
 }
 """Types of data of which there are others, and what makes one."""
+
+CHANGED_HEIRS: dict[type, Callable[[Any, Random], Any]] = {enum.Enum: _draw_member, pathlib.PurePath: _draw_path}
+"""The same of types that are extended."""
+
+NEAR: dict[type, Callable[[Any, int], Any]] = {
+    **dict.fromkeys((int, float, decimal.Decimal, fractions.Fraction), operator.add),
+    **dict.fromkeys((dt.date, dt.datetime, dt.timedelta), lambda value, step: value + dt.timedelta(days=step)),
+}
+"""Types of data of which others are near, and what makes one that is so many steps away."""
 
 FAR: dict[type, Callable[[Any, Random, int], Any]] = {
     **dict.fromkeys((int, float, decimal.Decimal, fractions.Fraction), _draw_number),

@@ -217,7 +217,9 @@ class ProductThings(Comparisons):
         """Return what the special method *name* of a thing tells; refuse it if the content of that tells another."""
         due = contents.compute(thing, name, args)
         if due is contents.NOTHING:
-            same = name in proxies.COMPARING or not get_fact(thing, contents.HEARD)
+            # Where Python itself raises, as for a list in a set, nothing tells that what a subclass says is so.
+            refused = name == "__contains__" and contents.find_base(thing) is not None
+            same = not refused and (name in proxies.COMPARING or not get_fact(thing, contents.HEARD))
         elif name in contents.WALKS:
             same = (answer := contents.walk(thing, answer, due)) is not None
         elif name == "__hash__" and contents.find_base(thing) not in contents.NUMBERS:
