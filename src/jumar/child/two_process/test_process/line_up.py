@@ -124,10 +124,12 @@ class LineUp:
             if others.count(True) > max(2, len(others) - 2):
                 return wrong, first
             made_of_things = any(get_fact(one, MADE_OF) for one in (get_fact(thing, MADE_OF) or [()])[0])
-            return (self._look_into_others(thing, needle, say)[0] if first and made_of_things else ""), first
+            return (
+                self._look_into_others(thing, needle, say, say(thing))[0] if first and made_of_things else ""
+            ), first
         groups = draw_needles(needle, self._random)
         if not groups:
-            return self._look_into_others(thing, needle, say) if get_fact(thing, MADE_OF) else ("", None)
+            return self._look_into_others(thing, needle, say, copy()) if get_fact(thing, MADE_OF) else ("", None)
         # A copy has copies of what is in it: an object that is only equal to itself is not among them.
         first, *rest = self._shuffle([needle, *(one for drawn, _ in groups for one in drawn)], copy())
         for drawn, most in groups:
@@ -136,18 +138,20 @@ class LineUp:
             del rest[: len(drawn)]
         return "", first
 
-    def _look_into_others(self, thing: Any, needle: Any, say: Callable[[Any], Ask]) -> tuple[str, bool | None]:
+    def _look_into_others(
+        self, thing: Any, needle: Any, say: Callable[[Any], Ask], own: Ask
+    ) -> tuple[str, bool | None]:
         """Return as `look_into`: containers made of other data, or as other tests made theirs, are asked for *needle*.
 
         One of them may have it, and not all. They are asked where nothing else can be asked for, and where a test made
-        the container of things, as a box is made of its corners.
+        the container of things, as a box is made of its corners. *own* says what *thing* has.
         """
         args, words, _ = get_fact(thing, MADE_OF)
         count = 2 * OTHERS * (differs(args) or differs(words))
         draws: list[Callable[[], Any]] = [partial(self._alter, (args, words), (1, -1)[n % 2]) for n in range(count)]
         draws += [partial(tuple, one) for one in self._given.get(type(thing), ()) if one != (args, words)]
-        boxes = [thing, *(one for one in self._make_all(type(thing), draws) if one is not UNMADE)]
-        first, *others = self._shuffle(boxes, lambda box: say(box)(needle))
+        boxes = [say(one) for one in self._make_all(type(thing), draws) if one is not UNMADE]
+        first, *others = self._shuffle([own, *boxes], lambda ask: ask(needle))
         all_have = first and len(others) > 1 and all(others)
         return f"each {type(thing).__name__} of the product has what one is asked for" if all_have else "", first
 
