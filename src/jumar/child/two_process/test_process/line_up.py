@@ -124,9 +124,8 @@ class LineUp:
             if others.count(True) > max(2, len(others) - 2):
                 return wrong, first
             made_of_things = any(get_fact(one, MADE_OF) for one in (get_fact(thing, MADE_OF) or [()])[0])
-            return (
-                self._look_into_others(thing, needle, say, say(thing))[0] if first and made_of_things else ""
-            ), first
+            why = self._look_into_others(thing, needle, say, say(thing))[0] if first and made_of_things else ""
+            return why, first
         groups = draw_needles(needle, self._random)
         if not groups:
             return self._look_into_others(thing, needle, say, copy()) if get_fact(thing, MADE_OF) else ("", None)
