@@ -19,14 +19,15 @@ from jumar.core.state.reply import ToolCall
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 from jumar.core.state.verdict import Void
-from jumar.models.script import ScriptLine
+from jumar.models.script import ScriptLine, ScriptModel
+from jumar.ports import Answer, Ask
 from jumar.preferences.completions import Completion, Target
 from jumar.preferences.export import Format, build_examples, split_by_task
-from jumar.preferences.leaks import LabelledText, find_leak, find_telltale_words
+from jumar.preferences.leaks import LabelledText, find_leak, find_telltale_signs
 from jumar.preferences.pairs import Pair, PairRules, choose_pairs
-from jumar.preferences.rollouts import Reason, Rollout, Selection, read_rollout
+from jumar.preferences.rollouts import ENDS, Reason, Rollout, Selection, read_rollout
 from jumar.report.build_report import build_report
-from support.worlds.rollout_world import CRASH, work, write_passing
+from support.worlds.rollout_world import CRASH, DONE, work, write_passing
 from support.worlds.run_world import IDS, TOTAL, Terms, judge
 
 ANY = Selection(min_grade="X")
@@ -154,9 +155,28 @@ class TestLeaks:
                 for side in (True, False)
             ]
 
-        assert find_telltale_words(texts(5, "zanzibar")) == ("zanzibar",)
-        assert find_telltale_words(texts(5, "")) == ()
-        assert find_telltale_words(texts(2, "zanzibar")) == (), "in two tasks it may be what they are about"
+        assert find_telltale_signs(texts(5, "zanzibar")) == ("zanzibar",)
+        assert find_telltale_signs(texts(5, "")) == ()
+        assert find_telltale_signs(texts(2, "zanzibar")) == (), "in two tasks it may be what they are about"
+
+    @pytest.mark.parametrize(
+        ("rejected", "signs"),
+        [
+            (("assistant", "search"), {"a call of search", "an end with search"}),
+            (("assistant", ""), {"an end without a call"}),
+            (("user", ""), {"an end by the assistant", "an end by the user", "an end without a call"}),
+        ],
+    )
+    def test_so_are_tools_and_the_message_at_the_end(self, rejected: tuple[str, str], signs: set[str]) -> None:
+        chosen = ("assistant", "final")
+        examples = [
+            LabelledText(f"t{n}", side is chosen, (Message(role, tool_calls=(ToolCall(tool, {}),) if tool else ()),))
+            for n in range(4)
+            for side in (chosen, rejected)
+            for role, tool in (side,)
+        ]
+
+        assert set(find_telltale_signs(examples)) == signs | {"a call of final", "an end with final"}
 
 
 def counted(folder: Path, wanted: Selection = ANY, kind: Format = Format.DPO) -> tuple[int, Mapping[str, int]]:
@@ -175,8 +195,8 @@ def test_twenty_three_passes_and_a_crash_are_no_pair(tmp_path: Path) -> None:
 
 
 def test_one_pass_and_one_fail_are_exactly_one_pair_and_hold_no_result(tmp_path: Path) -> None:
-    work(tmp_path / "pass", (write_passing(TOTAL),))
-    work(tmp_path / "fail", (write_passing(9),))
+    work(tmp_path / "pass", (write_passing(TOTAL), DONE))
+    work(tmp_path / "fail", (write_passing(9), DONE))
 
     for target in Target:
         found = build_examples([tmp_path], Format.DPO, replace(ANY, target=target), PairRules())
@@ -257,14 +277,81 @@ def test_interrupted_damaged_weak_and_long_ones_too(tmp_path: Path) -> None:
     assert read_rollout(weak, ANY) == Reason.DAMAGED
 
 
-CAPPED = replace(USUAL, budget=Budget(attempts=None, turns=1))
+TALK = Selection(min_grade="X", target=Target.TRAJECTORY)
+LOOK = ScriptLine(tool_calls=(ToolCall("read_file", {"path": "app.py"}),))
 
 
-def test_who_used_up_the_turns_failed_and_is_no_conversation(tmp_path: Path) -> None:
-    folder = work(tmp_path / "r", (write_passing(9), write_passing(10)), CAPPED)
+class CutModel(ScriptModel):
+    """Answers as its script says, and is cut off each time before it is done."""
 
-    assert isinstance(read_rollout(folder, ANY), Rollout)
-    assert read_rollout(folder, replace(ANY, target=Target.TRAJECTORY)) == Reason.BUDGET, "it breaks off"
+    async def complete(self, ask: Ask) -> Answer:
+        answer = await super().complete(ask)
+        line = self.get_line(ask.position)
+        return replace(answer, reply=replace(answer.reply, cut=line is not None and line != DONE))
+
+
+class TestWhatIsNotTheAssistants:
+    """No conversation is exported that jumar cut short, or in which it speaks for the assistant."""
+
+    @pytest.mark.parametrize(
+        "odd",
+        [
+            ScriptLine(error="refusal"),
+            ScriptLine(),
+            ScriptLine(content=" \n"),
+            ScriptLine(content="I think that it is right now."),
+            ScriptLine(tool_calls=(ToolCall("write_file", {"_malformed": "{not json"}),)),
+            ScriptLine(tool_calls=(ToolCall("nosuch", {"path": "app.py"}),)),
+        ],
+        ids=["refused", "empty", "blank", "without a call", "no JSON", "no such tool"],
+    )
+    def test_a_reply_that_is_none(self, tmp_path: Path, odd: ScriptLine) -> None:
+        folder = work(tmp_path / "r", (write_passing(TOTAL), odd, DONE))
+
+        assert read_rollout(folder, TALK) == Reason.UNUSABLE
+        assert isinstance(read_rollout(folder, ANY), Rollout), "a patch holds no reply"
+        for kind in Format:
+            found = build_examples([folder], kind, TALK, PairRules())
+            assert (found.rows, found.excluded) == ((), {"unusable": 1})
+
+    def test_a_reply_that_was_cut_off(self, tmp_path: Path) -> None:
+        lines = (write_passing(TOTAL), ScriptLine(tool_calls=(*LOOK.tool_calls, *LOOK.tool_calls)), DONE)
+        folder = work(tmp_path / "r", (), replace(USUAL, model=CutModel(lines)))
+
+        assert read_rollout(folder, TALK) == Reason.UNUSABLE
+
+    def test_a_mistake_of_its_own_with_the_answer_to_it_stays(self, tmp_path: Path) -> None:
+        wrong = ScriptLine(tool_calls=(ToolCall("read_file", {"file": "app.py"}),))
+        down = ScriptLine(error="server")
+
+        found = read_rollout(work(tmp_path / "r", (wrong, down, write_passing(TOTAL), DONE)), TALK)
+
+        assert isinstance(found, Rollout)
+        assert [m.role for m in found.completion.completion] == ["assistant", "tool", "assistant", "tool", "assistant"]
+
+    @pytest.mark.parametrize("passing", [9, TOTAL])
+    @pytest.mark.parametrize(
+        ("rest", "turns"),
+        [((LOOK,) * 4, None), ((LOOK, DONE), 2), ((ScriptLine(),) * 4, None), ((), None)],
+        ids=["stalled", "turns", "stalled on nothing", "used up"],
+    )
+    def test_an_end_that_jumar_made(
+        self, tmp_path: Path, passing: int, rest: tuple[ScriptLine, ...], turns: int | None
+    ) -> None:
+        """Also where the tests pass at the end: the stop reason is `green` then."""
+        terms = replace(USUAL, budget=Budget(attempts=None, turns=turns))
+        folder = work(tmp_path / "r", (write_passing(passing), *rest), terms)
+
+        found = read_rollout(folder, ANY)
+        assert isinstance(found, Rollout)
+        assert found.passed is (passing == TOTAL)
+        assert read_rollout(folder, TALK) == Reason.BROKEN_OFF
+
+    def test_every_stop_reason_is_its_own_end_or_left_out(self) -> None:
+        """A new one must be put on one side: `ENDS` says nothing of the agent, others are asked how they ended."""
+        asked = {StopReason.GREEN, StopReason.FINAL, StopReason.ATTEMPTS, StopReason.TURNS, StopReason.STALLED}
+
+        assert set(StopReason) - ENDS.keys() == asked
 
 
 @pytest.mark.parametrize("kind", [Format.KTO, Format.SFT])

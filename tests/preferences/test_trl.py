@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.worlds.rollout_world import work, write_passing
+from support.worlds.rollout_world import DONE, work, write_passing
 from support.worlds.run_world import TOTAL
 
 TRAIN = Path(__file__).parent.parent / "support" / "interop" / "train_examples.py"
@@ -42,8 +42,8 @@ def read_columns(value: object, key: str = "") -> object:
 @pytest.mark.skipif(not PYTHON.exists(), reason="trl is not installed: make prove does it (.venv/trl)")
 def test_a_real_trainer_takes_what_we_write(tmp_path: Path) -> None:
     for n in range(2):
-        work(tmp_path / "runs" / f"p{n}", (write_passing(TOTAL, str(n)),))
-        work(tmp_path / "runs" / f"f{n}", (write_passing(9, str(n)),))
+        work(tmp_path / "runs" / f"p{n}", (write_passing(TOTAL, str(n)), DONE))
+        work(tmp_path / "runs" / f"f{n}", (write_passing(9, str(n)), DONE))
     out = tmp_path / "out"
     out.mkdir()
     for name, form, target in FILES:

@@ -81,7 +81,7 @@ def prefs(runs: tuple[Path, ...], out: Path, *, as_json: bool, quiet: bool, **ch
     for reason, count in found.excluded.items():
         voice.say(f"left out {count:>5}  {reason}")
     if found.telltale:
-        voice.note(f"warning: these words tell the label in every example: {', '.join(found.telltale)}")
+        voice.note(f"warning: these signs tell the label in every example: {', '.join(found.telltale)}")
     noun = "pairs" if chosen["kind"] == Format.DPO else "examples"
     voice.say(f"{len(found.rows)} {noun} from {found.used} of {found.rollouts} rollouts in {out}")
     voice.print_result(

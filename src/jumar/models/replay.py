@@ -10,7 +10,7 @@ from jumar.core.state.budget import Cost
 from jumar.core.state.reply import Reply
 from jumar.core.state.settings import Route
 from jumar.models.recording import Digests, RecordedCall, read_lines
-from jumar.models.wire.jsonl import build_exhausted_reply, read_once
+from jumar.models.wire.jsonl import RECORDING, build_exhausted_reply, read_once
 from jumar.ports import Answer, Ask, Model
 
 Place = tuple[int, str, str]
@@ -37,7 +37,7 @@ class ReplayModel:
         `final` when there is no more.
         """
         if ask.position > max(self._made, default=-1):
-            return Answer(reply=build_exhausted_reply("recording", ask.position))
+            return Answer(reply=build_exhausted_reply(RECORDING, ask.position))
         take, number = self._takes.get(_locate(ask.position, ask.request)), ask.position + 1
         made = self._made.get(ask.position)
         if take is None and made is not None:

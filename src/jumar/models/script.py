@@ -10,7 +10,7 @@ import msgspec
 from jumar.core.state.budget import Cost
 from jumar.core.state.reply import Reply, ToolCall
 from jumar.errors import BadInput
-from jumar.models.wire.jsonl import Tokens, Usd, build_exhausted_reply, decode_line, number_lines, read_once
+from jumar.models.wire.jsonl import SCRIPT, Tokens, Usd, build_exhausted_reply, decode_line, number_lines, read_once
 from jumar.ports import Answer, Ask
 
 
@@ -50,7 +50,7 @@ class ScriptModel:
         """Return the line at the run's position; when the script is used up, `final`."""
         line = self.get_line(ask.position)
         if line is None:
-            return Answer(reply=build_exhausted_reply("script", ask.position))
+            return Answer(reply=build_exhausted_reply(SCRIPT, ask.position))
         calls = tuple(
             ToolCall(call.name, call.arguments, call.id or f"call_{ask.position}_{n}")
             for n, call in enumerate(line.tool_calls)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.run.strategy import DRIVER, Message, Tool
+from jumar.core.run.strategy import Message, Tool
 from jumar.core.state.run_state import RunState
 from jumar.runs.setup.agent_parts import build_agent
 from jumar.runs.setup.assembly import RunPlace, find_files_of_tests, find_targets, load_runner
@@ -71,7 +71,7 @@ def build_completion(folder: Path, state: RunState, target: Target, max_prompt_c
 def _build_conversation(place: RunPlace, state: RunState) -> Completion | None:
     """Return the conversation of the driver, if all of it contributed to the judged tree."""
     assert state.best is not None  # noqa: S101  who has no best tree was left out before
-    if state.run.agent != DRIVER or state.evidence is None or state.best.tree != state.tree:
+    if state.evidence is None or state.best.tree != state.tree:
         return None
     agent = build_agent(state.run, place)
     messages = agent.messages(state, {})

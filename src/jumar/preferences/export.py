@@ -16,7 +16,7 @@ import msgspec
 from jumar.corpus.export import find_run_directories
 from jumar.errors import BadInput
 from jumar.preferences.completions import Completion, encode_message, encode_tools
-from jumar.preferences.leaks import LabelledText, find_telltale_words
+from jumar.preferences.leaks import LabelledText, find_telltale_signs
 from jumar.preferences.pairs import PairRules, choose_pairs, drop_duplicates
 from jumar.preferences.rollouts import Reason, Rollout, Selection, read_rollout
 
@@ -46,7 +46,7 @@ class Examples(msgspec.Struct, frozen=True):
     """Reason -> number of rollouts in no example; with `used` they add up to `rollouts`."""
     used: int
     telltale: tuple[str, ...]
-    """Words that tell the label in every example."""
+    """Words, calls and ends that tell the label in every example."""
 
 
 def build_examples(runs: Iterable[Path], kind: Format, wanted: Selection, rules: PairRules) -> Examples:
@@ -77,7 +77,7 @@ def build_examples(runs: Iterable[Path], kind: Format, wanted: Selection, rules:
         rollouts=len(folders),
         excluded=dict(sorted(excluded.items())),
         used=len(good) - len(left),
-        telltale=find_telltale_words(labelled),
+        telltale=find_telltale_signs(labelled),
     )
 
 
@@ -182,7 +182,7 @@ def build_card(found: Examples, files: Mapping[str, tuple[int, bytes]], chosen: 
         "| --- | --- |",
         *(f"| {task} | {count} |" for task, count in sorted(tasks.items())),
         "",
-        f"Words that stand on one side of every example: {', '.join(found.telltale) or 'none'}.",
+        f"Signs (words, calls, ends) that stand on one side of every example: {', '.join(found.telltale) or 'none'}.",
         "",
         f"jumar {version('jumar')}, Python {platform.python_version()}; "
         + ", ".join(f"{name} {value}" for name, value in chosen.items()),

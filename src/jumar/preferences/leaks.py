@@ -1,4 +1,4 @@
-"""Finds words that show the label of a completion to a reader who does not judge its code."""
+"""Finds words and other signs that show the label of a completion to a reader who does not judge its code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARKERS = (
 OUTCOMES = r"(?:PASSED|FAILED|ERROR|XFAIL|SKIPPED|passed|failed)"
 
 WORD = re.compile(r"[^\W\d]\w{3,}")
-"""Words that the statistic looks at."""
+"""Words that the statistic looks at, beside names of tools and the end."""
 
 FEWEST_TASKS = 4
 """A word that tells the label tells it in this many tasks at least; in fewer it may be what the task is about."""
@@ -69,23 +69,35 @@ class LabelledText(msgspec.Struct, frozen=True):
     completion: tuple[Message, ...]
 
 
-def find_telltale_words(examples: Sequence[LabelledText]) -> tuple[str, ...]:
-    """Return words that all completions of one label have, and none of the other, in several tasks.
+def find_telltale_signs(examples: Sequence[LabelledText]) -> tuple[str, ...]:
+    """Return signs that all completions of one label have, and none of the other, in several tasks.
 
-    A trainer would learn the word in the place of the work. What every task asks for stands on both sides.
+    Signs are words, names of tools and the message at the end. A trainer would learn the sign in the place of the work.
+    What every task asks for stands on both sides.
     """
     sides = {side: [e for e in examples if e.chosen is side] for side in (True, False)}
     if not all(sides.values()) or len({e.task for e in examples}) < FEWEST_TASKS:
         return ()
     counted = {
-        side: Counter(word for e in found for word in set(WORD.findall("\n".join(_list_texts(e.completion)))))
-        for side, found in sides.items()
+        side: Counter(sign for e in found for sign in set(_list_signs(e.completion))) for side, found in sides.items()
     }
     return tuple(
         sorted(
-            word
-            for side, words in counted.items()
-            for word, count in words.items()
-            if count == len(sides[side]) and not counted[not side][word]
+            sign
+            for side, signs in counted.items()
+            for sign, count in signs.items()
+            if count == len(sides[side]) and not counted[not side][sign]
         )
     )
+
+
+def _list_signs(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield the words of *messages*, each tool that they call, and who speaks last and what that message calls."""
+    yield from WORD.findall("\n".join(_list_texts(messages)))
+    for message in messages:
+        yield from (f"a call of {call.name}" for call in message.tool_calls)
+    for last in messages[-1:]:
+        yield f"an end by the {last.role}"
+        yield from (f"an end with {call.name}" for call in last.tool_calls)
+        if not last.tool_calls:
+            yield "an end without a call"

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.core.gate.grades import Grade, is_proved
-from jumar.core.run.strategy import Message
+from jumar.core.run.strategy import DRIVER, Message
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.settings import Settings
@@ -25,6 +25,7 @@ from jumar.core.state.verdict import Cause
 from jumar.errors import BadInput, Infra
 from jumar.preferences.completions import Completion, Target, TooLong, build_completion
 from jumar.preferences.leaks import find_leak
+from jumar.preferences.trajectories import ends_by_itself, has_only_usable_replies
 from jumar.runs.setup.believed import find_other_verdict, read_unless_changed
 
 
@@ -55,6 +56,10 @@ class Reason(StrEnum):
     """Its agent has no tool-calling conversation, or not all of it led to the tree that was judged."""
     RESULTS_SHOWN = "results_shown"
     """Its conversation shows test results: it holds the label."""
+    BROKEN_OFF = "broken_off"
+    """Its conversation was ended by jumar and not by its agent: its end would tell what it is worth."""
+    UNUSABLE = "unusable"
+    """A reply in its conversation is none: refused, empty, cut off, malformed or without a call of a tool."""
     LEAK = "leak"
     """Its completion holds words that tell the label."""
     TOO_LONG = "too_long"
@@ -162,10 +167,8 @@ def _find_doubt(state: RunState, last: ev.Tests, wanted: Selection) -> Reason | 
 
 
 def _build_rollout(folder: Path, state: RunState, wanted: Selection) -> Rollout | Reason:
-    if wanted.target is Target.TRAJECTORY and state.run.test_policy is TestPolicy.ON_WRITE:
-        return Reason.RESULTS_SHOWN
-    if wanted.target is Target.TRAJECTORY and state.end is not None and state.end.stop is StopReason.TURNS:
-        return Reason.BUDGET  # it breaks off: its end would tell what it is worth
+    if wanted.target is Target.TRAJECTORY and (flaw := _find_flaw(state)):
+        return flaw
     try:
         built = build_completion(folder, state, wanted.target, wanted.max_prompt_chars)
     except TooLong:
@@ -186,6 +189,17 @@ def _build_rollout(folder: Path, state: RunState, wanted: Selection) -> Rollout 
         grade=state.evidence.grade if state.evidence else "",
         completion=built,
     )
+
+
+def _find_flaw(state: RunState) -> Reason | None:
+    """Return why the conversation of a scored run teaches something else than the work; None: it does not."""
+    if state.run.test_policy is TestPolicy.ON_WRITE:
+        return Reason.RESULTS_SHOWN
+    if state.run.agent != DRIVER:
+        return Reason.NO_CONVERSATION
+    if not ends_by_itself(state):
+        return Reason.BROKEN_OFF
+    return None if has_only_usable_replies(state) else Reason.UNUSABLE
 
 
 def hash_group(run: ev.RunStart, prompt: tuple[Message, ...]) -> str:

@@ -27,12 +27,16 @@ def write_passing(passing: int, note: str = "") -> ScriptLine:
 
 CRASH = ScriptLine(error="server")
 
+DONE = ScriptLine(tool_calls=(ToolCall("final", {"message": "that is all"}),))
+"""The model's own end: where a script is used up, jumar ends the run."""
+
 
 def work(folder: Path, lines: tuple[ScriptLine, ...], terms: Terms | None = None, halt: Halt | None = None) -> Path:
-    """A rollout of the driver that answers *lines*, at its end."""
+    """A rollout of the driver that answers *lines*, at its end; a model in *terms* has its own."""
     usual = Terms(policy=TestPolicy.ON_FINAL, budget=Budget(attempts=None))
     agent = Driver(("app.py", "test_app.py"), ("test_app.py",), Switches())
-    made = world(folder, (), replace(terms or usual, model=ScriptModel(lines), agent=agent))
+    terms = terms or usual
+    made = world(folder, (), replace(terms, model=terms.model or ScriptModel(lines), agent=agent))
     if halt:
         made.kernel.halt(halt)
     with made.journal:

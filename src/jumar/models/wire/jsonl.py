@@ -57,6 +57,20 @@ def decode_line(text: str, kind: type[Line], where: str) -> Line:
         raise BadInput(f"{where}: {error}") from None
 
 
+SCRIPT, RECORDING = "script", "recording"
+"""Files of replies."""
+
+
 def build_exhausted_reply(what: str, position: int) -> Reply:
     """Return the final reply, at *position*: *what* is used up."""
-    return Reply(tool_calls=(ToolCall("final", {"message": f"the {what} is used up"}, f"call_{position}_0"),))
+    return Reply(tool_calls=(ToolCall("final", {"message": _describe_end(what)}, f"call_{position}_0"),))
+
+
+def is_exhausted_reply(reply: Reply) -> bool:
+    """Return whether *reply* says that a script or a recording is used up, which no model has said."""
+    ends = [{"message": _describe_end(what)} for what in (SCRIPT, RECORDING)]
+    return [call.arguments for call in reply.tool_calls if call.name == "final" and call.arguments in ends] != []
+
+
+def _describe_end(what: str) -> str:
+    return f"the {what} is used up"
