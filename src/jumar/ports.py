@@ -73,7 +73,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Path in the room, absent from the tree -> target of a symbolic link there, where relative also in the room."""
     readable: tuple[Path, ...] = ()
     own: tuple[Path, ...] = ()
-    """Paths that must be seen at their own place, as toolchains; of them, those of the task (no runner says it)."""
+    barred: tuple[Path, ...] = ()
+    """Paths that must be seen at their own place, as toolchains; the task's own; never shown (no runner says these)."""
     missing: str = ""
     """Reason that this runner cannot work here, and what to do, in one sentence; empty: it can."""
     probe: tuple[str, ...] = ()
@@ -194,8 +195,7 @@ class Ledger(Protocol):
 class Push(msgspec.Struct, frozen=True, kw_only=True):
     """One action of a host's agent, from outside.
 
-    Beside the driver's tools an action may be `look` (only compare the workspace with the tree that is known),
-    `ask_model` (the agent wants an answer of its model) and `turn_end` (a command-line agent's process has ended).
+    Beside the driver's tools: `look` (compare the workspace), `ask_model` (of the agent's), `turn_end` (its process's).
     """
 
     action: Action

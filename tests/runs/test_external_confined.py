@@ -175,6 +175,37 @@ class TestAConfinedAgent:
         assert not (run / "stolen").exists()
         assert outing.snapshot() == {path: (text, 0) for path, text in FILES.items()}
 
+    @pytest.mark.parametrize("named", ["work/task", "work", "work/task/hidden", "runs"])
+    def test_reaches_nothing_that_the_task_keeps_by_way_of_path(
+        self, tmp_path: Path, sandbox: Sandbox, named: str
+    ) -> None:
+        """As where `PATH_add .` of direnv puts the task's folder, or one above it, on PATH."""
+        kept = (
+            "work/task/hidden/test_h.py",
+            "work/task/reference/app.py",
+            "work/task/.git/HEAD",
+            "runs/two/events.jsonl",
+        )
+        for path in kept:
+            (tmp_path / path).parent.mkdir(parents=True)
+            (tmp_path / path).write_text('{"type":"run_start"}')
+        task = tmp_path / "work" / "task"
+        script = f"""
+            print([path for path in {[str(tmp_path / path) for path in kept]!r} if os.access(path, os.R_OK)])
+            ask()
+        """
+        terms = Terms(
+            sandbox=sandbox,
+            budget=Budget(usd=1.0, turns=1),
+            environ={"HOME": str(tmp_path / "home"), "PATH": f"{os.environ['PATH']}:{tmp_path / named}"},
+            origin=str(task),
+            reserved=(str(task / "hidden"), str(task / "reference")),
+        )
+        with wire.Server() as server:
+            outing = Outing(tmp_path / "elsewhere" / "run", script, server, terms)
+            outing.run()
+        assert outing.said().strip() == "[]"
+
 
 class TestWhatItSees:
     """Its program, what is on its PATH, and what its words name."""
@@ -244,6 +275,17 @@ class TestWhatItSees:
         (tmp_path / "link").symlink_to(tmp_path / "home")
         named = word.format(tmp_path)
         assert Path(named) not in self.outlook(tmp_path, "/bin/sh", named, search=f"/usr/bin:{named}:.")
+
+    def test_is_of_a_folder_with_runs_the_programs(self, tmp_path: Path) -> None:
+        (tmp_path / "other" / "one").mkdir(parents=True)
+        (tmp_path / "other" / "one" / "events.jsonl").write_text('{"type":"run_start"}')
+        (tmp_path / "other" / "tool").write_text("#!/bin/sh\n")
+        (tmp_path / "other" / "tool").chmod(0o755)
+        (tmp_path / "other" / "notes").touch(0o755)
+
+        seen = self.outlook(tmp_path, "sh", search=f"/usr/bin:{tmp_path}/other:{tmp_path}/other/one")
+
+        assert [path for path in seen if path.is_relative_to(tmp_path)] == [tmp_path / "other" / "tool"]
 
     def test_is_its_prompt_if_it_reads_it_from_a_file(self, tmp_path: Path) -> None:
         prompt = tmp_path / "run" / "output" / "agent-001.md"

@@ -66,6 +66,8 @@ class RecordSource(msgspec.Struct, frozen=True):
     origin: Path
     """The folder that the runner looks around in."""
     python: str = ""
+    reserved: tuple[str, ...] = ()
+    """Places that its task holds for itself."""
 
 
 class ReplayResources(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +103,7 @@ def build_source_lookup(runs: Iterable[Path], objects: Path | None, trust: Trust
         if run not in known and run in folders:
             folder, settings = folders[run]
             known[run] = RecordSource(
-                load_trees(trust.run(folder).folder), Path(settings.origin), settings.suite.python
+                load_trees(trust.run(folder).folder), Path(settings.origin), settings.suite.python, settings.reserved
             )
         elif run not in known:
             if objects is None:
@@ -227,7 +229,7 @@ def _build_verifier(record: Record, source: RecordSource, means: ReplayResources
         base=record.edit.tree_before,
         environ=means.environ,
         sandbox=means.sandbox,
-        around=find_runner_surroundings(runner, source.origin, means.environ),
+        around=find_runner_surroundings(runner, source.origin, means.environ, source.reserved),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from jumar.languages.project_kinds import detect_runner
 from jumar.plugins import load
 from jumar.ports import Runner, Surroundings
 from jumar.runners._javascript import NAMED, find_installed_packages
+from jumar.sandbox.barred_places import list_barred_places
 from jumar.sandbox.program_files import find_interpreter_files, find_path_files
 
 VENVS = (".venv", "venv")
@@ -42,13 +43,18 @@ def find_command_surroundings(origin: Path, environ: Mapping[str, str]) -> Surro
     return Surroundings(env=env, links=links, readable=_drop_repeats(*readable, *seen, *searched))
 
 
-def find_runner_surroundings(runner: Runner, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-    """Return the surroundings of *runner*, and those of them that are the task's or the person's."""
+def find_runner_surroundings(
+    runner: Runner, origin: Path, environ: Mapping[str, str], reserved: Iterable[str] = ()
+) -> Surroundings:
+    """Return the surroundings of *runner*, and those of them that are the task's or the person's.
+
+    *reserved* are places that the task holds for itself, beside those that every task has.
+    """
     real = origin.resolve()
     roots = (folder for folder in (real, *real.parents) if (folder / ".git").exists())
     named = environ.get(NAMED, "")
     own = (real, *islice(roots, 1), *((Path(named).absolute(),) if named else ()))
-    return replace(runner.surroundings(origin, environ), own=own)
+    return replace(runner.surroundings(origin, environ), own=own, barred=list_barred_places(origin, reserved))
 
 
 def join_surroundings(first: Surroundings, more: Surroundings, python: str) -> Surroundings:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from jumar.errors import BadInput
 from jumar.sandbox import personal_files, quiet_proc
+from jumar.sandbox.barred_places import refuse_barred_in
 from jumar.sandbox.program_files import PATH, find_source_folders
 from jumar.sandbox.request import Reach, Wrapped
 
@@ -106,11 +107,12 @@ class Bubblewrap:
         The system's programs, what *argv* begins with, *reach*, the room.
 
         Raises:
-            BadInput: if what is to be read shows the rooms of the run, or covers its own place in there.
+            BadInput: if what is to be read shows the rooms of the run, or covers its own place in there, or is barred.
         """
         python, still = Path(argv[0]), {**quiet_proc.write_constant_files(), _HOSTS: _name_hosts()}
         readable = personal_files.list_shown_files(python, reach)
         _check(room, (*SYSTEM, *readable), self.place)
+        refuse_barred_in(SYSTEM, reach.barred)
         view = (
             *(word for folder in ("/tmp", "/var/tmp") for word in _build_open_folder(folder, TMP_BYTES)),  # noqa: S108
             *("--proc", "/proc", *_quiet_proc(still), "--dev", "/dev"),

@@ -14,6 +14,7 @@ import msgspec
 from jumar.child import programs, start
 from jumar.child.sandbox.process_namespace import SIGNALLED
 from jumar.sandbox import bwrap, personal_files, quiet_proc
+from jumar.sandbox.barred_places import refuse_barred_in
 from jumar.sandbox.request import Reach, Wrapped
 
 OWNERS = (60706, 61184)
@@ -58,8 +59,13 @@ def build_order(argv: Sequence[str], room: Path, private: Path, reach: Reach) ->
     """Return the order for *argv*: it may read programs and *reach*, and write to *room* and *private*.
 
     Root becomes another user, one of `OWNERS` by chance, so that two processes at a time are hardly ever the same one.
+
+    Raises:
+        BadInput: if a place that *reach* bars lies among the system's programs.
     """
-    readable = (*map(Path, bwrap.SYSTEM), Path("/etc"), *personal_files.list_shown_files(Path(argv[0]), reach))
+    system = (*bwrap.SYSTEM, Path("/etc"))
+    refuse_barred_in(system, reach.barred)
+    readable = (*system, *personal_files.list_shown_files(Path(argv[0]), reach))
     first, after = OWNERS
     uid = first + secrets.randbelow(after - first) if os.geteuid() == 0 else None
     return Order(

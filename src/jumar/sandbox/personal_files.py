@@ -1,4 +1,4 @@
-"""Private files, shown in no sandbox: the person's home as a whole, and its dot-folders except toolchains.
+"""Private files, shown in no sandbox: the person's home as a whole, its dot-folders except toolchains, barred places.
 
 Every path that a sandbox shows as readable passes `list_shown_files`, whoever named it: a runner, a link of a
 repository, a PATH.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from jumar.child import start
+from jumar.sandbox.barred_places import is_below, list_single_programs
 from jumar.sandbox.program_files import find_interpreter_files, find_parts
 from jumar.sandbox.request import Reach
 
@@ -81,14 +82,16 @@ def list_shown_files(python: Path, reach: Reach, homes: Iterable[Path] | None = 
 
     Told by where a path really lies. What belongs to the task or was named by the person (*reach.own*) may lie
     anywhere, and so may the environment of *python*, but neither is ever a whole home. *homes* are the person's, unless
-    told otherwise.
+    told otherwise. What *reach* bars is shown to nobody: of a folder that holds such a place its programs are.
     """
     readable = (*find_interpreter_files(python), *reach.readable)
     real = _Real()
     found = tuple({real(path) for path in (find_homes() if homes is None else homes)})
     named = (*reach.own, *find_parts(python.parent.parent), *_find_own_paths())
     ours = tuple(path for path in map(real, named) if not _contains_home(path, found))
-    return tuple(path for path in readable if not any(_is_withheld(way, found, ours) for way in _list_ways(path, real)))
+    barred = tuple(map(real, reach.barred))
+    shown = (path for whole in readable for path in _split_barred(whole, real, barred))
+    return tuple(path for path in shown if not any(_is_withheld(way, found, ours) for way in _list_ways(path, real)))
 
 
 def find_homes() -> tuple[Path, ...]:
@@ -114,20 +117,31 @@ def _list_ways(path: Path, real: _Real) -> Iterator[str]:
         yield os.path.realpath(path)
 
 
+def _split_barred(path: Path, real: _Real, barred: Sequence[str]) -> tuple[Path, ...]:
+    """Return *path*, its programs if it holds a place that is *barred*, or nothing if it lies in one."""
+    ways = tuple(_list_ways(path, real)) if barred else ()
+    if any(is_below(way, place) for way in ways for place in barred):
+        return ()
+    if not any(is_below(place, way) for way in ways for place in barred):
+        return (path,)
+    singles = list_single_programs(path)
+    return tuple(one for one in singles if not any(is_below(real(one), place) for place in barred))
+
+
 def _is_withheld(path: str, homes: Iterable[str], own: Iterable[str]) -> bool:
     if _contains_home(path, homes):
         return True
-    return not any(_is_below(path, folder) for folder in own) and any(_is_private(path, home) for home in homes)
+    return not any(is_below(path, folder) for folder in own) and any(_is_private(path, home) for home in homes)
 
 
 def _contains_home(path: str, homes: Iterable[str]) -> bool:
     """Return whether *path* is a home or contains one."""
-    return any(_is_below(home, path) for home in homes)
+    return any(is_below(home, path) for home in homes)
 
 
 def _is_private(path: str, home: str) -> bool:
     """Return whether *path* lies in a dot-folder of *home* that is no toolchain's, or holds private files."""
-    if not _is_below(path, home):
+    if not is_below(path, home):
         return False
     top, _, inner = path[len(home.rstrip("/")) + 1 :].partition("/")
     if not top.startswith("."):
@@ -148,10 +162,6 @@ def _matches(inner: str, pattern: str) -> bool:
     """Return whether *inner* matches *pattern*, or lies in a folder that does."""
     depth = pattern.count("/") + 1
     return fnmatch("/".join(inner.split("/")[:depth]), pattern)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 class _Real:

@@ -9,6 +9,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from jumar.sandbox.barred_places import split_runs
+
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 PARTS = ("bin", "lib", "lib64", "libexec", "include")
@@ -125,9 +127,9 @@ def _find_on_path(search: str, barred: set[Path], origin: Path) -> Iterator[Path
         for name in ("python", "python3"):
             yield from find_interpreter_files(folder / name)
         if folder.is_relative_to(origin):
-            yield from () if leads_away(folder, origin) else (folder,)
+            yield from () if leads_away(folder, origin) else split_runs(folder)
             continue
-        yield folder
+        yield from split_runs(folder)
         if folder.name == "bin" and folder.parent not in barred:
             yield from find_parts(folder.parent)
         with suppress(OSError):

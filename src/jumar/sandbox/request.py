@@ -20,6 +20,8 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """Shown to it, read only, at their own paths, where they exist and are not private (`sandbox.personal`)."""
     own: tuple[Path, ...] = ()
     """Folders of the task, and files that the person named: of *readable*, what lies in them is not private."""
+    barred: tuple[Path, ...] = ()
+    """Never shown, whatever names them (`sandbox.barred_places`): nor is a folder as a whole that holds one of them."""
     writable: tuple[Path, ...] = ()
     """Paths that it may change for good. Empty: nothing that it writes outlives it, not even in its room."""
     sockets: tuple[Path, ...] = ()

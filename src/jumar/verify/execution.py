@@ -284,7 +284,7 @@ class TreeRunner:
             seconds=self.suite.timeout_seconds,
             environ=self.environ,
             sandbox=self.sandbox,
-            reach=Reach(readable=self.around.readable, own=self.around.own),
+            reach=Reach(readable=self.around.readable, own=self.around.own, barred=self.around.barred),
             heard=Counter(self.tell).count,
             warm=self.warm,
         )

@@ -103,6 +103,10 @@ class Terms(msgspec.Struct, frozen=True):
     sandbox: Sandbox = Unconfined()
     """What its turns run in: the script is then a word of its command, as its file would not be seen."""
     price: Price = Price(input=1.0, output=1.0)
+    origin: str = ""
+    """The folder of the task."""
+    reserved: tuple[str, ...] = ()
+    """Places that it holds for itself."""
 
 
 class Outing:
@@ -148,7 +152,7 @@ class Outing:
         first = ev.RunStart(
             run="outing", task="app", agent=agent.name, model=self.model.name, test_policy=terms.policy,
             gate=terms.gate, budget=terms.budget, expected=IDS, tree=self.tree,
-            settings=Settings(instruction=terms.instruction),
+            settings=Settings(instruction=terms.instruction, origin=terms.origin, reserved=terms.reserved),
         )  # fmt: skip
         host = ExternalHost(self.outside, self.place, agent, self.model)
         async with host.at_work():

@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from jumar.cli.console.output import Console
-from jumar.cli.doctor.gate import GateCheck, check_plans, check_runners, check_tests
+from jumar.cli.doctor.gate import GateCheck, check_path, check_plans, check_runners, check_tests
 from jumar.cli.doctor.pytest_version import find_pytest_version, is_project_python
 from jumar.cli.doctor.sandbox import check_sandboxes
 from jumar.cli.doctor.settings import resolve_run_settings
@@ -93,6 +93,7 @@ def _check_tests(task: Path, flag: str | None, test_command: str | None) -> Iter
         yield from check_runners(None, read_environment())
         return
     yield GateCheck("task", ok=True, found=str(task.resolve()))
+    yield from check_path(loaded, read_environment())
     yield from check_tests(loaded, read_environment())
     yield _check_pytest(loaded, python)
     yield from check_runners(loaded, read_environment())

@@ -14,9 +14,11 @@ from jumar.languages.project_kinds import COMMAND
 from jumar.plugins import list_names
 from jumar.runners._programs import find_runner_surroundings
 from jumar.runners.command import build_argv
-from jumar.runs.setup.assembly import load_runner
+from jumar.runs.setup.assembly import list_reserved, load_runner
 from jumar.runs.setup.result import read_state
 from jumar.runs.setup.toolchain_check import check_toolchain
+from jumar.sandbox.barred_places import explain_left_out, list_barred_places
+from jumar.sandbox.personal_files import find_homes
 from jumar.task.task import Task, list_tree_files
 from jumar.task.untested import ELSE, SET_VERIFY, find_verify_commands
 
@@ -49,6 +51,15 @@ def check_runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Gat
         what, _, mend = why.rpartition(": ") if why else ("", "", "")
         found = what if why else f"{around.probe[0]} works in a sandbox" if around.probe else "is there"
         yield GateCheck(f"runner {name}", ok=not why, found=found, mend=mend, needed=needed)
+
+
+def check_path(task: Task, environ: Mapping[str, str]) -> Iterator[GateCheck]:
+    """Report the folders of PATH that no sandbox shows as a whole: a command or an agent misses what lies there."""
+    barred = list_barred_places(task.root, list_reserved(task))
+    for said in explain_left_out(environ.get("PATH", ""), barred, find_homes()):
+        yield GateCheck(
+            "path", ok=False, needed=False, found=said, mend="take it off PATH, or name a folder of its own"
+        )
 
 
 def check_tests(task: Task, environ: Mapping[str, str]) -> Iterator[GateCheck]:

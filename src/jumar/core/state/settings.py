@@ -128,6 +128,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Weakest grade of a green (`jumar.core.gate.grades.WANTED`); empty: any."""
     hidden: str = ""
     """The tree of the held-out tests; empty: there are none."""
+    reserved: tuple[str, ...] = ()
+    """Paths of the held-out tests and of the reference solution: no sandbox shows them."""
     held_out: tuple[str, ...] = ()
     """Their ids."""
     flaky: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from jumar.process.launch import PATH, Confinement
 from jumar.runs.external.model_proxy import HOST, ProxyEndpoints
 from jumar.runs.external.visible_files import AgentView
 from jumar.runs.setup.assembly import RunPlace
+from jumar.sandbox.barred_places import list_barred_places
 from jumar.sandbox.request import Reach
 from jumar.task.agent_command import fill_placeholders, has_placeholder
 from jumar.workspace.files.disk_faults import explain_disk_faults
@@ -43,6 +44,8 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
     """The interpreter that runs the tests: the agent finds it, and what is installed for it, first."""
     origin: Path
     """The folder of the task."""
+    reserved: tuple[str, ...] = ()
+    """Places that the task holds for itself, see `Settings.reserved`."""
 
     @property
     def folder(self) -> Path:
@@ -80,6 +83,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
             prompt=prompt_file.absolute() if has_placeholder(self.outside.argv, "prompt_file") else None,
             door=self.doors.socket,
             origin=self.origin,
+            barred=list_barred_places(self.origin, self.reserved),
         ).build_reach()
 
     @property

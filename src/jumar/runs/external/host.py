@@ -180,6 +180,7 @@ class ExternalHost:
             model=self.model.name.partition(":")[2],
             python=state.run.settings.suite.python,
             origin=Path(state.run.settings.origin),
+            reserved=state.run.settings.reserved,
         )
         cap, turn = state.run.budget.seconds, AgentTurn(shop, state.tree)
         usual = TURN_SECONDS if cap is None else max(1.0, cap - state.spend.seconds)

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.child import start
+from jumar.sandbox.barred_places import list_single_programs, split_runs
 from jumar.sandbox.program_files import find_installation, find_interpreter_files, find_parts, leads_away
 from jumar.sandbox.request import Reach
 
@@ -37,6 +38,8 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
     """The socket that leads to its model."""
     origin: Path
     """The folder of the task."""
+    barred: tuple[Path, ...] = ()
+    """Places that the task holds for itself."""
 
     def build_reach(self) -> Reach:
         """Return the files that the agent may see; only its workspace can be changed for good."""
@@ -51,6 +54,7 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
         return Reach(
             readable=(*self._keep_harmless(dict.fromkeys(found)), *prompt),
             own=(*named, *prompt, *self._list_chosen()),
+            barred=self.barred,
             writable=(self.run / "workspace",),
             sockets=(self.door,) if self.door is not None else (),
         )
@@ -91,15 +95,16 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
                     yield from find_parts(folder.parent)
 
     def _keep_harmless(self, paths: Iterable[Path]) -> Iterator[Path]:
-        """Yield those of *paths* that exist and lead neither to the run nor to the person's whole home."""
+        """Yield those of *paths* that exist and lead neither to a run nor to the person's whole home.
+
+        Of a folder with runs, its programs.
+        """
         run, home = self.run.resolve(), self.home.resolve() if self.home else None
         for path in paths:
-            leads = (
-                run.is_relative_to(seen) or seen.is_relative_to(run) or (home and home.is_relative_to(seen))
-                for seen in (path, path.resolve())
-            )
-            if not any(leads) and path.exists():
-                yield path
+            ways = (path, path.resolve())
+            if not path.exists() or any(w.is_relative_to(run) or (home and home.is_relative_to(w)) for w in ways):
+                continue
+            yield from list_single_programs(path) if any(map(run.is_relative_to, ways)) else split_runs(path)
 
 
 def _resolve_link(program: Path) -> Iterable[Path]:

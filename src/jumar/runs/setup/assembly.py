@@ -113,7 +113,14 @@ def _count_matches(skip: Matches, tell: Tell) -> Matches:
 def build_settings(task: Task, store: Store, tree: str, python: str | None) -> Settings:
     """Return the settings of *task* for the journal: its rules, and which of the files in *tree* are its tests."""
     test_files = load_runner(task.suite.runner).test_files(tuple(store.manifest(tree)), task.suite.select)
-    return freeze_settings(task, test_files, find_interpreter(task, python), read_context(task))
+    settings = freeze_settings(task, test_files, find_interpreter(task, python), read_context(task))
+    return replace(settings, reserved=list_reserved(task))
+
+
+def list_reserved(task: Task) -> tuple[str, ...]:
+    """Return the places that *task* holds for itself: as they are named, and where they really lie."""
+    named = (place for place in (task.hidden, task.reference) if place is not None)
+    return tuple(dict.fromkeys(str(way) for place in named for way in (place.absolute(), place.resolve())))
 
 
 def protect_expected_files(settings: Settings, files: Iterable[str]) -> Settings:
@@ -174,7 +181,7 @@ def build_verifier(
 
 def _build_surroundings(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> Surroundings:
     """Return the needs of a task's processes beside its tree; its commands may start any program."""
-    known = find_runner_surroundings(runner, Path(settings.origin), environ)
+    known = find_runner_surroundings(runner, Path(settings.origin), environ, settings.reserved)
     if not (settings.verify or settings.suite.single):
         return known
     return join_surroundings(known, find_command_surroundings(Path(settings.origin), environ), settings.suite.python)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from jumar.core.gate.excused_tests import list_passed_over
 from jumar.core.state import events as ev
-from jumar.core.state.run_state import HOST
+from jumar.core.state.run_state import EXTERNAL, HOST
 from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.core.state.verdict import EXCUSED
@@ -38,6 +38,8 @@ from jumar.runs.setup.refusals import (
     refuse_unrun_held_out,
 )
 from jumar.runs.tree.missing_files import find_needed_by
+from jumar.sandbox.barred_places import explain_left_out, list_barred_places
+from jumar.sandbox.personal_files import find_homes
 from jumar.task.suites import find_judging_files
 from jumar.task.task import Task
 from jumar.task.untested import ELSE, SET_VERIFY, find_verify_commands
@@ -70,7 +72,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
         task = await _settle_untested(task, place, settings, tree)
     settings = replace(settings, verify=task.verify, notes=notes)
     await _refuse_missing_program(task, build_verifier(place, settings, tree, ()))
-    settings = _add_judging_files(settings, task.root)
+    settings = _add_path_notes(_add_judging_files(settings, task.root), task, place.environ)
     unprotected = find_targets(settings, place.store.manifest(tree))
     files = find_files_of_tests(found, place, tree, load_runner(settings.suite.runner))
     settings = protect_expected_files(settings, files)
@@ -103,6 +105,14 @@ def _add_judging_files(settings: Settings, root: Path) -> Settings:
     commands = (settings.verify, settings.suite.command, settings.suite.command_for)
     found = {path for command in commands for path in find_judging_files(command, root)}
     return replace(settings, judging=tuple(sorted(found)))
+
+
+def _add_path_notes(settings: Settings, task: Task, environ: Mapping[str, str]) -> Settings:
+    """Return *settings* with a note on each folder of PATH that is not shown as a whole, where PATH is shown."""
+    if not (task.agent == EXTERNAL or task.verify or task.suite.single or task.suite.runner == "junit"):
+        return settings
+    left_out = explain_left_out(environ.get("PATH", ""), list_barred_places(task.root, settings.reserved), find_homes())
+    return replace(settings, notes=(*settings.notes, *left_out))
 
 
 async def _settle_untested(task: Task, place: RunPlace, settings: Settings, tree: str) -> Task:

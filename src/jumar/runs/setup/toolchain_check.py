@@ -40,7 +40,7 @@ def check_toolchain(around: Surroundings, environ: Mapping[str, str]) -> str:
 async def _probe(around: Surroundings, folder: Path, environ: Mapping[str, str]) -> str:
     sandbox, room = await _choose_untested(folder, environ), folder / "room"
     room.mkdir(mode=0o700)
-    reach = Reach(readable=around.readable, own=around.own)
+    reach = Reach(readable=around.readable, own=around.own, barred=around.barred)
     confinement = Confinement(
         room=room, output=folder / "output", seconds=PROBE_SECONDS, environ=environ, sandbox=sandbox, reach=reach
     )
