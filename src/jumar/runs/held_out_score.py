@@ -14,8 +14,8 @@ from jumar.core.state.verdict import EXCUSED, Outcome, TestResult
 from jumar.ports import Verification
 from jumar.process.progress import Work
 from jumar.runs.judging.plain_ahead import verify_expected_green
-from jumar.runs.setup.assembly import find_expected_ids, load_runner, refuse_unloaded
-from jumar.runs.setup.refusals import find_namesakes, refuse_lost_tests, refuse_namesakes
+from jumar.runs.setup.assembly import find_expected_ids, load_runner
+from jumar.runs.setup.refusals import find_namesakes, refuse_lost_tests, refuse_namesakes, refuse_unloaded
 from jumar.task.task import Task
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay

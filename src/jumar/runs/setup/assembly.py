@@ -250,25 +250,6 @@ async def refuse_unknown_expected(verifier: TrustedVerifier, tree: str) -> None:
             )
 
 
-def refuse_unloaded(folder: Path, tests: Iterable[str], found: Collected) -> None:
-    """Refuse held-out *tests*, the files of *folder* that may have some, if there is none or one of them has no test.
-
-    One that lacks what the change is to bring has those that stand in it; one that is no Python has none.
-
-    Raises:
-        BadInput: naming the folder, or the file and why it does not load.
-    """
-    have = {i.partition("::")[0] for i in found.ids}
-    for path in tests:
-        if path not in have and path in found.broken:
-            why = (found.broken[path].why.strip().splitlines() or ["it does not load"])[-1]
-            raise BadInput(f"[tests] hidden: {folder / path} has no test that can be found: {why.lstrip('E ')}")
-    if have.isdisjoint(tests):
-        raise BadInput(
-            f"[tests] hidden names {folder}, and there is no test in it: {found.anomaly or 'nothing was found'}"
-        )
-
-
 def build_guard(settings: Settings, runner: Runner, first: Iterable[str]) -> WriteRules:
     """Return the write rules of a run whose first tree had the files *first*.
 

@@ -27,7 +27,6 @@ from jumar.runs.setup.assembly import (
     find_targets,
     load_runner,
     protect_expected_files,
-    refuse_unloaded,
     store_tree,
 )
 from jumar.runs.setup.refusals import (
@@ -35,6 +34,7 @@ from jumar.runs.setup.refusals import (
     find_namesakes,
     refuse_lost_tests,
     refuse_namesakes,
+    refuse_unloaded,
     refuse_unrun_held_out,
 )
 from jumar.runs.tree.missing_files import find_needed_by
