@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from jumar.campaigns.plan import CampaignPlan, CampaignTask
 from jumar.cli.main import call
+from jumar.task.option_values import OptionValues
+from jumar.task.task import load_task
 from support.worlds.rollout_world import work, write_passing
 from support.worlds.run_world import TOTAL
 
@@ -58,3 +62,27 @@ def test_a_run_is_found_by_its_name_and_a_file_that_cannot_be_there_is_bad_input
     assert call([*words, "20261124-r"]) != 2
     assert call([*elsewhere, "20261124-r", "-o", wanted.replace("jsonl", "xml" if "junit" in words else "jsonl")]) == 2
     assert "; name another place with -o" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["check {}", "run {} --model repair", "score {} .", "batch {} --model repair"])
+@pytest.mark.parametrize("kind", ["run", "campaign"])
+def test_no_folder_of_results_is_taken_for_a_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    task = work(tmp_path / "run", (write_passing(TOTAL),))
+    plan = CampaignPlan(began="20261124-101500", tasks=(CampaignTask("r", str(task)),), options=OptionValues())
+    (tmp_path / "campaign" / "runs").mkdir(parents=True)
+    (tmp_path / "campaign" / "campaign.json").write_bytes(msgspec.json.encode(plan))
+
+    assert call(words.format(kind).split()) == (1 if "check" in words else 2), "one of many tasks may be invalid"
+    said = f"is the folder of a {kind}, and no task; name its task, or use `jumar report` to read the {kind} and `jumar"
+    assert said in "".join(capsys.readouterr())
+
+
+def test_a_repository_with_files_of_those_names_is_a_task(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text('{"seq":0,"type":"click"}\n')
+    (tmp_path / "campaign.json").write_text('{"version": 1}')
+    (tmp_path / "runs").mkdir()
+
+    assert load_task(tmp_path).root == tmp_path

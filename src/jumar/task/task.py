@@ -41,7 +41,7 @@ from jumar.task.settings.task_file import (
     TaskFile,
     refuse_paths,
 )
-from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE, read_files, refuse_tasks_below
+from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE, read_files, refuse_non_tasks
 from jumar.task.suites import build_suite, choose_runner, find_judging_files
 from jumar.workspace.files.tree_size import TreeSize
 from jumar.workspace.git_ignored import Ignored
@@ -137,7 +137,7 @@ def load_task(path: Path, config: Path | None = None, *, hosted: bool = False) -
     """
     found = read_files(path, config)
     if not hosted:
-        refuse_tasks_below(found.root, path)
+        refuse_non_tasks(found.root, path)
     task = _build(found.root, found.tables, found.where)
     _refuse_undecodable(task)
     task = msgspec.structs.replace(task, own_prices=found.own_prices, files=found.settings, named=found.named)

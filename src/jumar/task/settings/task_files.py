@@ -17,6 +17,11 @@ from jumar.task.settings.task_file import Raw, TaskFile, merge_tables, parse, re
 TASK_FILE = "task.toml"
 DEFAULTS_FILE = "jumar.toml"
 
+RUN_BEGINS = (b'{"seq":0,', b'"type":"run_start"')
+CAMPAIGN_BEGINS = (b'{"version":', b'"began":"')
+"""Bytes with which a journal, and the plan of a campaign, begin: any repository may have files of those names."""
+HEAD_BYTES = 200
+
 
 class TaskTables(msgspec.Struct, frozen=True):
     """Contents of the files of a task."""
@@ -53,14 +58,37 @@ def read_files(path: Path, config: Path | None) -> TaskTables:
     return TaskTables(root, where, parse(raw, where), settings, own_prices[0] if own_prices else {}, named)
 
 
-def refuse_tasks_below(root: Path, named: Path) -> None:
-    """Refuse *root*, which a person named as *named*, if it is no task and one below it has what no agent may see.
+def _find_results(root: Path) -> str:
+    """Return `run` or `campaign` if *root* is the folder of one; else empty."""
+    if _begins_with(root / "events.jsonl", RUN_BEGINS):
+        return "run"
+    return "campaign" if (root / "runs").is_dir() and _begins_with(root / "campaign.json", CAMPAIGN_BEGINS) else ""
+
+
+def _begins_with(file: Path, words: tuple[bytes, bytes]) -> bool:
+    """Return whether *file* begins with the first of *words*, and the other one comes soon after."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(HEAD_BYTES)
+    except OSError:
+        return False
+    return head.startswith(words[0]) and words[1] in head
+
+
+def refuse_non_tasks(root: Path, named: Path) -> None:
+    """Refuse *root*, which a person named as *named*, if it holds results, or tasks with what no agent may see.
 
     Raises:
-        BadInput: naming that task, and its solution or held-out tests.
+        BadInput: naming it and the commands that read it, or the task in it with its solution or held-out tests.
     """
     if named.is_file() or (root / TASK_FILE).exists():
         return
+    if kind := _find_results(root):
+        resume = "jumar resume" if kind == "run" else "jumar batch --resume"
+        raise BadInput(
+            f"{named} is the folder of a {kind}, and no task; name its task, or use `jumar report` to read the {kind} "
+            f"and `{resume}` to go on with it"
+        )
     for file in sorted(root.glob(f"*/{TASK_FILE}")):
         if kept := _find_withheld(file):
             shown = shlex.quote(str(named / file.parent.name))
