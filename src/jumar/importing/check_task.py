@@ -21,6 +21,7 @@ from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Blame, TestResult, Verdict
 from jumar.errors import BadInput, Infra
 from jumar.ports import Sandbox
+from jumar.runs.candidate import lay_over
 from jumar.runs.setup.assembly import (
     RunPlace,
     build_settings,
@@ -143,7 +144,7 @@ def _apply_reference(place: RunPlace, task: Task, start: str, rules: WriteRules)
     if task.reference is None:
         return start
     store = place.store
-    fix = store.keep({**store.manifest(start), **store.manifest(store.capture(task.reference))})
+    fix = lay_over(store, start, task.reference)
     return store.overlay(start, fix, lambda path: rules.editable(path) and not rules.protected(path))
 
 

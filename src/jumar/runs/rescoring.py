@@ -67,6 +67,7 @@ async def rescore_run(folder: Path, rules: RescoreRules, trust: Trust) -> Rescor
     told = Rescored(run=state.run.run, task=state.run.task, before=before)
     try:
         task = rules.task or load_judging_task(Path(state.run.settings.origin), rules, trust.environ)
+        task = replace(task, name=state.run.task)  # whoever names a task for it means that one
         scored = await score_tree(task, folder, python=rules.python, environ=trust.environ)
     except (BadInput, Infra) as fault:
         return replace(told, why=str(fault))

@@ -18,8 +18,10 @@ from jumar.core.gate.grades import describe_min_grade, is_proved, list_below
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import EXCUSED, Outcome
 from jumar.errors import BadInput
+from jumar.journal.writer import EVENTS
 from jumar.ports import Verification
 from jumar.process.progress import Tell, ignore_progress
+from jumar.runs.candidate import describe_ignored, store_candidate
 from jumar.runs.held_out_score import (
     add_hidden,
     check_hidden,
@@ -47,9 +49,8 @@ from jumar.task.task import Task, build_write_rules
 from jumar.verify.mutation_probe import MutationFindings, probe
 from jumar.verify.rounds import expect_rounds
 from jumar.workspace.files.safe_paths import replace_file
-from jumar.workspace.files.trees import EntryKind, find_differences
+from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.store.shared import find_objects_folder
 
 CONFIRMING = ("jumar.verify.acceptance", "jumar.process.sandbox_probe")
 """Modules that take a while to import, and judge a green."""
@@ -111,36 +112,28 @@ async def score_tree(
     refuse_probe(task)
     begin_ahead(task, python, environ)
     task = settle_tree(task, environ)
-    is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
         scratch = Path(temporary)
         around = SandboxSurroundings(scratch, environ, (task.root, where), tell=tell)
         box = await choose_sandbox(task.sandbox, around, unattended=False)
         place = replace(RunPlace.passing(scratch, environ, box), tell=tell)
-        folder = _lay_out_run(where, place.folder / "candidate") if is_run else where
-        scored = await _score(task, folder, place, python)
+        base = store_tree(place.store, task, None, tell)
+        scored = await _score(task, (base, store_candidate(task, where, place, base)), place, python)
     if scored.void:
         SelftestCache(environ).forget()  # it may have been the sandbox: the next start looks at it again
-    if is_run:
+    if (where / EVENTS).is_file():
         replace_file(where / "score.json", msgspec.json.format(msgspec.json.encode(scored)) + b"\n")
     return scored
 
 
-def _lay_out_run(run: Path, folder: Path) -> Path:
-    """Lay out in *folder* the present tree of the run in *run*; return it."""
-    from jumar.runs.setup.result import read_state  # noqa: PLC0415  it imports all that reads journals
-
-    Store(find_objects_folder(run)).materialise(read_state(run).tree, folder)
-    return folder
-
-
-async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, *, reads: bool = True) -> Scored:
-    """Return the verdict on the tree in *folder*.
+async def _score(
+    task: Task, trees: tuple[str, str], place: RunPlace, python: str | None, *, reads: bool = True
+) -> Scored:
+    """Return the verdict on the second of *trees*; the first is the task's own.
 
     With *reads* the ids are read off the task's files, where that is sure.
     """
-    store = place.store
-    base, given = (store_tree(store, task, where, place.tell) for where in (None, folder))
+    store, (base, given) = place.store, trees
     visible = build_write_rules(build_settings(task, store, base, python))
     candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
     hidden = store.capture(task.hidden) if task.hidden else ""
@@ -159,7 +152,7 @@ async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, 
         )
     )
     candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
-    ignored = find_differences(store.manifest(candidate), store.manifest(given))
+    ignored = describe_ignored(*(store.manifest(tree) for tree in (candidate, given, base)))
     verifier = build_verifier(place, settings, whole, expected)
     expect_rounds(verifier)
     # While the first run goes on: a green needs them as soon as it is over.
@@ -167,7 +160,7 @@ async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, 
     done = await verify_with_hidden(verifier, base, candidate, hidden)
     absent = any(result.outcome is Outcome.MISSING for result in done.verdict.results.values())
     if plain and (absent or done.verdict.void):  # perhaps it is not as plain as it looked, or pytest does not work here
-        return await _score(task, folder, place, python, reads=False)
+        return await _score(task, trees, place, python, reads=False)
     candidate = add_hidden(store, candidate, hidden)
     probed = await probe(verifier, whole, candidate, seed=task.seed) if task.probe and done.verdict.green else None
     scored = _build_scored(done, candidate, len(verifier.expected), probed, ignored)
@@ -179,7 +172,7 @@ async def _score(task: Task, folder: Path, place: RunPlace, python: str | None, 
 def _build_scored(
     done: Verification, tree: str, total: int, probed: MutationFindings | None, ignored: Iterable[str]
 ) -> Scored:
-    """Build the score from the verdict *done* on *tree*; its files in *ignored* were not used."""
+    """Build the score from the verdict *done* on *tree*; *ignored* says which files were not used."""
     verdict = done.verdict
     return Scored(
         ok=verdict.green,
@@ -201,10 +194,7 @@ def _build_scored(
             i: find_reason(verdict.results[i].excerpt) or str(verdict.results[i].outcome) for i in verdict.red_ids
         },
         flaky=verdict.flaky_ids,
-        warnings=(
-            *(f"{path} differs from the task's own and was not taken: it is not editable" for path in ignored),
-            *done.warnings,
-        ),
+        warnings=(*ignored, *done.warnings),
         probed=probed,
         tree=tree,
     )

@@ -46,11 +46,14 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
         begin_ahead(settled, python, read_environment())
         # Slow to import, and some processes get ready meanwhile.
         from jumar.cli.console.signals import SignalWatcher  # noqa: PLC0415  as said
+        from jumar.runs.candidate import is_reference  # noqa: PLC0415  as said
         from jumar.runs.scoring import score_tree  # noqa: PLC0415  as said
 
         for row in settled.in_force:
             if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
                 live.print_line(f"note: {row.note}")
+        if is_reference(settled, tree):
+            live.print_line(f"note: {tree} is the task's reference: its files are laid over those of the task")
         attendant = SignalWatcher(live.print_line, quiet=voice.quiet)
         scored = attendant.run(
             lambda: score_tree(settled, tree, python=python, environ=read_environment(), tell=live.tell)
