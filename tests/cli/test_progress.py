@@ -69,6 +69,15 @@ def test_it_never_takes_more_columns_than_there_are(width: int, title: str, work
     assert count_columns(status.text(7.5, width)) <= width
 
 
+def test_there_is_no_guess_while_nothing_was_done_for_as_long_as_all_would_take() -> None:
+    status = busy()
+
+    assert "ETA" in status.text(110.0, 120)
+    assert "ETA" not in status.text(111.0, 120)
+    status.count(ProgressPart.TESTS, 13, 60, 112.0)
+    assert "ETA" in status.text(112.0, 120)
+
+
 def test_without_a_total_there_is_a_count_and_no_guess() -> None:
     status = StatusLine()
     status.begin("asking for a candidate (fix)", 0.0)

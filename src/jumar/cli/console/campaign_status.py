@@ -21,8 +21,8 @@ class CampaignStatus(StatusLine):
         if self.look is None:
             return super().text(now, width)
         seen = self.look()
-        count = PartCount(self.since, seen.ended - seen.known, seen.total - seen.known)
-        left = count.estimate_left(now)
+        count = PartCount(self.since, seen.ended - seen.known, seen.total - seen.known, at=now)
+        left = count.estimate_left(now)  # rollouts differ so much that a long one says nothing
         parts = [
             (9, f"{seen.ended}/{seen.total} rollouts"),
             (1, format_bar(PartCount(0.0, seen.ended, seen.total))),

@@ -24,6 +24,8 @@ class PartCount:
     since: float
     done: int = 0
     total: int = 0
+    at: float = 0.0
+    """Time of the last step."""
 
     def compute_rate(self, now: float) -> float:
         """Return parts a second; 0: unknown."""
@@ -31,9 +33,10 @@ class PartCount:
         return self.done / seconds if seconds >= SURE_SECONDS and self.done else 0.0
 
     def estimate_left(self, now: float) -> float:
-        """Return the seconds until all are done; 0: unknown."""
-        rate = self.compute_rate(now)
-        return (self.total - self.done) / rate if rate and self.total > self.done else 0.0
+        """Return the seconds until all are done; 0: unknown, or nothing was done for as long as that."""
+        rate, steps = self.compute_rate(now), self.total - self.done
+        expected = steps * max(self.at - self.since, SURE_SECONDS) / self.done if rate else 0.0
+        return steps / rate if rate and steps > 0 and now - self.at <= expected + SURE_SECONDS else 0.0
 
 
 @dataclass
@@ -56,10 +59,10 @@ class StatusLine:
         """Count *part*. A smaller number is that of another process, with a rate of its own."""
         known = self.counts.get(part)
         if known is None or done < known.done:
-            known = self.counts[part] = PartCount(now)
+            known = self.counts[part] = PartCount(now, at=now)
         if part is ProgressPart.ROUND:
             self.counts.pop(ProgressPart.TESTS, None)
-        known.done, known.total = done, total
+        known.done, known.total, known.at = done, total, known.at if done == known.done else now
 
     def text(self, now: float, width: int) -> str:
         """Return all parts that fit into *width* columns.

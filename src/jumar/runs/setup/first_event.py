@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import re
+import time
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,9 +15,9 @@ from msgspec.structs import replace
 from jumar.core.gate.excused_tests import list_passed_over
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import EXTERNAL, HOST
-from jumar.core.state.settings import Settings
+from jumar.core.state.settings import Settings, Suite
 from jumar.core.state.test_policy import Gate, TestPolicy
-from jumar.core.state.verdict import EXCUSED
+from jumar.core.state.verdict import EXCUSED, Outcome, Verdict
 from jumar.errors import BadInput
 from jumar.process.progress import ProgressPart, Work
 from jumar.runs.setup.assembly import (
@@ -43,7 +45,9 @@ from jumar.sandbox.personal_files import find_homes
 from jumar.task.suites import find_judging_files
 from jumar.task.task import Task
 from jumar.task.untested import ELSE, SET_VERIFY, find_verify_commands
+from jumar.verify.execution import SuiteKnowledge
 from jumar.verify.rounds import begin_rounds
+from jumar.verify.selection import Selection
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay
 from jumar.workspace.workspace import Workspace
@@ -56,6 +60,15 @@ PROGRAM_SECONDS = 30.0
 
 PAIR = 2
 """A single run cannot differ from itself."""
+
+LEAST_SECONDS = 1.0
+"""Shortest time for a run of the untouched tree."""
+
+SHARE_OF_A_TEST = 0.8
+"""Share of that time which one test may take."""
+
+NAMED = 3
+"""Tests that a note names."""
 
 
 async def build_first_event(task: Task, place: RunPlace, python: str | None) -> ev.RunStart:
@@ -95,7 +108,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
         budget=task.budget,
         expected=tuple(i for i in found if i not in seen.flaky),
         tree=tree,
-        settings=replace(settings, flaky=seen.flaky, needed=needed),
+        settings=replace(settings, flaky=seen.flaky, needed=needed, notes=(*settings.notes, *seen.notes)),
         excused=seen.excused,
     )
 
@@ -160,6 +173,8 @@ class UntouchedRuns(NamedTuple):
     """Excerpts of those that are red."""
     excused: Mapping[str, int] = {}
     """Outcome -> number of ids, where all are excused in each of the runs."""
+    notes: tuple[str, ...] = ()
+    """One line about those that took too long."""
 
 
 async def _try_tests(task: Task, verifier: TrustedVerifier) -> UntouchedRuns:
@@ -168,7 +183,7 @@ async def _try_tests(task: Task, verifier: TrustedVerifier) -> UntouchedRuns:
     Raises:
         BadInput: if every outcome varies.
     """
-    seen = await find_unsteady_ids(verifier)
+    seen = await find_unsteady_ids(verifier, task.budget.seconds)
     if seen.flaky and len(seen.flaky) == len(verifier.expected):
         raise BadInput(f"every test of {task.root} comes out differently from run to run: none of them can judge")
     if verifier.suite.confirm:
@@ -176,25 +191,64 @@ async def _try_tests(task: Task, verifier: TrustedVerifier) -> UntouchedRuns:
     return seen
 
 
-async def find_unsteady_ids(verifier: TrustedVerifier) -> UntouchedRuns:
+async def find_unsteady_ids(verifier: TrustedVerifier, seconds: float | None = None) -> UntouchedRuns:
     """Return the ids whose outcome varies in fresh runs of the untouched tree, and what is said of the others.
 
-    There are as many runs as confirm a green, and none where a single one does.
+    There are as many runs as confirm a green, and none where a single one does. All together take about *seconds* at
+    most, and a test that took too long is not run again: it would take as long each time.
     """
     if verifier.suite.confirm < PAIR or not verifier.expected:
         return UntouchedRuns()
-    judge = copy.copy(verifier)
-    judge.suite = replace(verifier.suite, confirm=0)  # what changes is counted here
-    verdicts = []
+    until = time.monotonic() + (inf if seconds is None else seconds)
+    judge, verdicts, slow = copy.copy(verifier), list[Verdict](), dict[str, float]()
     verifier.tell(Work.STEADYING, 0, 0)
     for number in range(1, verifier.suite.confirm + 1):
+        judge.expected = tuple(i for i in verifier.expected if i not in slow)
+        left = until - time.monotonic()
+        if not judge.expected or (verdicts and left <= 0):
+            break
+        if slow:  # what is known of the suite is known of all of it
+            judge.experience, judge.selection = SuiteKnowledge(), Selection()
         verifier.tell(ProgressPart.ROUND, number, verifier.suite.confirm)
-        verdicts.append((await judge.verify(judge.base, None)).verdict)
+        judge.suite = _limit_suite(verifier.suite, max(LEAST_SECONDS, left))
+        verdict = (await judge.verify(judge.base, None)).verdict
+        if verdicts and time.monotonic() > until:
+            break  # it may have been cut short, and says nothing of what varies
+        verdicts.append(verdict)
+        late = (i for i, result in verdict.results.items() if result.outcome is Outcome.TIMEOUT)
+        slow |= dict.fromkeys(late, judge.suite.test_timeout_seconds)
+    return _compare_verdicts(verifier.expected, verdicts, slow)
+
+
+def _limit_suite(suite: Suite, seconds: float) -> Suite:
+    """Return *suite* for one run of at most *seconds*, in which a test that hangs is named before they are over."""
+    return replace(
+        suite,
+        confirm=0,  # what changes is counted here
+        timeout_seconds=min(suite.timeout_seconds, seconds),
+        test_timeout_seconds=min(suite.test_timeout_seconds, seconds * SHARE_OF_A_TEST),
+    )
+
+
+def _compare_verdicts(
+    expected: tuple[str, ...], verdicts: Sequence[Verdict], slow: Mapping[str, float]
+) -> UntouchedRuns:
+    """Return what *verdicts* on the same tree say; *slow* are the tests that timed out, each with its time."""
     greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
     always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)
     texts = tuple(r.excerpt for r in verdicts[0].results.values() if r.excerpt)
     excused = verdicts[0].excused if all(verdict.untested for verdict in verdicts) else {}
-    return UntouchedRuns(tuple(i for i in verifier.expected if i in ever - always), texts, excused)
+    flaky = tuple(i for i in expected if i in ever - always and i not in slow)
+    return UntouchedRuns(flaky, texts, excused, describe_slow(slow))
+
+
+def describe_slow(slow: Mapping[str, float]) -> tuple[str, ...]:
+    """Return a note on the tests *slow*, if there are any: each with the seconds after which it was stopped."""
+    if not slow:
+        return ()
+    named = ", ".join([*slow][:NAMED]) + (f" and {len(slow) - NAMED} more" if len(slow) > NAMED else "")
+    took = f"{max(slow.values()):.3g} s"
+    return (f"stopped after {took} on the untouched files, where it is not run again (--test-timeout): {named}",)
 
 
 async def add_held_out_tests(
