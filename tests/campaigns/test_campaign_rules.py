@@ -113,6 +113,21 @@ def test_a_spent_ledger_begins_nothing_more() -> None:
     assert Schedule(PLAN, known).is_over, "nor does the next session"
 
 
+def test_a_spent_ledger_is_the_exit_code_whatever_is_green_already() -> None:
+    schedule = Schedule(PLAN)
+    green = [schedule.take(), schedule.take()]
+    for name in filter(None, green):
+        schedule.handle(ended(name, StopReason.GREEN))
+    schedule.take()
+    schedule.handle(ended("a-r002", StopReason.BUDGET, why="the next call could pass the cap on usd of the ledger"))
+    ends = tuple(schedule.ended.values())
+
+    told = summarise("c", ends, "")
+    assert (told.solved, told.tasks, told.spent, told.exit) == (2, 2, True, 3)
+    assert summarise("c", ends[:2], "").exit == 0
+    assert summarise("c", ends, "a signal").exit == 130
+
+
 def test_a_cap_of_one_run_stops_no_other() -> None:
     schedule = Schedule(PLAN)
     schedule.take()

@@ -100,7 +100,7 @@ def build_task(folder: Path, plan: CampaignPlan, rollout: Rollout, environ: Mapp
 
     Each rollout has a seed of its own, one more than that of the rollout before, and the next one of the plan's
     temperatures. `{rollout}` and `{task}` in the name of its model, a script's path, stand for its number and the name
-    of its task.
+    of its task in the campaign.
 
     Raises:
         BadInput: if the task cannot be loaded, or the options do not fit it.

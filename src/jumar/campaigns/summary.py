@@ -43,12 +43,12 @@ class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit(self) -> int:
-        """The exit code: 0 if every task has a green rollout."""
+        """The exit code: 0 if every task has a green rollout, and nothing ended the campaign before its work was done."""
         if self.stopped:
             return EXIT_CODES[StopReason.INTERRUPTED]
-        if self.solved == self.tasks:
-            return 0
-        return EXIT_CODES[StopReason.BUDGET if self.spent else StopReason.FINAL]
+        if self.spent:
+            return EXIT_CODES[StopReason.BUDGET]
+        return 0 if self.solved == self.tasks else EXIT_CODES[StopReason.FINAL]
 
 
 def summarise(folder: str, ends: Sequence[RolloutEnd], stopped: str) -> CampaignSummary:
