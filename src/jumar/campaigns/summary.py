@@ -43,7 +43,7 @@ class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit(self) -> int:
-        """The exit code: 0 if every task has a green rollout, and nothing ended the campaign before its work was done."""
+        """The exit code: 0 if every task has a green rollout, and the campaign came to its end."""
         if self.stopped:
             return EXIT_CODES[StopReason.INTERRUPTED]
         if self.spent:
