@@ -1,4 +1,4 @@
-"""Explains refusals of pytest to start: an option, a plug-in or a version that its configuration wants and it has not."""
+"""Explains why pytest refuses to start: an option, a plug-in or a version that its configuration wants is missing."""
 
 from __future__ import annotations
 
