@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jumar.core.failure_text import find_reason
 from jumar.core.state.verdict import EXCUSED, Broken, Cause, Ended, Outcome, Report, TestResult, reconcile
 
 EXPECTED = ("t.py::a", "t.py::b")
@@ -69,6 +70,21 @@ def test_an_excuse_counts_only_where_the_frozen_run_had_it(outcome: str, frozen:
 
     assert verdict.green is passes
     assert verdict.excused == ({outcome: 1} if passes and outcome != "passed" else {})
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        ("xfailed", "it failed as expected (xfail), and did not on the untouched files"),
+        ("xpassed", "it passed though marked xfail, and did not fail so on the untouched files"),
+        ("skipped", "it is skipped, and was not on the untouched files"),
+    ],
+)
+def test_an_outcome_that_the_untouched_files_did_not_have_is_red_with_that_reason(outcome: str, said: str) -> None:
+    verdict = reconcile(EXPECTED, report(a=outcome, b="passed"), {"t.py::a": Outcome.FAILED})
+
+    assert verdict.red_ids == ("t.py::a",)
+    assert find_reason(verdict.results["t.py::a"].excerpt) == said
 
 
 def test_where_each_test_is_excused_nothing_was_tested_and_nothing_is_green() -> None:

@@ -28,7 +28,12 @@ class Outcome(StrEnum):
 ERRORS = frozenset({Outcome.ERROR, Outcome.IMPORT_ERROR, Outcome.TIMEOUT, Outcome.MISSING})
 """Outcomes of a test that could not even run to its end; worse than a failure."""
 
-EXCUSED = frozenset({Outcome.SKIPPED, Outcome.XFAILED, Outcome.XPASSED})
+UNLIKE = {
+    Outcome.SKIPPED: "it is skipped, and was not",
+    Outcome.XFAILED: "it failed as expected (xfail), and did not",
+    Outcome.XPASSED: "it passed though marked xfail, and did not fail so",
+}
+EXCUSED = frozenset(UNLIKE)
 """Outcomes that count as a pass only where the frozen run of the task's own tests had them too."""
 
 
@@ -250,12 +255,20 @@ def reconcile(expected: Iterable[str], report: Report, accepted: Mapping[str, Ou
         i: reported.get(i) or _merge_family(i, families.get(i)) or _build_unreported(i, report) for i in expected
     }
     green = frozenset(i for i, r in results.items() if counts_as_pass(r.outcome, accepted.get(i)))
+    results |= {i: _explain(r) for i, r in results.items() if r.outcome in UNLIKE and i not in green}
     if report.ended is not Ended.NORMAL and len(green) == len(results) > 0:
         # All passed, and then the process left without a goodbye: whoever did that is not believed.
         last = next((r.id for r in reversed(report.results) if r.id in results), next(reversed(results)))
         results[last] = TestResult(last, Outcome.ERROR, 0, f"passed, and then {report.detail or report.ended}")
         green -= {last}
     return Verdict(results, green)
+
+
+def _explain(result: TestResult) -> TestResult:
+    """Return *result*, a pass if the untouched files had it, with the reason why it is red."""
+    said = f"E   {UNLIKE[result.outcome]} on the untouched files"
+    skip = f"{said}\n\n{result.excerpt}".strip()
+    return msgspec.structs.replace(result, excerpt=skip if result.outcome is Outcome.SKIPPED else said)
 
 
 def _group_families(reported: Mapping[str, TestResult]) -> dict[str, list[TestResult]]:
@@ -272,9 +285,7 @@ def _merge_family(test_id: str, members: list[TestResult] | None) -> TestResult 
     if not members:
         return None
     worst = next((m for m in members if m.outcome is not Outcome.PASSED), members[0])
-    return TestResult(
-        test_id, worst.outcome, sum(m.duration_ms for m in members), worst.excerpt, worst.blame, worst.absent
-    )
+    return msgspec.structs.replace(worst, id=test_id, duration_ms=sum(m.duration_ms for m in members))
 
 
 def _build_unreported(test_id: str, report: Report) -> TestResult:
