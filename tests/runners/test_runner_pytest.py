@@ -227,10 +227,24 @@ def test_a_configuration_above_the_room_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("started", [False, True])
+def test_a_dollar_in_the_name_of_a_folder_is_no_variable(tmp_path: Path, started: bool) -> None:  # noqa: FBT001
+    court = Court(tmp_path / "a $HOME of ${USER}", started=started)
+    tree = court.tree({"test_it.py": "def test_it(): pass\n"})
+
+    assert court.collect(tree) == ("test_it.py::test_it",)
+    assert court.judge(tree).verdict.green
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "python", "sentence"),
     [
-        ({"pytest.ini": "[pytest]\naddopts = --no-such-option\n"}, "", "unrecognized arguments: --no-such-option"),
+        (
+            {"pytest.ini": "[pytest]\naddopts = --no-such-option\n"},
+            "",
+            "does not know --no-such-option, so the plug-in",
+        ),
         ({}, "/no/such/python", "cannot start /no/such/python: No such file or directory"),
         ({}, "BARE", "has no pytest; install it there or pass --python"),
     ],

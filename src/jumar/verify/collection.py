@@ -8,7 +8,6 @@ would be asked for in vain: a mark excuses them here, the platform, or the optio
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +16,6 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from jumar.core.state.verdict import Broken, Ended, Outcome, get_file, get_function
-from jumar.languages.pytest_refusals import explain_refusal
 from jumar.ports import Collected
 from jumar.process import records as decode
 from jumar.process.room import lay_out
@@ -57,7 +55,7 @@ async def collect_tests(verifier: TreeRunner, tree: str) -> tuple[Collected, Map
         records, child = await verifier.run(runner.collection(suite, room), room, verifier.new_output())
         found = _explain_timeout(runner.collected(records, child.ended, child.detail), verifier, child)
         # Files are named as in the tree: the room is going to be gone.
-        found = replace(found, anomaly=_explain_anomaly(found.anomaly.replace(f"{room}/", ""), verifier))
+        found = replace(found, anomaly=found.anomaly.replace(f"{room}/", ""))
         whole = await to_thread.run_sync(complete_collected, found, room, runner, suite.select)
     if not is_pytest(verifier) or not whole.broken:
         return whole, found.broken
@@ -67,11 +65,6 @@ async def collect_tests(verifier: TreeRunner, tree: str) -> tuple[Collected, Map
         static = [i for i in whole.ids[len(found.ids) :] if get_file(i) == path]
         ids += static if _is_broken(path, one) or _is_broken(path, two) else _list_agreed(path, (one, two))
     return replace(whole, ids=tuple(dict.fromkeys(ids))), found.broken
-
-
-def _explain_anomaly(said: str, verifier: TreeRunner) -> str:
-    """Return *said*, or where pytest did not start, why that is and how to mend it."""
-    return explain_refusal(said, verifier.suite.python or sys.executable) if said and is_pytest(verifier) else said
 
 
 def _explain_timeout(found: Collected, verifier: TreeRunner, child: Child) -> Collected:

@@ -92,7 +92,8 @@ def build_options(room: Path, private: Path, config: dict[str, Any]) -> list[str
     """Return the options for pytest."""
     there = list_arguments(room, config)
     options = [*build_common_options(room), "-c", find_configuration(room, there)]
-    options += ["-o", f"cache_dir={private / 'cache'}"]
+    # pytest replaces `$NAME` in it, once.
+    options += ["-o", f"cache_dir={'$TMPDIR' if '$' in str(private) else private}/cache"]
     options += [f"--basetemp={private / 'pytest'}", "--color=no", "--verbosity=-1"]
     options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
     if "challenge" in config or "placeholders" in config:
@@ -106,7 +107,8 @@ def build_options(room: Path, private: Path, config: dict[str, Any]) -> list[str
 
 def build_common_options(room: Path) -> list[str]:
     """Return the options that every run has, a plain one, too."""
-    return [f"--rootdir={room}", f"--confcutdir={room}", "--continue-on-collection-errors", "--maxfail=0"]
+    folder = "." if "$" in str(room) else room  # pytest replaces `$NAME` in it
+    return [f"--rootdir={folder}", f"--confcutdir={room}", "--continue-on-collection-errors", "--maxfail=0"]
 
 
 def find_configuration(room: Path, args: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child.normalise import PRINTED, shorten
 from jumar.child.pytest import tracebacks
 from jumar.child.pytest.blame import CODE, TEST, WRAPPED
+from jumar.child.pytest_refusals import explain_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -220,7 +221,7 @@ class Reporter:
 
     def _report_refusal(self, outcome: Any) -> None:
         if _name_raised(outcome) == "UsageError":
-            self._send(["usage", self._plain(str(outcome.excinfo[1]))])
+            self._send(["usage", explain_refusal(self._plain(str(outcome.excinfo[1])), sys.executable)])
 
     def _report_broken(self, where: str, why: str, blamed: Blamed) -> None:
         """Report the files a collector stands for as broken. If ids were asked for, a folder becomes its files.

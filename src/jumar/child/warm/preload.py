@@ -126,7 +126,7 @@ def _import_plugins() -> str:
     try:
         with open("test_jumar_rehearsal.py", "w", encoding="ascii") as file:  # noqa: PTH123
             file.write(REHEARSAL)
-        options = ["-c", os.devnull, f"--rootdir={folder}", "-p", "no:cacheprovider", "--basetemp=tmp", "--tb=short"]
+        options = ["-c", os.devnull, "--rootdir=.", "-p", "no:cacheprovider", "--basetemp=tmp", "--tb=short"]
         pytest.main([*options, "test_jumar_rehearsal.py"])
         program_end.flush_output()  # else each fork would print it
     except BaseException as error:  # noqa: BLE001  whatever a plug-in lets fly

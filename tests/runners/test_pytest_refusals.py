@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jumar.languages.pytest_refusals import explain_refusal
+from jumar.child.pytest_refusals import explain_refusal
 
 USAGE = "usage: pytest.main() [options] [file_or_dir]\npytest.main(): error: unrecognized arguments: {}\n  {}rootdir: ."
 
