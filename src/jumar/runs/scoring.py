@@ -142,7 +142,7 @@ async def _score(
     settings = build_settings(own, store, whole, python)
     plain = _read_plain_ids(store, whole, settings) if reads and not own.expected else ()
     collected = None if plain else await find_expected(build_verifier(place, settings, whole, own.expected), own)
-    expected = collected.ids if collected else plain
+    expected, passed_over = (collected.ids, list_passed_over(collected.passed_over)) if collected else (plain, [])
     if hidden:
         before = build_verifier(place, build_settings(task, store, base, python), base, task.expected)
         await check_hidden(task, expected, before, build_verifier(place, settings, whole, ()), hidden)
@@ -164,7 +164,6 @@ async def _score(
     candidate = add_hidden(store, candidate, hidden)
     probed = await probe(verifier, whole, candidate, seed=task.seed) if task.probe and done.verdict.green else None
     scored = _build_scored(done, candidate, len(verifier.expected), probed, ignored)
-    passed_over = list_passed_over(collected.passed_over) if collected else ()
     scored = replace(scored, held_out=list_held_out(verifier, hidden), warnings=(*scored.warnings, *passed_over))
     return _apply_min_grade(scored, done, settings.min_grade)
 
