@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 from jumar.cli.main import call as call_program
 from jumar.commands.git_and_files import DEPLOY, DOWNLOAD
-from jumar.commands.parser import Unreadable, check_command, list_commands
+from jumar.commands.parser import check_command
+from jumar.commands.reader import Unreadable, list_commands
 from jumar.core.state import events as ev
 from jumar.core.state.settings import Switches
 from jumar.core.state.stop import StopReason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from jumar.commands.downloads import SHELLS
@@ -56,6 +57,7 @@ _WRAPPED = {
     "nsenter": Prefix(_split_options("-t --target -S -G")),
     "setpriv": Prefix(_split_options("--reuid --regid --groups --bounding-set --inh-caps")),
     "runuser": Prefix(_split_options("-u -g -G")),
+    "ssh-agent": Prefix(_split_options("-a -t -E -O -P")),
     "strace": Prefix(_split_options("-e -o -p -s -E -u")),
     "ltrace": Prefix(_split_options("-e -o -s -u")),
     "watch": Prefix(_split_options("-n --interval")),
@@ -77,9 +79,16 @@ _WRAPPED = {
 
 _TEXTS = {
     "su": ("-c", "--command"), "runuser": ("-c", "--command"), "script": ("-c", "--command", "-qc", "-qec"),
-    "flock": ("-c", "--command"), "nix-shell": ("--run", "--command"), "watch": (), "ssh-agent": (),
+    "flock": ("-c", "--command"), "nix-shell": ("--run", "--command"), "entr": ("-s",),
+    "mapfile": ("-C",), "readarray": ("-C",), "complete": ("-C",), "compgen": ("-C",), "nodemon": ("-x", "--exec"),
 }  # fmt: skip
 """Programs that hand a text to a shell, and the options that are followed by it."""
+
+_SPOKEN = frozenset({"hyperfine", "sg", "concurrently", "tmux", "screen", "watchexec", "parallel"})
+"""Programs each of whose words, up to a `:::`, may be a text that they hand to a shell."""
+
+STARTERS = frozenset({*_WRAPPED, *_TEXTS, *_SPOKEN, "eval", "trap"})
+"""Programs of which is known here what they start."""
 
 
 def find_started(words: Sequence[str]) -> WrappedCommand:  # noqa: PLR0911  one line per kind of program
@@ -98,6 +107,9 @@ def find_started(words: Sequence[str]) -> WrappedCommand:  # noqa: PLR0911  one 
     if program.startswith(("python", "pypy")):
         return WrappedCommand(_find_module(args))
     texts = tuple((args[at + 1], ()) for at, word in enumerate(args[:-1]) if word in _TEXTS.get(program, ()))
+    if program in _SPOKEN:
+        spoken = takewhile(lambda word: not word.startswith(":::"), args)
+        texts += tuple((word, ()) for word in spoken if len(word.split()) > 1)
     if program == "env" and (split := _split_env_string(args)):
         return WrappedCommand(commands=(split,))
     rest = _get_started(program, args)
