@@ -63,7 +63,7 @@ def main() -> None:
     search, counts, every = ScarSearch(load_shipped_rules()), {}, list[Finding]()
     for name, files in places.items():
         lines = sum(data.count(b"\n") for data in files.values())
-        found = search.search(files)
+        found = search.search(files).findings
         counts[name] = (lines, Counter(each.rule for each in found))
         every += found
     print("| rule | " + " | ".join(f"{name} ({lines:,} lines)" for name, (lines, _) in counts.items()) + " |")

@@ -40,7 +40,7 @@ def by_id(name: str) -> ScarRule:
 
 
 def find(rule: ScarRule, path: str, text: str) -> tuple[Finding, ...]:
-    return ScarSearch([rule]).search({path: text.encode()})
+    return ScarSearch([rule]).search({path: text.encode()}).findings
 
 
 def test_there_are_rules_for_every_language() -> None:
@@ -54,7 +54,7 @@ def test_a_rule_finds_its_examples_and_nothing_else(rule: ScarRule) -> None:
     search = ScarSearch([rule])
 
     for path, text, wanted in list_examples(rule):
-        assert bool(search.search({path: text.encode()})) is wanted, (path, text)
+        assert bool(search.search({path: text.encode()}).findings) is wanted, (path, text)
 
 
 def commented(path: str, text: str) -> str:
@@ -159,6 +159,55 @@ def test_what_others_wrote_is_not_read(tmp_path: Path, monkeypatch: pytest.Monke
     assert sorted(read_source_files([Path()])) == ["a.py", "sub/d.go"]
     with pytest.raises(BadInput, match="there is no gone"):
         read_source_files([Path("gone")])
+
+
+HOSTILE = {
+    "brackets.py": "x=" + "[" * 100_000,
+    "depth.py": "x=" + "[" * 2_000 + "]" * 2_000,
+    "blocks.js": "try{}catch(e){" * 20_000 + "}" * 20_000,
+    "stars.go": "package a\nvar x = " + "*" * 500_000,
+    "references.rs": "fn f() {" + "&" * 500_000,
+}
+"""Files of which each took minutes to hours."""
+
+
+def test_a_file_that_would_take_hours_is_named_and_not_searched() -> None:
+    files = {path: text.encode() for path, text in HOSTILE.items()}
+
+    searched = ScarSearch(RULES).search({**files, "b.py": b"eval(x)\n"})
+
+    assert [finding.path for finding in searched.findings] == ["b.py"]
+    assert searched.left_out == tuple(HOSTILE)
+
+
+def test_many_findings_stand_on_their_own_lines() -> None:
+    text = b"from a import b\n" * 500 + b"def test_a():\n    # TODO\n    mock.patch('x.y')\n" * 1_000
+
+    searched = ScarSearch(RULES).search({"test_a.py": text})
+
+    assert len(searched.findings) == 2_000
+    assert max(finding.line for finding in searched.findings) == 3_499
+    assert not searched.left_out
+
+
+def test_a_long_list_and_a_broken_file_are_searched() -> None:
+    long = "x = [\n" + "    (1, [2], {'a': -3}),\n" * 20_000 + "]\neval(y)\n"
+    broken = "def f(:\n" + "    eval(x)\n" * 5_000
+
+    assert find(by_id("py-eval"), "a.py", long)
+    assert find(by_id("py-eval"), "a.py", broken)
+
+
+def test_the_program_names_a_file_that_it_did_not_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.py").write_text("x=" + "[" * 100_000)
+    monkeypatch.chdir(tmp_path)
+
+    assert call(("scars", "a.py")) == 1
+    assert capsys.readouterr().out.splitlines()[0].startswith("a.py: not searched: ")
+    assert call(("scars", "a.py", "--json")) == 1
+    assert json.loads(capsys.readouterr().out)["not_searched"] == ["a.py"]
 
 
 def test_sarif_names_rules_places_and_what_stays_when_lines_move() -> None:

@@ -29,7 +29,7 @@ from jumar.scorers.axes import Label
 from jumar.scorers.scars.search import Finding, ScarSearch, subtract_findings
 from jumar.verify.code_warnings import find_written_answer
 
-TOO_LARGE = "too-large"
+TOO_LARGE, TOO_HARD = "too-large", "too-hard"
 """Rule that takes all points: else whoever pads a file hides its scars."""
 
 
@@ -121,7 +121,10 @@ def _name_written_answer(warnings: Iterable[str]) -> str:
 async def _find_scars(run: StoredRun, order: ScoringOrder) -> tuple[Finding, ...]:
     """Return the scars that *run* added, by the rules and by the linters."""
     changed = read_changed_files(run.folder, run.state)
-    found = subtract_findings(order.scars.search(changed.after), order.scars.search(changed.before))
+    after, before = order.scars.search(changed.after), order.scars.search(changed.before)
+    found = subtract_findings(after.findings, before.findings)
+    hard = [path for path in after.left_out if path not in before.left_out]
+    found += tuple(Finding(path, 1, TOO_HARD, order.most, "too deep or too broken to be searched") for path in hard)
     found += tuple(Finding(path, 1, TOO_LARGE, order.most, "too large to be searched") for path in changed.large)
     return (*found, *await order.linters.search(run.folder, (run.state.run.tree, run.state.tree), changed))
 

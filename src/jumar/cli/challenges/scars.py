@@ -36,7 +36,8 @@ def scars(  # noqa: PLR0913  one parameter for each option
 ) -> int:
     """Search PATHS, source files or folders, for known faults: swallowed exceptions, missing timeouts, keys in code.
 
-    Rules search syntax trees (Python, JavaScript, TypeScript, Go, Rust). Exit code 1: something was found.
+    Rules search syntax trees (Python, JavaScript, TypeScript, Go, Rust). Exit code 1: something was found, or a file
+    could not be searched.
     """
     from jumar.scorers.scars.rule import load_rules  # noqa: PLC0415  the grammars are slow to import
     from jumar.scorers.scars.sarif import build_sarif  # noqa: PLC0415  as above
@@ -46,17 +47,22 @@ def scars(  # noqa: PLR0913  one parameter for each option
     voice = Console(json=as_json, quiet=quiet)
     search = ScarSearch(load_rules(rules, shipped=not no_shipped_rules))
     files = read_source_files(paths)
-    found = search.search(files)
+    found, left_out = search.search(files)
     if sarif is not None:
         with explain_output_faults(sarif, "--sarif"):
             replace_file(sarif, msgspec.json.format(msgspec.json.encode(build_sarif(found, search.rules))) + b"\n")
     for each in found:
         voice.say(make_one_line(f"{each.path}:{each.line}: {each.rule} (-{each.points:g}) {each.message}"))
         voice.say(f"    {make_one_line(each.text)}")
+    for path in left_out:
+        voice.say(
+            make_one_line(f"{path}: not searched: it is nested so deep, or so broken, that it would take too long")
+        )
     points = count_points(found)
-    voice.say(_summarise(found, len(files), len(search.rules), points))
-    voice.print_result({"findings": found, "points": points, "files": len(files), "rules": len(search.rules)})
-    return 1 if found else 0
+    voice.say(_summarise(found, len(files) - len(left_out), len(search.rules), points))
+    counted = {"files": len(files) - len(left_out), "rules": len(search.rules), "not_searched": left_out}
+    voice.print_result({"findings": found, "points": points, **counted})
+    return 1 if found or left_out else 0
 
 
 def _summarise(found: Sequence[Finding], files: int, rules: int, points: float) -> str:

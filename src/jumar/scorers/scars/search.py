@@ -8,13 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from jumar.errors import BadInput
 from jumar.languages.grammars import load_language
 from jumar.languages.syntax import find_language
+from jumar.scorers.scars.limits import can_be_searched, parse_in_time
+from jumar.scorers.scars.matching import Places, find_lines, is_joined
 from jumar.scorers.scars.rule import EXTENSIONS, RuleFiles, RuleText, ScarRule, is_test, list_examples
 
 if TYPE_CHECKING:
@@ -45,6 +47,15 @@ class Finding(msgspec.Struct, frozen=True, order=True):
     message: str
     text: str = ""
     """The line, without its indentation."""
+
+
+class Searched(NamedTuple):
+    """Result of a search."""
+
+    findings: tuple[Finding, ...]
+    """Sorted."""
+    left_out: tuple[str, ...] = ()
+    """Files that would take too long: brackets without end, or nested too deep."""
 
 
 @dataclass(frozen=True)
@@ -92,33 +103,30 @@ class RuleInLanguage:
             return
         if self._regex is not None:
             text = _select_text(source, self.rule.within)
-            yield from (text.count(b"\n", 0, m.start()) + 1 for m in _search_bytes(self._regex, text))
+            yield from find_lines(self._regex, text)
             return
         excused = {_find_span(node) for node in self._list_captures("unless", source.root, "scar")}
-        places = [_find_span(node) for node in self._list_captures("outside", source.root, "place")]
+        places = Places(self._list_captures("outside", source.root, "place"))
+        words = self._list_words(source) if self.rule.joins else ()
         for captured in self._list_matches("query", source.root):
             if not (nodes := captured.get("scar")):
                 continue
             node, span = nodes[0], _find_span(nodes[0])
-            if span in excused or any(start <= span[0] and span[1] <= end for start, end, _ in places):
+            if span in excused or places.hold(node):
                 continue
             if "without" in self._queries and any(self._list_matches("without", node)):
                 continue
-            if self.rule.joins and not self._is_joined(source, captured):
+            if self.rule.joins and not is_joined(_get_text(captured["target"][0]), words):
                 continue
             yield node.start_point[0] + 1
 
-    def _is_joined(self, source: SourceFile, captured: Mapping[str, list[Node]]) -> bool:
-        """Check whether `@target` is what `joins` says, with the captures of `also`."""
-        target = _get_text(captured["target"][0])
+    def _list_words(self, source: SourceFile) -> tuple[tuple[str, ...], ...]:
+        """Return the texts that `joins` makes of each match of `also`; one of them must be all that `@target` is."""
         unit = UNIT.sub("", PurePosixPath(source.path).stem)
         also = self._list_matches("also", source.root) if "also" in self._queries else iter([{}])
-        for words in also:
-            named = {name: _get_text(nodes[0]) for name, nodes in words.items()}
-            joined = (text.format(**{"unit": unit, **named}) for text in self.rule.joins)
-            if all(target == text or target.endswith(f".{text}") for text in joined):
-                return True
-        return False
+        named = ({name: _get_text(nodes[0]) for name, nodes in words.items()} for words in also)
+        made = (tuple(text.format(**{"unit": unit, **words}) for text in self.rule.joins) for words in named)
+        return tuple(dict.fromkeys(made))
 
     def _list_captures(self, name: str, node: Node, capture: str) -> Iterator[Node]:
         if name in self._queries:
@@ -148,31 +156,38 @@ class ScarSearch:
         for rule in self.rules:
             _try_examples(rule)
 
-    def search(self, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
-        """Return the findings in *files*, path -> content, sorted; files without grammar or too large are skipped.
+    def search(self, files: Mapping[str, bytes]) -> Searched:
+        """Return the findings in *files*, path -> content; files without grammar or too large are skipped.
 
         A rule finds at most one scar on a line.
         """
-        found = set[Finding]()
+        found, left_out = set[Finding](), list[str]()
         for path, data in files.items():
             language = find_language(path)
             rules = self._by_language.get(language or "")
             if language is None or not rules or len(data) > LARGEST_BYTES:
                 continue
             source = parse_source(path, data, language)
+            if source is None:
+                left_out.append(path)
+                continue
             for compiled in rules:
                 rule = compiled.rule
                 for line in compiled.search(source):
                     text = source.get_line(line)
                     found.add(Finding(path, line, rule.id, rule.points, rule.message, text))
-        return tuple(sorted(found))
+        return Searched(tuple(sorted(found)), tuple(left_out))
 
 
-def parse_source(path: str, data: bytes, language: str) -> SourceFile:
-    """Return the file *path* parsed by the grammar *language*; the parser skips syntax errors."""
+def parse_source(path: str, data: bytes, language: str) -> SourceFile | None:
+    """Return the file *path* parsed by the grammar *language*, or None: it would take too long.
+
+    The parser skips syntax errors.
+    """
     from tree_sitter import Parser  # noqa: PLC0415  as above
 
-    return SourceFile(path, data, language, Parser(_load_grammar(language)).parse(data).root_node)
+    tree = parse_in_time(Parser(_load_grammar(language)), data)
+    return SourceFile(path, data, language, tree.root_node) if tree is not None and can_be_searched(tree) else None
 
 
 def subtract_findings(after: Iterable[Finding], before: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -233,15 +248,11 @@ def _try_examples(rule: ScarRule) -> None:
     compiled = {language: _compile(rule, language) for language in rule.languages}
     for path, text, wanted in list_examples(rule):
         language = find_language(path) or ""
-        found = any(compiled[language].search(parse_source(path, text.encode(), language)))
+        source = parse_source(path, text.encode(), language)
+        found = source is not None and any(compiled[language].search(source))
         if found is not wanted:
             what = "finds nothing in its example" if wanted else "finds something in its clean example"
             raise BadInput(f"the scar rule {rule.id} {what} for {language}: {text.strip()!r}")
-
-
-def _search_bytes(regex: re.Pattern[str], data: bytes) -> Iterator[re.Match[str]]:
-    # A character of one byte each: positions stay those of the bytes.
-    yield from regex.finditer(data.decode("latin-1"))
 
 
 def _select_text(source: SourceFile, part: RuleText) -> bytes:
