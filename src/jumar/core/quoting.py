@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+_JOINED = r"[^\x00-\u02ff\u061c\u180e\u2000-\u206f\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
+"""Characters that a joiner may stand between: letters of scripts that need one, emoji."""
+
+INVISIBLE = (
+    r"[\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    rf"|(?<!{_JOINED})[\u200c\u200d]|[\u200c\u200d](?!{_JOINED})"
+)
+"""Pattern of characters that are not seen, turn the order of text round, or end a line where no line ends."""
+
 CONTROL = re.compile(
-    r"""(?: \x1b[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)?    # titles, links, other strings for a terminal
+    rf"""(?: \x1b[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)?    # titles, links, other strings for a terminal
           | (?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]              # colours, cursor
           | \x1b[ -/]*+[0-~]                                # the rest of what begins with an escape
           | [\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]      # other controls, and what no UTF-8 can say
-          | [\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]  # what turns the order of text round, or is text unseen
+          | {INVISIBLE}                                     # what is not seen
         )""",
     re.VERBOSE,
 )

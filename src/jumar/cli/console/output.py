@@ -12,12 +12,12 @@ from typing import Any
 import click
 import msgspec
 
-from jumar.core.quoting import escape_line_ends, make_one_line
+from jumar.core.quoting import INVISIBLE, escape_line_ends, make_one_line
 from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import BadInput, JumarError
 
-OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters that a terminal obeys and does not show."""
+OBEYED = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f]|{INVISIBLE}")
+"""Characters that a terminal obeys, or does not show."""
 
 LISTED = 10
 """Most tests that are named in a report."""
@@ -83,8 +83,8 @@ def fail(sentence: str, code: int, *, as_json: bool) -> int:
 
 
 def strip_controls(text: str) -> str:
-    """Return *text* without control characters of terminals.
+    """Return *text* without characters that a terminal obeys or does not show: each is a question mark.
 
-    Controls but newline and tab, lone surrogates, turned directions.
+    Controls but newline and tab, lone surrogates, turned directions, invisible ones.
     """
     return OBEYED.sub("?", text).encode("utf-8", "backslashreplace").decode()
