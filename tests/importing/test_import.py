@@ -14,6 +14,7 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from jumar.errors import BadInput, Infra
 from jumar.importing.from_git import read_git_sides
@@ -81,6 +82,15 @@ class TestLayout:
         with pytest.raises(BadInput, match="leads outside"):
             write_tree({path: Blob(b"")}, tmp_path / "room")
         assert not (tmp_path / "out").exists()
+
+    def test_a_refused_source_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        layout = build_layout(tree(OLD), tree(NEW), ABOUT)
+        astray = replace(layout, start={**layout.start, "../out": Blob(b"")})
+
+        with pytest.raises(BadInput, match="leads outside"):
+            write_task(astray, ABOUT, tmp_path)
+
+        assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize(("target", "kept"), [("thing.py", True), ("../thing.py", False), ("/etc", False)])
     def test_links_stay_inside(self, tmp_path: Path, target: str, kept: bool) -> None:  # noqa: FBT001  a column of the table

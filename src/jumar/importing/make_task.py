@@ -121,8 +121,9 @@ def write_task(layout: TaskLayout, about: TaskDescription, out: Path) -> Path:
             shutil.rmtree(folder)
         fresh.rename(folder)
     except OSError as error:
-        shutil.rmtree(fresh, ignore_errors=True)
         raise BadInput(f"cannot write {folder}: {error.strerror}") from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)  # it is gone if all went well: it has the name of the task
     return folder
 
 
