@@ -33,6 +33,7 @@ from jumar.report.render import render_page
 from jumar.report.statistics import Tally, average_pass_at_k, choose_ks, compute_wilson_interval, estimate_pass_at_k
 from jumar.report.summary import format_summary
 from jumar.task.option_values import OptionValues
+from jumar.workspace.store.shared import find_objects_folder
 from support.worlds.rollout_world import CRASH, work, write_passing
 from support.worlds.run_world import IDS, TOTAL, Terms, judge
 
@@ -226,8 +227,7 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\u202ereversed\x
 
 
 def test_hostile_text_is_text_and_shows_its_control_characters(tmp_path: Path) -> None:
-    folder = work(tmp_path / "r", (write_passing(9),), replace(ON_WRITE, task=HOSTILE))
-    (folder / "best.patch").write_text(f"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+{HOSTILE}\n")
+    work(tmp_path / "r", (write_passing(9, HOSTILE),), replace(ON_WRITE, task=HOSTILE))
     (tmp_path / "page").mkdir()
 
     page = render_page(build_report([tmp_path]))
@@ -243,17 +243,40 @@ def test_hostile_text_is_text_and_shows_its_control_characters(tmp_path: Path) -
 
 
 def test_the_same_change_is_shown_once_and_a_long_one_is_cut(tmp_path: Path) -> None:
-    patch = "diff --git a/app.py b/app.py\n" + "".join(f"+line {n}\n" for n in range(LINES + 5))
+    long = "\n" + "".join(f"# line {n}\n" for n in range(LINES + 5))
     for name, passing in (("one", (9,)), ("two", (8, 9))):
-        (work(tmp_path / name, tuple(map(write_passing, passing)), ON_WRITE) / "best.patch").write_text(patch)
+        work(tmp_path / name, tuple(write_passing(each, long) for each in passing), ON_WRITE)
 
     page = render_page(build_report([tmp_path]))
 
-    assert page.count("+line 7\n") == 1
+    assert page.count("+# line 7\n") == 1
     assert "The same as that of" in page
-    assert f"+line {LINES}" not in page
+    assert f"+# line {LINES}" not in page
     assert "the command shows all of it" in page
-    assert read_change(tmp_path) is None
+
+
+def test_a_change_is_made_of_the_objects_that_the_journal_names(tmp_path: Path) -> None:
+    folder = work(tmp_path / "one", (write_passing(9),), ON_WRITE)
+    (folder / "best.patch").write_text("diff --git a/x b/x\n+somebody else's line\n")
+
+    page = render_page(build_report([tmp_path]))
+
+    assert "somebody else" not in page
+    assert "+PASSING = 9" in page
+
+
+def test_a_change_whose_objects_are_gone_says_so(tmp_path: Path) -> None:
+    folder = work(tmp_path / "one", (write_passing(9),), ON_WRITE)
+    shutil.rmtree(find_objects_folder(folder))
+
+    page = render_page(build_report([tmp_path]))
+
+    assert "It cannot be read: " in page
+    assert "+PASSING" not in page
+
+
+def test_a_run_that_changed_nothing_has_no_change(tmp_path: Path) -> None:
+    assert read_change(work(tmp_path / "one", (CRASH,), ON_WRITE)) is None
 
 
 def test_a_copy_of_a_run_is_no_second_run_and_an_empty_journal_is_named(tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.quoting import CONTROL
+from jumar.runs.archive.changes import read_patch_text
 
 LINES = 300
 """Lines of one change that are shown."""
 
-BYTES = 200_000
-"""Bytes of a patch that are read."""
+CHARACTERS = 200_000
+"""Characters of one change that are shown."""
 
 KINDS = {"+": "added", "-": "removed", "@": "hunk"}
 
@@ -40,20 +41,23 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def read_change(folder: Path) -> Change | None:
-    """Return the final change of the run in *folder*, from its `best.patch`; None: there is none."""
-    try:
-        with (folder / "best.patch").open("rb") as file:
-            data = file.read(BYTES + 1)
-    except OSError:
-        return None
-    lines = data[:BYTES].decode("utf-8", "backslashreplace").splitlines()
-    if not lines:
+    """Return the final change of the run in *folder*, as `jumar diff` shows it; None: there is none.
+
+    It is made of the run's objects, which the journal names: nothing vouches for its `best.patch`.
+
+    Raises:
+        BadInput: if its objects are not there, or git is not.
+        Infra: if an object is missing or damaged.
+    """
+    text = read_patch_text(folder)
+    lines = text[:CHARACTERS].removesuffix("\n").split("\n")
+    if not text:
         return None
     parts = tuple(
         ChangePart(kind, show_controls("\n".join(group)) + "\n")
         for kind, group in groupby(lines[:LINES], key=_get_kind)
     )
-    return Change(parts, len(lines) > LINES or len(data) > BYTES)
+    return Change(parts, len(lines) > LINES or len(text) > CHARACTERS)
 
 
 def _get_kind(line: str) -> str:

@@ -14,6 +14,7 @@ import msgspec
 from jinja2 import BaseLoader, Environment, StrictUndefined
 
 from jumar import __version__
+from jumar.errors import JumarError
 from jumar.report.build_report import Report
 from jumar.report.curve import HEIGHT, WIDTH, draw_curve
 from jumar.report.read_change import Change, read_change, show_controls
@@ -40,6 +41,8 @@ class RunChange(msgspec.Struct, frozen=True):
     """Directory of that run."""
     left_out: bool = False
     """True if there is no room for it."""
+    unreadable: str = ""
+    """Sentence that says why it cannot be shown; empty: it can."""
 
 
 def render_page(report: Report) -> str:
@@ -97,7 +100,11 @@ def _choose_changes(report: Report) -> Iterator[tuple[str, RunChange]]:
         if same is not run:
             yield run.folder, RunChange(same_as=same.rollout, same_folder=same.folder)
             continue
-        change = read_change(Path(run.folder))
+        try:
+            change = read_change(Path(run.folder))
+        except JumarError as why:
+            yield run.folder, RunChange(unreadable=str(why))
+            continue
         size = change.size if change else 0
         yield run.folder, RunChange(change) if size <= room else RunChange(left_out=True)
         room -= min(size, room)

@@ -39,7 +39,7 @@ class Changes(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The patch for people: files that are not text are only named."""
-        return strip_binary(self.patch).decode("utf-8", "backslashreplace")
+        return _format_patch(self.patch)
 
 
 def read_changes(folder: Path) -> Changes:
@@ -53,6 +53,22 @@ def read_changes(folder: Path) -> Changes:
     store, base, best = Store(find_objects_folder(folder)), state.run.tree, find_best_tree(state)
     counted = count_changed_lines(store, base, best)
     return Changes(state.run.run, base, best, counted, make_best_patch(store, base, best) if counted else b"")
+
+
+def read_patch_text(folder: Path) -> str:
+    """Return the patch of the run in *folder* for people, made of its objects: `best.patch` is only a copy.
+
+    Raises:
+        BadInput: if there is no run, its objects are not there, or git is not.
+        Infra: if an object is missing or damaged.
+    """
+    state = _load_state(folder, read_journal(folder))
+    base, best = state.run.tree, find_best_tree(state)
+    return _format_patch(make_best_patch(Store(find_objects_folder(folder)), base, best)) if base != best else ""
+
+
+def _format_patch(patch: bytes) -> str:
+    return strip_binary(patch).decode("utf-8", "backslashreplace")
 
 
 def find_best_tree(state: RunState) -> str:
