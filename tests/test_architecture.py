@@ -215,6 +215,7 @@ def test_few_places_start_processes() -> None:
         "importing/from_pypi.py",
         "importing/make_task.py",
         "cli/doctor/command.py",
+        "scorers/scars/parse_probe.py",
     }
     for path in MODULES:
         starts = {m.split(".")[0] for m in imports(path)} & {"subprocess", "multiprocessing", "pty"}

@@ -180,6 +180,16 @@ def test_a_file_that_would_take_hours_is_named_and_not_searched() -> None:
     assert searched.left_out == tuple(HOSTILE)
 
 
+@pytest.mark.slow
+def test_a_file_that_takes_gigabytes_is_parsed_elsewhere_and_left_out() -> None:
+    files = {"a.py": b"x = 1\n" * 1_000, "memory.py": b"/*a" * 20_000, "z.py": b"eval(x)\n" * 1_000}
+
+    searched = ScarSearch(RULES).search(files)
+
+    assert {finding.path for finding in searched.findings} == {"z.py"}
+    assert searched.left_out == ("memory.py",)
+
+
 def test_many_findings_stand_on_their_own_lines() -> None:
     text = b"from a import b\n" * 500 + b"def test_a():\n    # TODO\n    mock.patch('x.y')\n" * 1_000
 

@@ -1,41 +1,17 @@
-"""Limits of a search: a file whose parsing or searching would take quadratic time is not searched."""
+"""Limits of a search: a tree that takes quadratic time is not searched."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tree_sitter import Parser, Point, Tree, TreeCursor
-
-PARSE_SECONDS = 5.0
-"""Time of a processor for parsing one file; a large one of 1 MB takes a tenth of it."""
+    from tree_sitter import Tree, TreeCursor
 
 DEEPEST = 1_000
 """Nodes within nodes: rules that search below what they find take as many times as long."""
 
 MOST_STEPS = 20_000_000
 """Steps of a query over brackets and operators that follow each other: from each of them it goes to the last one."""
-
-_PIECE = 1 << 16
-
-
-def parse_in_time(parser: Parser, data: bytes) -> Tree | None:
-    """Return the tree of *data*, or None if it cannot be parsed in time."""
-    end = time.thread_time() + PARSE_SECONDS
-
-    def read(at: int, _: Point) -> bytes:
-        return data[at : at + _PIECE]
-
-    def is_over(_: int, __: bool) -> bool:  # noqa: FBT001  its API
-        return time.thread_time() > end
-
-    try:
-        parser.parse(read, progress_callback=is_over)
-    except ValueError:  # it was stopped
-        return None
-    # Once more: the nodes of a tree that was read in pieces are slow to give their text.
-    return parser.parse(data)
 
 
 def can_be_searched(tree: Tree) -> bool:

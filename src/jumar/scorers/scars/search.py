@@ -15,8 +15,9 @@ import msgspec
 from jumar.errors import BadInput
 from jumar.languages.grammars import load_language
 from jumar.languages.syntax import find_language
-from jumar.scorers.scars.limits import can_be_searched, parse_in_time
+from jumar.scorers.scars.limits import can_be_searched
 from jumar.scorers.scars.matching import Places, find_lines, is_joined
+from jumar.scorers.scars.parse_probe import Source, find_unparsable
 from jumar.scorers.scars.rule import EXTENSIONS, RuleFiles, RuleText, ScarRule, is_test, list_examples
 
 if TYPE_CHECKING:
@@ -162,15 +163,14 @@ class ScarSearch:
         A rule finds at most one scar on a line.
         """
         found, left_out = set[Finding](), list[str]()
-        for path, data in files.items():
-            language = find_language(path)
-            rules = self._by_language.get(language or "")
-            if language is None or not rules or len(data) > LARGEST_BYTES:
-                continue
-            source = parse_source(path, data, language)
+        wanted = {path: language for path in files if (language := self._find_language(path, files[path]))}
+        hostile = find_unparsable([Source(language, files[path]) for path, language in wanted.items()])
+        for place, (path, language) in enumerate(wanted.items()):
+            source = None if place in hostile else parse_source(path, files[path], language)
             if source is None:
                 left_out.append(path)
                 continue
+            rules = self._by_language[language]
             for compiled in rules:
                 rule = compiled.rule
                 for line in compiled.search(source):
@@ -178,16 +178,21 @@ class ScarSearch:
                     found.add(Finding(path, line, rule.id, rule.points, rule.message, text))
         return Searched(tuple(sorted(found)), tuple(left_out))
 
+    def _find_language(self, path: str, data: bytes) -> str:
+        """Return the language of a file that is searched; empty: it is not."""
+        language = find_language(path) or ""
+        return language if language in self._by_language and len(data) <= LARGEST_BYTES else ""
+
 
 def parse_source(path: str, data: bytes, language: str) -> SourceFile | None:
-    """Return the file *path* parsed by the grammar *language*, or None: it would take too long.
+    """Return the file *path* parsed by the grammar *language*, or None: its search would take too long.
 
     The parser skips syntax errors.
     """
     from tree_sitter import Parser  # noqa: PLC0415  as above
 
-    tree = parse_in_time(Parser(_load_grammar(language)), data)
-    return SourceFile(path, data, language, tree.root_node) if tree is not None and can_be_searched(tree) else None
+    tree = Parser(_load_grammar(language)).parse(data)
+    return SourceFile(path, data, language, tree.root_node) if can_be_searched(tree) else None
 
 
 def subtract_findings(after: Iterable[Finding], before: Iterable[Finding]) -> tuple[Finding, ...]:
