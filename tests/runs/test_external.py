@@ -19,7 +19,13 @@ from jumar.core.state.settings import Price
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.task.agent_command import fill_placeholders, has_placeholder, split, split_command
+from jumar.task.agent_command import (
+    fill_placeholders,
+    has_placeholder,
+    refuse_relative_script,
+    split,
+    split_command,
+)
 from support.judging.samples import sampled
 from support.processes import fake_provider as wire
 from support.processes.external_run import FILES, KEY, Outing, Terms, looking
@@ -636,6 +642,22 @@ class TestACommand:
         (tmp_path / "agent").chmod(0o755)
         monkeypatch.chdir(tmp_path)
         assert split_command("./agent {prompt}", os.environ) == (str(tmp_path / "agent"), "{prompt}")
+
+    @pytest.mark.parametrize("command", ["sh agent.sh", "env A=b python3.11 agent.sh --fast"])
+    def test_with_a_script_that_lies_here_and_not_in_the_task_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    ) -> None:
+        task = tmp_path / "task"
+        task.mkdir()
+        (tmp_path / "agent.sh").write_text("")
+        monkeypatch.chdir(tmp_path)
+
+        with pytest.raises(BadInput, match=f"where there is no agent.sh; give its absolute path, {tmp_path}/agent.sh"):
+            refuse_relative_script(tuple(split(command)), task)
+        refuse_relative_script(("sh", str(tmp_path / "agent.sh")), task)
+        refuse_relative_script(("mini", "agent.sh"), task)
+        (task / "agent.sh").write_text("")
+        refuse_relative_script(tuple(split(command)), task)
 
     @pytest.mark.parametrize(
         ("command", "why"),

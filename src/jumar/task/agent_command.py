@@ -29,6 +29,8 @@ CODE_OPTIONS = {
 }
 """Programs besides the shells that run a word as code, and the options that it follows."""
 
+SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
+
 WORD_BYTES = 120_000
 """A longer word is no argument of a program on Linux."""
 
@@ -111,6 +113,23 @@ def split_command(command: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     if program is None:
         raise BadInput(f"--agent-command: there is no program {found[0]!r}; install it, or give its path")
     return (str(Path(program).absolute()) if os.sep in found[0] else found[0], *found[1:])
+
+
+def refuse_relative_script(argv: tuple[str, ...], root: Path) -> None:
+    """Refuse a script that an interpreter in *argv* would not find: it lies here, and not in the task at *root*.
+
+    Raises:
+        BadInput: naming it, and its absolute path.
+    """
+    interpreters = {*SHELLS, *CODE_OPTIONS}
+    at = next((n for n, word in enumerate(argv) if Path(word).name.rstrip(".0123456789") in interpreters), None)
+    script = argv[at + 1] if at is not None and at + 1 < len(argv) else ""
+    if not script or Path(script).is_absolute() or not Path(script).is_file() or (root / script).exists():
+        return
+    raise BadInput(
+        f"--agent-command: the agent starts in a copy of {root}, where there is no {script}; give its absolute path, "
+        f"{Path(script).absolute()}"
+    )
 
 
 def split(command: str) -> list[str]:

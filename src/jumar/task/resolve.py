@@ -20,7 +20,7 @@ from jumar.languages.gitignore_globs import compile_patterns
 from jumar.languages.project_kinds import COMMAND, find_project
 from jumar.models.wire.prices import can_cost_money
 from jumar.plugins import exists, list_names
-from jumar.task.agent_command import read_agent_settings
+from jumar.task.agent_command import read_agent_settings, refuse_relative_script
 from jumar.task.budget_options import format_flag, read_ledger_caps, resolve_caps
 from jumar.task.in_force import resolve_settings
 from jumar.task.model_routes import list_tiers, resolve_routes
@@ -66,6 +66,8 @@ def apply_options(
     task = _apply_plain(apply_test_command(task, options), options)
     rows = resolve_settings(task, options, environ or {}, from_environment=from_environment)
     agent, model, policy, gate = _refuse(options, rows)
+    outside = read_agent_settings(options, agent, environ or {})
+    refuse_relative_script(outside.argv, task.root)
     routes, caps = _resolve_spending(task, options, rows, from_environment=from_environment)
     return replace(
         task,
@@ -79,7 +81,7 @@ def apply_options(
         rule=Rule(Ratchet(str(rows["ratchet"].value)), Ties(str(rows["ties"].value))),
         chosen_routes=routes,
         switches=_build_switches(task, options, agent, gate),
-        outside=read_agent_settings(options, agent, environ or {}),
+        outside=outside,
         sandbox=str(rows["sandbox"].value),
         min_grade=str(rows["min_grade"].value or ""),
         in_force=(*rows.values(), *caps.values()),
