@@ -288,6 +288,16 @@ class TestALook:
         machine.burst = "memory"
         assert machine.how() == "memory"
 
+    @pytest.mark.slow
+    def test_names_a_disk_that_is_nearly_full_with_what_there_is(self, tmp_path: Path) -> None:
+        machine = Machine(tmp_path)
+        machine.toll._spare = {str(tmp_path): (1 << 60, 0)}  # noqa: SLF001  no disk is filled for it
+        assert machine.how() == "space"
+
+    @pytest.mark.parametrize(("number", "said"), [(3 << 30, "3 GiB"), (256 << 20, "256 MiB"), (300 << 10, "300 KiB")])
+    def test_names_a_size_by_its_unit(self, number: int, said: str) -> None:
+        assert resource_watch._format_size(number) == said  # noqa: SLF001  no machine has so little left
+
     def test_is_not_taken_before_it_is_due(self, tmp_path: Path) -> None:
         machine = Machine(tmp_path)
         machine.burst = "memory"

@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 from jumar.child.sandbox import probe_channels, probe_main, probe_processes
 from jumar.child.sandbox.probe_main import run_probe_forked
 from jumar.child.supervisor.cgroup import EMPTYING, Cgroup
-from jumar.errors import BadInput
+from jumar.errors import BadInput, Infra
 from jumar.ports import Checked, Sandbox
-from jumar.process.sandbox_probe import ProbeFindings, probe_sandbox
+from jumar.process.child_process import Child
+from jumar.process.launch import Confinement
+from jumar.process.sandbox_probe import ProbeFindings, probe_sandbox, refuse_full_disk
 from jumar.runs.judging.byte_locks import hold_byte
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox, find_weakening
 from jumar.sandbox.landlock import Landlocked
@@ -319,6 +321,22 @@ def test_a_sandbox_that_does_not_start_says_why(place: Path) -> None:
 
     assert (found.why, found.possible, found.tried) == ("there is no lock", (), 0)
     assert anyio.run(find_weakening, Broken(), place, {}) == "sandbox S2 does not start any more: there is no lock"
+
+
+class FullDisk(Child):
+    """A prober that was killed, as its disk was nearly full."""
+
+    def __init__(self) -> None:
+        self._greeted, self._forked, self._signalled, self._faults = True, False, 0, []
+        self._confinement = Confinement(room=Path())
+        self._conclude({"how": "space", "why": "less than 300 KiB was left on its disk"})
+
+
+def test_a_full_disk_says_nothing_of_the_sandbox() -> None:
+    with pytest.raises(
+        Infra, match="self-test of the sandbox was killed: less than 300 KiB was left on its disk: free"
+    ):
+        refuse_full_disk(FullDisk())
 
 
 @pytest.mark.slow

@@ -47,6 +47,8 @@ class Child:
     def __init__(self, invocation: Invocation, confinement: Confinement, started: StartedProcess) -> None:
         self.ended = Ended.EXIT
         self.detail = "still running"
+        self.is_disk_full = False
+        """True if it was killed as a disk was nearly full."""
         self._argv, self._seconds, self._output = invocation.argv, confinement.seconds, confinement.output
         self._invocation, self._confinement = invocation, confinement
         self._pipes, self._reaper, self._signalled, self._forked = started
@@ -173,6 +175,7 @@ class Child:
     def _conclude(self, status: Mapping[str, object]) -> None:
         self._over = True
         self.ended, self.detail = self._decide_end(status)
+        self.is_disk_full = status["how"] == "space"
         if self.ended is Ended.NORMAL:
             self._reader.close()
         if status["how"] in ("killed", "stopped"):

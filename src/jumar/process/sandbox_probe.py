@@ -115,6 +115,16 @@ async def _read_decoy(decoy: Child, kind: str) -> Mapping[str, Any]:
     raise Infra(f"the self-test of the sandbox cannot start its decoy: {decoy.detail}")
 
 
+def refuse_full_disk(prober: Child) -> None:
+    """Refuse to judge a sandbox whose *prober* was killed as a disk was nearly full: the sandbox has no part in it.
+
+    Raises:
+        Infra: if that is so.
+    """
+    if prober.is_disk_full:
+        raise Infra(f"the self-test of the sandbox was {prober.detail}: free some space")
+
+
 def _judge(
     answers: Mapping[str, tuple[str, str]],
     seen: Mapping[str, bool],
@@ -123,6 +133,7 @@ def _judge(
     expected: Collection[str],
 ) -> ProbeFindings:
     """Return the prober's answers, corrected by what its victims saw. Untried probes count as possible."""
+    refuse_full_disk(prober)
     if prober.ended is not Ended.NORMAL or prober.anomalies:
         said = read_output(traps.output).strip().splitlines()
         return ProbeFindings(

@@ -141,7 +141,9 @@ def _build_end(how: str, why: str) -> dict[str, object]:
 
 
 def _format_size(number: int) -> str:
-    return f"{number / (1 << 30):.3g} GiB" if number >= 1 << 30 else f"{number >> 20} MiB"
+    if number >= 1 << 30:
+        return f"{number / (1 << 30):.3g} GiB"
+    return f"{number >> 20} MiB" if number >= 1 << 20 else f"{number >> 10} KiB"
 
 
 def _measure_held(pid: int, member: Any) -> int:
