@@ -328,7 +328,8 @@ class FullDisk(Child):
 
     def __init__(self) -> None:
         self._greeted, self._forked, self._signalled, self._faults = True, False, 0, []
-        self._confinement = Confinement(room=Path())
+        self.is_failed_fork = False
+        self._confinement = Confinement(room=Path(), seconds=1.0)
         self._conclude({"how": "space", "why": "less than 300 KiB was left on its disk"})
 
 
