@@ -220,7 +220,9 @@ class TestFindingTasks:
             find_tasks(words)
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90m", 5400), ("8h", 28_800), ("1d", 86_400), ("0.5h", 1800)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("6s", 6), ("90m", 5400), ("8h", 28_800), ("1d", 86_400), ("0.5h", 1800)]
+)
 def test_a_deadline_is_a_duration(text: str, seconds: float) -> None:
     assert read_deadline(text, 1000.0) == 1000.0 + seconds
 

@@ -113,6 +113,9 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
     ("no such run to show", GOOD, ("log", "show", "nowhere"), "nowhere"),
     ("no such run to verify", GOOD, ("log", "verify", "nowhere"), "nowhere"),
     ("no such folder of runs", GOOD, ("runs", "nowhere"), "there is no folder nowhere"),
+    ("no such folder behind --runs", GOOD, ("runs", "--runs", "nowhere"), "there is no folder nowhere"),
+    ("nor for clean", GOOD, ("clean", "--runs", "nowhere", "--all"), "there is no folder nowhere"),
+    ("a count that is none", GOOD, ("check", ".", "--cores", "x"), "'--cores': 'x' is not a valid integer."),
     ("no agents for a challenge", GOOD, ("evolve", "c.toml"), "name the agents for c.toml by --agents"),
     ("no task to check", GOOD, ("check",), "name folders, globs or a list, such as 'tasks/*'"),
     ("no such end of a run", GOOD, ("runs", "--stop", "gren"), "--stop gren is unknown; known are green"),
@@ -282,6 +285,7 @@ def test_a_run_is_scored_shown_applied_and_left_alone_when_green(jumar: Called, 
     result = json.loads(out.splitlines()[-1])
 
     assert (code, result["stop"], result["best"]) == (0, "green", {"passed": 1, "total": 1})
+    assert result["written"] == ["app.py"]
     assert len(out.splitlines()) == 1, "progress goes to standard error"
     assert "baseline" in err
     assert (task / "app.py").read_text() == "def f():\n    return 2\n"

@@ -58,7 +58,7 @@ def test_what_is_weak_is_a_warning() -> None:
     found = judge_outcomes("t", TaskOutcomes(IDS, (HALF, HALF), HALF, None, ""))
 
     assert (found.valid, found.vacuous, found.reference) == (True, ("t::a",), "none")
-    assert [w.partition(":")[0] for w in found.warnings] == ["1 tests pass although the code is gone", "no reference"]
+    assert [w.partition(":")[0] for w in found.warnings] == ["1 test passes although the code is gone", "no reference"]
 
 
 BROKEN = TestResult("t::a", Outcome.IMPORT_ERROR, 0, "E   ValueError: no", Blame.TEST)

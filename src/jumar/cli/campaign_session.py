@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jumar.campaigns.campaign import Campaign
     from jumar.campaigns.summary import CampaignSummary
 
-SECONDS = {"m": 60, "h": 3600, "d": 86_400}
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 DAY_SECONDS = 86_400
 
 
@@ -76,12 +76,12 @@ async def _listen(campaign: Campaign, voice: Console) -> None:
 
 
 def read_deadline(text: str, now: float) -> float:
-    """Return the time in seconds since 1970 in *text*: a duration (90m, 8h, 1d), or the next HH:MM.
+    """Return the time in seconds since 1970 in *text*: a duration (30s, 90m, 8h, 1d), or the next HH:MM.
 
     Raises:
         BadInput: if it is neither.
     """
-    if found := re.fullmatch(r"(\d+(?:\.\d+)?)([mhd])", text.strip()):
+    if found := re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text.strip()):
         return now + float(found[1]) * SECONDS[found[2]]
     if found := re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", text.strip()):
         today = time.localtime(now)

@@ -125,7 +125,8 @@ def call(argv: Sequence[str]) -> int:
     except click.ClickException as error:
         if isinstance(error, click.BadParameter) and error.ctx and error.param:
             error.param_hint = find_variable(error.ctx, str(error.param.name)) or error.param_hint
-        return fail(error.format_message(), USAGE_EXIT, as_json=as_json)
+        said = error.format_message().replace(" is not a valid integer range", " is not a valid integer")
+        return fail(said.replace(" is not a valid float range", " is not a valid number"), USAGE_EXIT, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return EXIT_CODES[StopReason.INTERRUPTED]
     except JumarError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -177,8 +177,8 @@ def _report_end(voice: Console, result: Result | None, *, apply: bool) -> int:
         _print_change(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
     for line in _format_way_on(result, folder):
         voice.say(line)
-    refused = _apply_best(voice, folder) if apply else None
-    voice.print_result(result)
+    refused, written = _apply_best(voice, folder) if apply else (None, None)
+    voice.print_result(result if written is None else {**msgspec.to_builtins(result), "written": written})
     return _tell_refusal(refused, folder) if refused else result.exit
 
 
@@ -235,13 +235,13 @@ def _tell_refusal(refused: BadInput, folder: Path) -> int:
     return fail(f"{refused} ({hint})", get_apply_exit(refused), as_json=False)
 
 
-def _apply_best(voice: Console, folder: Path) -> BadInput | None:
-    """Write the best tree of the run in *folder* onto the original; return the refusal, if it was refused."""
+def _apply_best(voice: Console, folder: Path) -> tuple[BadInput | None, Sequence[str]]:
+    """Write the best tree of the run in *folder* onto the original; return the refusal, or the files it wrote."""
     from jumar.runs.archive.changes import apply_best  # noqa: PLC0415  as above
 
     try:
         written = apply_best(TrustedRun(folder))  # this process worked on it
     except BadInput as error:
-        return error
+        return error, ()
     voice.say("\n".join(f"wrote    {path}" for path in written) or NOTHING_TO_WRITE)
-    return None
+    return None, written

@@ -97,7 +97,8 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
         raise BadInput(f"{file} is not UTF-8 (byte {fault.start}); mend it first") from None
     new = edit_settings(old, str(file), None if uninstall else Gate(gate))
     before, after = (text.splitlines(keepends=True) for text in (old, new))
-    diff = "".join(difflib.unified_diff(before, after, f"a/{file.name}", f"b/{file.name}"))
+    name = f"{file.parent.name}/{file.name}"
+    diff = "".join(difflib.unified_diff(before, after, f"a/{name}", f"b/{name}"))
     if diff:
         voice.say(diff.rstrip("\n"))
     agreed = bool(diff) and (yes or _ask_person(file))

@@ -269,7 +269,8 @@ def _judge_reference(solved: Verdict | None) -> list[str]:
 def _warn(found: TaskOutcomes, vacuous: tuple[str, ...]) -> tuple[str, ...]:
     warnings = []
     if 0 < len(vacuous) < len(found.ids):
-        warnings.append(f"{len(vacuous)} tests pass although the code is gone: {_format_ids(vacuous)}")
+        counted = f"{len(vacuous)} tests pass" if vacuous[1:] else "1 test passes"
+        warnings.append(f"{counted} although the code is gone: {_format_ids(vacuous)}")
     if found.solved is not None and found.solved.green and not is_proved(found.grade, found.reachable, REACHABLE):
         asked = describe_min_grade(found.reachable, REACHABLE)
         warnings.append(

@@ -48,7 +48,7 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
         raise BadInput(
             "say which runs: --older-than 7d, --max-size 10GB, --stop attempts, or --all; --dry-run tries it"
         )
-    refuse_missing(folder)
+    refuse_missing(folder, runs)
     refuse_links(runs)
     if not dry_run:
         remove_leftovers(runs)

@@ -12,6 +12,7 @@ from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import IN_RUNS
 from jumar.errors import BadInput
+from jumar.runs.archive.find import RUNS
 from jumar.runs.archive.listing import RunRow, count_shared_bytes, list_runs
 
 TITLES = ("RUN", "TASK", "STOP", "PASSED", "COST", "TIME", "SIZE")
@@ -25,9 +26,10 @@ THOUSAND = 1000
 @add_output_options
 def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """List the runs in RUNS (default .jumar/runs), the newest first."""
-    voice, runs = Console(json=as_json, quiet=quiet), folder or runs
+    voice = Console(json=as_json, quiet=quiet)
     check_stops(stops, STATES)
-    refuse_missing(folder)
+    refuse_missing(folder, runs)
+    runs = folder or runs
     rows = [row for row in list_runs(runs) if not stops or row.stop in stops]
     shared = count_shared_bytes(runs)
     if not rows:
@@ -44,14 +46,15 @@ def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bo
     return 0
 
 
-def refuse_missing(folder: Path | None) -> None:
-    """Refuse a *folder* of runs that a person named and that is not there.
+def refuse_missing(folder: Path | None, runs: Path) -> None:
+    """Refuse a *folder* of runs, or one as `--runs`, that a person named and that is not there.
 
     Raises:
         BadInput: naming it.
     """
-    if folder is not None and not folder.is_dir():
-        raise BadInput(f"there is no folder {folder}; name one that holds runs")
+    named = folder or (None if runs == RUNS else runs)  # where nobody made a run yet there is no usual folder
+    if named is not None and not named.is_dir():
+        raise BadInput(f"there is no folder {named}; name one that holds runs")
 
 
 def format_cells(row: RunRow) -> tuple[str, ...]:
