@@ -26,7 +26,7 @@ from jumar.runs.archive.find import find_run
 from jumar.runs.archive.listing import list_runs
 from jumar.runs.setup.marks import mark
 from jumar.runs.setup.result import build_result
-from jumar.workspace.store.lease import SHARED
+from jumar.workspace.store.lease import SHARED, Lease
 from support.processes.ticks import wait_for_a_tick
 from support.worlds.run_world import program, world
 
@@ -406,6 +406,27 @@ def test_a_report_shows_a_bounded_diff() -> None:
     assert shown[0] == "+0"
     assert shown[-1] == "... 41 more lines: jumar diff last"
     assert colour_patch("+a\n-b\n c") == "\x1b[32m+a\x1b[0m\n\x1b[31m-b\x1b[0m\n c"
+
+
+@pytest.mark.parametrize(
+    ("age", "stays"), [((5, ""), True), ((700, ""), False), ((700, "stores"), True), ((90_000, "stores"), False)]
+)
+def test_what_was_killed_before_its_first_event_is_removed_once_nobody_can_be_making_it(
+    jumar: Called, tmp_path: Path, age: tuple[int, str], *, stays: bool
+) -> None:
+    run = tmp_path / ".jumar" / "runs" / "20260101-000000-app-aaaaaa"
+    (run / "rooms").mkdir(parents=True)
+    (run / "objects.path").write_text(f"{run.parent / SHARED}\n")
+    os.utime(run / "objects.path", (time.time() - age[0],) * 2)
+    lease = Lease(run.parent / SHARED)
+    if age[1]:
+        lease.take()
+
+    code, out, _ = jumar("clean", "--all")
+    lease.end()
+
+    assert (code, run.exists()) == (0, stays)
+    assert (f"kept     {run.name}  it has no event yet" in out) is stays
 
 
 @pytest.mark.slow

@@ -50,8 +50,8 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
         )
     refuse_missing(folder, runs)
     refuse_links(runs)
-    if not dry_run:
-        remove_leftovers(runs)
+    for name in () if dry_run else remove_leftovers(runs):
+        voice.say(f"kept     {name}  it has no event yet: it begins just now, or was killed; --all removes it later")
     done = cleaning.clean(runs, wanted, dry=dry_run)
     word = "would remove" if dry_run else "removed"
     for row in done.removed:

@@ -19,7 +19,7 @@ from jumar.runs.archive.find import find_runs
 from jumar.runs.archive.listing import DAMAGED, OPEN, UNFINISHED, RunRow, count_shared_bytes, list_runs
 from jumar.runs.setup.believed import find_change
 from jumar.workspace.files import safe_paths
-from jumar.workspace.store.lease import SHARED
+from jumar.workspace.store.lease import SHARED, list_held_leases
 from jumar.workspace.store.shared import RECORD, is_run
 from jumar.workspace.store.sweep import SweptObjects, sweep
 
@@ -29,6 +29,9 @@ KEPT_STATES = (UNFINISHED, StopReason.INTERRUPTED, DAMAGED)
 
 STALE_SECONDS = 86_400
 """After a day nobody is still making a run."""
+
+BEGINNING_SECONDS = 600
+"""Longest time from the making of a folder to the lease of its run."""
 
 
 class CleaningRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,14 +168,21 @@ def remove(run: Path) -> bool:
     return True
 
 
-def remove_leftovers(runs: Path) -> None:
-    """Remove the remains of killed `clean` calls, and runs that were killed before their first event."""
+def remove_leftovers(runs: Path) -> tuple[str, ...]:
+    """Remove the remains of killed `clean` calls, and runs that were killed before their first event.
+
+    Return the names of those that may be beginning just now. They stay: for a while, or as long as somebody stores
+    files in *runs*.
+    """
     for rest in runs.glob(".jumar-*.tmp"):
         discard(rest)
-    for record in runs.glob(f"*/{RECORD}"):
-        if (
-            is_run(record.parent)
-            and not (record.parent / EVENTS).exists()
-            and time.time() - record.stat().st_mtime > STALE_SECONDS
-        ):
+    begun = [r for r in runs.glob(f"*/{RECORD}") if is_run(r.parent) and not (r.parent / EVENTS).exists()]
+    busy = bool(begun and list_held_leases(runs / SHARED))
+    left = []
+    for record in begun:
+        age = time.time() - record.stat().st_mtime
+        if age > (STALE_SECONDS if busy else BEGINNING_SECONDS):
             discard(record.parent)
+        else:
+            left.append(record.parent.name)
+    return tuple(sorted(left))
