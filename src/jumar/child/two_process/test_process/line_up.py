@@ -38,6 +38,9 @@ REVERSED = {"__lt__": "__lt__", "__gt__": "__gt__", "__le__": "__lt__", "__ge__"
 MOST_GIVEN = 20
 """Arguments for instances of a class that are remembered."""
 
+ENOUGH_BOXES = 4
+"""Other containers that have to refuse something between them, if other things can be asked for."""
+
 UNMADE = object()
 """Stands for an object that the product did not make."""
 
@@ -124,34 +127,39 @@ class LineUp:
             if others.count(True) > max(2, len(others) - 2):
                 return wrong, first
             made_of_things = any(get_fact(one, MADE_OF) for one in (get_fact(thing, MADE_OF) or [()])[0])
-            why = self._look_into_others(thing, needle, say, say(thing))[0] if first and made_of_things else ""
+            why = self._look_into_others(thing, needle, say, 2 if made_of_things else ENOUGH_BOXES)[0] if first else ""
             return why, first
+
+        def ask_box(box: Any) -> Ask:
+            return copy() if box is thing else say(box)
+
         groups = draw_needles(needle, self._random)
         if not groups:
-            return self._look_into_others(thing, needle, say, copy()) if get_fact(thing, MADE_OF) else ("", None)
+            return self._look_into_others(thing, needle, ask_box, 2)
         # A copy has copies of what is in it: an object that is only equal to itself is not among them.
         first, *rest = self._shuffle([needle, *(one for drawn, _ in groups for one in drawn)], copy())
         for drawn, most in groups:
             if first and rest[: len(drawn)].count(True) > most:
                 return wrong, first
             del rest[: len(drawn)]
-        return "", first
+        return (self._look_into_others(thing, needle, ask_box, ENOUGH_BOXES)[0] if first else ""), first
 
     def _look_into_others(
-        self, thing: Any, needle: Any, say: Callable[[Any], Ask], own: Ask
+        self, thing: Any, needle: Any, say: Callable[[Any], Ask], least: int
     ) -> tuple[str, bool | None]:
         """Return as `look_into`: containers made of other data, or as other tests made theirs, are asked for *needle*.
 
-        One of them may have it, and not all. They are asked where nothing else can be asked for, and where a test made
-        the container of things, as a box is made of its corners. *own* says what *thing* has.
+        Some of them may have it, and not all, if there are *least*: what a test made it of is of no account there.
         """
+        if not get_fact(thing, MADE_OF):
+            return "", None
         args, words, _ = get_fact(thing, MADE_OF)
         count = 2 * OTHERS * (differs(args) or differs(words))
         draws: list[Callable[[], Any]] = [partial(self._alter, (args, words), (1, -1)[n % 2]) for n in range(count)]
         draws += [partial(tuple, one) for one in self._given.get(type(thing), ()) if one != (args, words)]
-        boxes = [say(one) for one in self._make_all(type(thing), draws) if one is not UNMADE]
-        first, *others = self._shuffle([own, *boxes], lambda ask: ask(needle))
-        all_have = first and len(others) > 1 and all(others)
+        boxes = [one for one in self._make_all(type(thing), draws) if one is not UNMADE]
+        first, *others = self._shuffle([thing, *boxes], lambda box: say(box)(needle))
+        all_have = first and len(others) >= least and all(others)
         return f"each {type(thing).__name__} of the product has what one is asked for" if all_have else "", first
 
     def _shuffle(self, questions: list[Any], ask: Ask) -> list[bool | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import decimal
 import enum
@@ -22,6 +23,9 @@ MADE_OF = "_jumar_made_of"
 OTHERS = 3
 """Others of each kind that are asked for."""
 
+BEYOND = (ArithmeticError, TypeError, ValueError)
+"""Exceptions of types of data that end somewhere, as dates do, or that do not take each value."""
+
 LARGE = 1e6, 1e12
 """Numbers between which some are far away from what a test compares with."""
 
@@ -33,7 +37,10 @@ def draw_others(value: Any, random: Random) -> list[Any]:
     """
     if not differs(value):
         return []
-    drawn = [make(value, random) for make in (alter, change_one) for _ in range(OTHERS)]
+    drawn: list[Any] = []
+    for make in (alter, change_one) * OTHERS:
+        with contextlib.suppress(*BEYOND):
+            drawn.append(make(value, random))
     drawn += _arrange(value, random)
     return [one for one in drawn if type(one) is type(value) and one != value]
 
