@@ -350,9 +350,11 @@ def test_others_are_of_the_same_type_and_other(value: Any, seed: int) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [Decimal("1.5"), dt.date(2020, 2, 29), dt.timedelta(seconds=1), {"a": [1, 2]}, {3}, [dt.date.max, "a"]]
-    + [dt.date.min, [ipaddress.ip_address("255.255.255.255"), 1], [Decimal("NaN"), 1], float("inf"), ADDRESS],
-)
+    [
+        Decimal("1.5"), dt.date(2020, 2, 29), dt.timedelta(seconds=1), {"a": [1, 2]}, {3}, [dt.date.max, "a"],
+        dt.date.min, [ipaddress.ip_address("255.255.255.255"), 1], [Decimal("NaN"), 1], float("inf"), ADDRESS,
+    ],
+)  # fmt: skip
 def test_there_are_others_of_each_kind_of_data(value: Any) -> None:
     assert draw_others(value, Random(1))
 
