@@ -14,6 +14,7 @@ from random import SystemRandom
 from typing import Any
 
 from jumar.child.two_process.test_process.other_data import (
+    EMPTY,
     FAR,
     LARGE,
     MADE_OF,
@@ -149,17 +150,20 @@ class LineUp:
     ) -> tuple[str, bool | None]:
         """Return as `look_into`: containers made of other data, or as other tests made theirs, are asked for *needle*.
 
-        Some of them may have it, and not all, if there are *least*: what a test made it of is of no account there.
+        Some of them may have it, and not all, if there are *least*, and among them one that is made of nothing: what a
+        test made it of is of no account there.
         """
         if not get_fact(thing, MADE_OF):
             return "", None
         args, words, _ = get_fact(thing, MADE_OF)
         count = 2 * OTHERS * (differs(args) or differs(words))
-        draws: list[Callable[[], Any]] = [partial(self._alter, (args, words), (1, -1)[n % 2]) for n in range(count)]
+        draws: list[Callable[[], Any]] = [partial(self._empty, (args, words))]
+        draws += [partial(self._alter, (args, words), (1, -1)[n % 2]) for n in range(count)]
         draws += [partial(tuple, one) for one in self._given.get(type(thing), ()) if one != (args, words)]
-        boxes = [one for one in self._make_all(type(thing), draws) if one is not UNMADE]
+        boxes = self._make_all(type(thing), draws, times=1)
         first, *others = self._shuffle([thing, *boxes], lambda box: say(box)(needle))
-        all_have = first and len(others) >= least and all(others)
+        made = [has for has, box in zip(others, boxes) if box is not UNMADE]  # noqa: B905  no `strict` before Python 3.10
+        all_have = first and others[0] and len(made) > least and all(made)
         return f"each {type(thing).__name__} of the product has what one is asked for" if all_have else "", first
 
     def _shuffle(self, questions: list[Any], ask: Ask) -> list[bool | None]:
@@ -194,18 +198,30 @@ class LineUp:
             rest = []  # the tests may have made some that are equal
         return [first if first or (unused and made[0] is not UNMADE) else None, *rest]
 
-    def _make_all(self, kind: type, draws: Sequence[Callable[[], Any]]) -> list[Any]:
+    def _make_all(self, kind: type, draws: Sequence[Callable[[], Any]], times: int = 2) -> list[Any]:
         """Make an instance of *kind* for each of *draws*, which return arguments and keywords, in any order.
 
-        Each is made twice, all but the first: that was made by the test, and is made again.
+        Each is made so many *times* as the test has made the one that is meant. That is the first; if it is made again
+        here, the others are made twice.
         """
         made, drawn = [UNMADE] * len(draws), [UNMADE] * len(draws)
-        turns = [*range(len(draws)), *range(1, len(draws))]
+        turns = [*range(len(draws)), *range(1, len(draws) if times > 1 else 1)]
         for place in self._random.sample(turns, len(turns)):
             with contextlib.suppress(Exception):  # the product may refuse them, by whatever it likes
                 drawn[place] = draws[place]() if drawn[place] is UNMADE else drawn[place]
                 made[place] = self._create(kind, *drawn[place])
         return made
+
+    def _empty(self, value: Any) -> Any:
+        """Return *value*, arguments and keywords, with nothing in the place of all data in it."""
+        if get_fact(value, MADE_OF):
+            args, words, _ = get_fact(value, MADE_OF)
+            return self._create(type(value), *self._empty((args, words)))
+        if type(value) is tuple:
+            return tuple(map(self._empty, value))
+        if type(value) is dict:
+            return {name: self._empty(held) for name, held in value.items()}
+        return type(value)() if type(value) in EMPTY else alter(value, self._random)
 
     def _alter(self, value: Any, sign: int, near: int = 0) -> Any:
         """Return *value* with other data in the place of all data in it, and things of a test made again by such.

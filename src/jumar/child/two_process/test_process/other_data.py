@@ -238,6 +238,11 @@ CHANGED: dict[type, Callable[[Any, Random], Any]] = {
 CHANGED_HEIRS: dict[type, Callable[[Any, Random], Any]] = {enum.Enum: _draw_member, pathlib.PurePath: _draw_path}
 """The same of types that are extended."""
 
+EMPTY = frozenset(
+    (int, float, complex, str, bytes, list, set, frozenset, decimal.Decimal, fractions.Fraction, dt.timedelta)
+)
+"""Types of data of which one is nothing."""
+
 NEAR: dict[type, Callable[[Any, int], Any]] = {
     **dict.fromkeys((int, float, decimal.Decimal, fractions.Fraction), operator.add),
     **dict.fromkeys((dt.date, dt.datetime, dt.timedelta), lambda value, step: value + dt.timedelta(days=step)),
