@@ -159,6 +159,7 @@ class LineUp:
         count = 2 * OTHERS * (differs(args) or differs(words))
         draws: list[Callable[[], Any]] = [partial(self._empty, (args, words))]
         draws += [partial(self._alter, (args, words), (1, -1)[n % 2]) for n in range(count)]
+        draws += [partial(self._alter, (args, words), 0, near=1) for _ in range(count // 2)]
         draws += [partial(tuple, one) for one in self._given.get(type(thing), ()) if one != (args, words)]
         boxes = self._make_all(type(thing), draws, times=1)
         first, *others = self._shuffle([thing, *boxes], lambda box: say(box)(needle))
