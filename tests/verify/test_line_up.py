@@ -343,6 +343,27 @@ def test_a_box_is_made_otherwise_where_nothing_else_can_be_asked_for(
     assert has is True
 
 
+class Circle(Span):
+    """A disc of a radius around nothing, or with *flags* alone, a set of words that it has anyway."""
+
+    def __init__(self, args: Any, words: Any) -> None:
+        super().__init__((0, args[0]), words)
+        vars(self)[MADE_OF] = (args, words, 0)
+
+    def __contains__(self, one: Any) -> bool:
+        return one == "word" or (type(one) is int and one**2 <= self.high**2)
+
+
+@pytest.mark.parametrize(
+    ("args", "needle", "wrong"), [((3,), 2, False), ((True,), "word", False), ((3,), "word", True)]
+)
+def test_a_box_that_has_it_anyway_is_believed_if_it_is_made_of_flags(args: Any, needle: Any, *, wrong: bool) -> None:
+    box = Circle(args, {})
+    why, has = line_up().look_into(box, needle, say, lambda: box.__contains__)
+    assert (why != "") is wrong
+    assert has is True
+
+
 @given(DATA, st.integers(0, 1000))
 def test_others_are_of_the_same_type_and_other(value: Any, seed: int) -> None:
     assert all(type(other) is type(value) and other != value for other in draw_others(value, Random(seed)))

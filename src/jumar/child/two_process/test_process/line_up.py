@@ -14,7 +14,6 @@ from random import SystemRandom
 from typing import Any
 
 from jumar.child.two_process.test_process.other_data import (
-    EMPTY,
     FAR,
     LARGE,
     MADE_OF,
@@ -23,7 +22,9 @@ from jumar.child.two_process.test_process.other_data import (
     differs,
     draw_needles,
     draw_others,
+    empty,
     is_changed,
+    list_data,
 )
 from jumar.child.two_process.wire.containers.shared_container import get_fact
 
@@ -40,7 +41,7 @@ MOST_GIVEN = 20
 """Arguments for instances of a class that are remembered."""
 
 ENOUGH_BOXES = 4
-"""Other containers that have to refuse something between them, if other things can be asked for."""
+"""More containers than these have to refuse something between them, if other things can be asked for."""
 
 UNMADE = object()
 """Stands for an object that the product did not make."""
@@ -150,8 +151,8 @@ class LineUp:
     ) -> tuple[str, bool | None]:
         """Return as `look_into`: containers made of other data, or as other tests made theirs, are asked for *needle*.
 
-        Some of them may have it, and not all, if there are *least*, and among them one that is made of nothing: what a
-        test made it of is of no account there.
+        Some of them may have it, and not all, if there are more than *least*, and among them one that is made of
+        nothing: what a test made it of is of no account there.
         """
         if not get_fact(thing, MADE_OF):
             return "", None
@@ -160,11 +161,12 @@ class LineUp:
         draws: list[Callable[[], Any]] = [partial(self._empty, (args, words))]
         draws += [partial(self._alter, (args, words), (1, -1)[n % 2]) for n in range(count)]
         draws += [partial(self._alter, (args, words), 0, near=1) for _ in range(count // 2)]
-        draws += [partial(tuple, one) for one in self._given.get(type(thing), ()) if one != (args, words)]
+        draws += [partial(tuple, one) for one in self._given.get(type(thing), ()) if one[0] is not args]
         boxes = self._make_all(type(thing), draws, times=1)
         first, *others = self._shuffle([thing, *boxes], lambda box: say(box)(needle))
         made = [has for has, box in zip(others, boxes) if box is not UNMADE]  # noqa: B905  no `strict` before Python 3.10
-        all_have = first and others[0] and len(made) > least and all(made)
+        emptied = any(empty(one) is not one for one in list_data((args, words)))
+        all_have = first and emptied and others[0] and len(made) > least and all(made)
         return f"each {type(thing).__name__} of the product has what one is asked for" if all_have else "", first
 
     def _shuffle(self, questions: list[Any], ask: Ask) -> list[bool | None]:
@@ -222,7 +224,7 @@ class LineUp:
             return tuple(map(self._empty, value))
         if type(value) is dict:
             return {name: self._empty(held) for name, held in value.items()}
-        return type(value)() if type(value) in EMPTY else alter(value, self._random)
+        return empty(value)
 
     def _alter(self, value: Any, sign: int, near: int = 0) -> Any:
         """Return *value* with other data in the place of all data in it, and things of a test made again by such.

@@ -9,7 +9,8 @@ import enum
 import fractions
 import operator
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -122,11 +123,29 @@ def _move(value: Any, random: Random, sign: int) -> Any:
 
 def differs(value: Any) -> bool:
     """Return whether there is data in *value* that can be changed, or by which something in it was made."""
+    return any(is_changed(type(one)) for one in list_data(value))
+
+
+def list_data(value: Any) -> Iterator[Any]:
+    """Yield all that *value* holds which is no container, and all by which things in it were made."""
     if made := get_fact(value, MADE_OF):
-        return any(map(differs, made[:2]))
-    if type(value) in (list, tuple) or _is_named_tuple(type(value)):
-        return any(map(differs, value))
-    return any(map(differs, value.values())) if type(value) is dict else _find_maker(type(value)) is not None
+        yield from list_data(made[:2])
+    elif type(value) in (list, tuple) or _is_named_tuple(type(value)):
+        yield from chain.from_iterable(map(list_data, value))
+    elif type(value) is dict:
+        yield from chain.from_iterable(map(list_data, value.values()))
+    else:
+        yield value
+
+
+def empty(value: Any) -> Any:
+    """Return nothing of the type of *value*: zero, an empty text, the first of all dates; itself, if there is none."""
+    kind: Any = type(value)
+    if kind in (dt.date, dt.datetime, dt.time):
+        return kind.min
+    if kind in EMPTY or (issubclass(kind, pathlib.PurePath) and not _is_of_product(kind)):
+        return kind()
+    return kind(0) if _is_address(kind) else value
 
 
 def alter(value: Any, random: Random, *, near: bool = False) -> Any:
