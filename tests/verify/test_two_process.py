@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumar.child.two_process import codec
+from jumar.child.two_process.environment import clocks
 from jumar.core.state.settings import Suite
 from jumar.runners.pytest import plugin
 from jumar.verify.two_process import run_two_processes, separate_product
@@ -497,6 +498,17 @@ def test_the_clock_that_a_test_sets_is_that_of_the_product_too(tmp_path: Path) -
     moved = "test_a_clock_that_is_moved_by_looks"
     assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {moved: "failed"}
     assert report.tied == (f"test_product.py::{moved}",)
+
+
+def test_a_library_that_sets_the_clock_has_not_set_it_while_it_is_imported() -> None:
+    """`freezegun` imports dateutil, which may be the code under test, and each message asks for the clock."""
+    before = {name: sys.modules.pop(name) for name in (clocks.FREEZEGUN,) if name in sys.modules}
+    sys.modules[clocks.FREEZEGUN] = types.ModuleType(clocks.FREEZEGUN)
+    try:
+        assert clocks.read_clock() == ()
+    finally:
+        del sys.modules[clocks.FREEZEGUN]
+        sys.modules.update(before)
 
 
 BOX = """

@@ -19,9 +19,10 @@ def read_clock() -> tuple[Any, ...]:
     The instant is in UTC. A clock that stands began to tick at None; an empty tuple: it was not set.
     """
     api: Any = sys.modules.get(FREEZEGUN)
-    if api is None or not api.freeze_factories:
+    factories = getattr(api, "freeze_factories", None)  # it has none while it is imported, and may import the product
+    if not factories:
         return ()
-    factory = api.freeze_factories[-1]
+    factory = factories[-1]
     return (factory.time_to_freeze, getattr(factory, "start", None), api.tz_offsets[-1], api.ignore_lists[-1])
 
 
