@@ -47,7 +47,7 @@ STARTED = (
     "python run.py git push -f",
     "fakeroot env -S 'git push -f'",
 )  # fmt: skip
-"""What a program starts that no table knows, or that hands a text to a shell."""
+"""Commands that are started by a program that no table knows, or by one that hands a text to a shell."""
 
 SPOKEN_OF = (
     "./notify 'git push -f is forbidden'", "./tool git status", "brew install git gh", "./x rm -rf build", "./x now",

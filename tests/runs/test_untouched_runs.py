@@ -36,7 +36,7 @@ class ScriptedVerifier(TrustedVerifier):
 
 
 def find(folder: Path, rounds: Sequence[Mapping[str, Outcome]], seconds: float | None = None) -> tuple[Any, Any]:
-    """What was found, and what each round was asked for."""
+    """Findings of the rounds, and the tests that each was asked for."""
     court = Court(folder).verifier
     verifier = ScriptedVerifier(court.store, court.runner, replace(court.suite, confirm=3), folder, base="base")
     verifier.expected, verifier.rounds, verifier.asked = tuple(rounds[0]), rounds, []

@@ -1,4 +1,4 @@
-"""What a task holds for itself is in no sandbox, whoever names it; a folder that holds it is not shown as a whole."""
+"""Places of a task that no sandbox shows, whoever names them; a folder that holds one is not shown as a whole."""
 
 from __future__ import annotations
 

@@ -364,6 +364,25 @@ def test_a_box_that_has_it_anyway_is_believed_if_it_is_made_of_flags(args: Any, 
     assert has is True
 
 
+class Room:
+    """A container that has what is not below nothing, and of which few others can be made: no number is beyond ten."""
+
+    def __init__(self, args: Any, words: Any) -> None:
+        if any(abs(one.args[1]) > 10 for one in (*args, *words.values())):
+            raise ValueError(args)
+        vars(self).update({"_jumar_thing": True, MADE_OF: (args, words, 0)})
+
+    def __contains__(self, one: Any) -> bool:
+        return bool(one.args[1] >= 0)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_box_that_was_made_of_things_is_made_of_others(*, named: bool) -> None:
+    corner = Made(("a", 5), {})
+    box = Room((), {"low": corner}) if named else Room((corner,), {})
+    assert line_up().look_into(box, Made(("a", 5), {}), say, lambda: box.__contains__)[0]
+
+
 @given(DATA, st.integers(0, 1000))
 def test_others_are_of_the_same_type_and_other(value: Any, seed: int) -> None:
     assert all(type(other) is type(value) and other != value for other in draw_others(value, Random(seed)))

@@ -128,7 +128,8 @@ class LineUp:
             first, *others = self._shuffle_made(needle, say(thing), far=True)
             if others.count(True) > max(2, len(others) - 2):
                 return wrong, first
-            made_of_things = any(get_fact(one, MADE_OF) for one in (get_fact(thing, MADE_OF) or [()])[0])
+            args, words, _ = get_fact(thing, MADE_OF) or ((), {}, 0)
+            made_of_things = any(get_fact(one, MADE_OF) for one in (*args, *words.values()))
             why = self._look_into_others(thing, needle, say, 2 if made_of_things else ENOUGH_BOXES)[0] if first else ""
             return why, first
 
