@@ -68,6 +68,7 @@ def test_a_substitution_is_read_in_every_place(substitution: str) -> None:
     assert not [place for place in PLACES if check_command(place.replace("S", substitution)).hit is None]
 
 
+@pytest.mark.slow
 def test_a_shell_runs_what_stands_in_each_of_those_places(tmp_path: Path) -> None:
     bash = shutil.which("bash")
     if bash is None:

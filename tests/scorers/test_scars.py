@@ -171,6 +171,7 @@ HOSTILE = {
 """Files of which each took minutes to hours."""
 
 
+@pytest.mark.slow
 def test_a_file_that_would_take_hours_is_named_and_not_searched() -> None:
     files = {path: text.encode() for path, text in HOSTILE.items()}
 
@@ -190,6 +191,7 @@ def test_a_file_that_takes_gigabytes_is_parsed_elsewhere_and_left_out() -> None:
     assert searched.left_out == ("memory.py",)
 
 
+@pytest.mark.slow
 def test_many_findings_stand_on_their_own_lines() -> None:
     text = b"from a import b\n" * 500 + b"def test_a():\n    # TODO\n    mock.patch('x.y')\n" * 1_000
 
@@ -200,6 +202,7 @@ def test_many_findings_stand_on_their_own_lines() -> None:
     assert not searched.left_out
 
 
+@pytest.mark.slow
 def test_a_long_list_and_a_broken_file_are_searched() -> None:
     long = "x = [\n" + "    (1, [2], {'a': -3}),\n" * 20_000 + "]\neval(y)\n"
     broken = "def f(:\n" + "    eval(x)\n" * 5_000
@@ -208,6 +211,7 @@ def test_a_long_list_and_a_broken_file_are_searched() -> None:
     assert find(by_id("py-eval"), "a.py", broken)
 
 
+@pytest.mark.slow
 def test_the_program_names_a_file_that_it_did_not_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
